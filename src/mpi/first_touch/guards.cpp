@@ -1,22 +1,17 @@
 #include "mpi/first_touch/guards.hpp"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
-#include <string_view>
 
 #include "base/clock.hpp"
+#include "mpi/first_touch/kernel.hpp"
 #include "mpi/first_touch/signals.hpp"
+#include "mpi/first_touch/writes.hpp"
 
 namespace lapwing::first_touch {
 namespace {
@@ -34,11 +29,9 @@ std::array<Slot, max_guards> slots;
 std::atomic<int> active{0};
 std::mutex mutex;  // of guard() and lift(); never taken in the signal handler
 
-const std::uintptr_t page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-
-// Not by the function mprotect(), which lifts guards.
+// Not by the functions mprotect() and syscall(), which lift guards.
 bool protect(std::uintptr_t begin, std::uintptr_t end, int protection) {
-    return ::syscall(SYS_mprotect, begin, end - begin, protection) == 0;
+    return native_syscall(SYS_mprotect, begin, end - begin, protection) == 0;
 }
 
 // By any thread, also in the signal handler. Returns when the pages are accessible.
@@ -57,58 +50,10 @@ void lift_slot(Slot& slot, Access access) {
     active.fetch_sub(1);
 }
 
-// Whether the pages are private, writable and no stack, by the kernel's list of mappings.
-Refusal mapping_refuses(std::uintptr_t begin, std::uintptr_t end) {
-    std::FILE* const maps = std::fopen("/proc/self/maps", "re");
-    if (maps == nullptr) return Refusal::system;
-    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    Refusal refusal = Refusal::shared;
-    char line[512];
-    while (std::fgets(line, sizeof line, maps) != nullptr) {
-        unsigned long first = 0;
-        unsigned long last = 0;
-        char permissions[5] = "";
-        if (std::sscanf(line, "%lx-%lx %4s", &first, &last, permissions) != 3 || last <= begin) continue;
-        if (first > begin) break;
-        if (std::string_view(permissions) != "rw-p") break;
-        if (std::strstr(line, "[stack") != nullptr || (here >= first && here < last)) {
-            refusal = Refusal::stack;
-            break;
-        }
-        begin = last;
-        if (begin >= end) {
-            refusal = Refusal::none;
-            break;
-        }
-    }
-    std::fclose(maps);
-    return refusal;
-}
-
-// Memory may be registered for a network that reads and writes it without the processor.
-bool has_rdma_device() {
-    DIR* const directory = ::opendir("/proc/self/fd");
-    if (directory == nullptr) return false;
-    bool found = false;
-    while (const dirent* const entry = ::readdir(directory)) {
-        char target[64] = "";
-        const ssize_t length = ::readlinkat(::dirfd(directory), entry->d_name, target, sizeof target - 1);
-        found = found ||
-                (length > 0 &&
-                 std::string_view(target, static_cast<std::size_t>(length)).starts_with("/dev/infiniband/"));
-    }
-    ::closedir(directory);
-    return found;
-}
-
 Refusal guard(void* address, std::size_t bytes, std::uint64_t tag) {
-    const auto from = reinterpret_cast<std::uintptr_t>(address);
-    const std::uintptr_t begin = (from + page - 1) / page * page;
-    const std::uintptr_t end = (from + bytes) / page * page;
-    if (begin >= end) return Refusal::small;
+    const auto [begin, end] = whole_pages(address, bytes);
     const std::lock_guard lock(mutex);
-    if (has_rdma_device()) return Refusal::registered;
-    if (const Refusal refusal = mapping_refuses(begin, end); refusal != Refusal::none) return refusal;
+    if (const Refusal refusal = pages_refuse(begin, end); refusal != Refusal::none) return refusal;
     Slot* free = nullptr;
     for (Slot& slot : slots) {
         const int state = slot.state.load();
@@ -186,5 +131,6 @@ void lift_in(const void* address, std::size_t bytes) {
 }  // namespace lapwing::first_touch
 
 extern "C" __attribute__((visibility("default"))) const lapwing::first_touch::Functions lapwing_first_touch;
-const lapwing::first_touch::Functions lapwing_first_touch = {lapwing::first_touch::guard,
-                                                             lapwing::first_touch::lift};
+const lapwing::first_touch::Functions lapwing_first_touch = {
+    lapwing::first_touch::guard, lapwing::first_touch::lift, lapwing::first_touch::watch,
+    lapwing::first_touch::find_last_write};

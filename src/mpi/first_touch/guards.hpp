@@ -1,4 +1,5 @@
 // Guards on buffers that a call of MPI has filled: the time of the first access after the call is recorded.
+// And watches on buffers that a call of MPI has read, see writes.hpp.
 //
 // A guard protects the whole pages inside a buffer. The first access by any thread raises SIGSEGV, whose
 // handler records the time, lifts the guard and returns. Faults elsewhere go to the program's own handler.
@@ -11,42 +12,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+
+#include "mpi/first_touch/functions.hpp"
 
 namespace lapwing::first_touch {
-
-enum class Access : std::uint8_t { none, read, write, call };  // call: of a function of the C library
-
-enum class Refusal : std::uint8_t {
-    none,
-    small,       // no whole page inside the buffer
-    stack,       // on the stack of the caller
-    shared,      // in shared memory, in a mapped file, or not writable
-    windows,     // other ranks may access memory of this process at any time
-    registered,  // the process has opened an RDMA device
-    many,        // too many guards, or one that overlaps with another
-    system,      // the system has refused to protect the pages
-};
-constexpr int refusals = 8;
-constexpr const char* names_of_refusals[refusals] = {"",        "small",      "stack", "shared",
-                                                     "windows", "registered", "many",  "system"};
-
-struct Touch {
-    std::uint64_t tag = 0;    // of guard()
-    std::uint64_t began = 0;  // nanoseconds of the steady clock: when the guard was set
-    std::uint64_t ended = 0;  // when it was lifted
-    std::uint64_t bytes = 0;
-    Access access = Access::none;
-};
-
-// What the library exports as `lapwing_first_touch`. The functions are thread-safe.
-struct Functions {
-    Refusal (*guard)(void* address, std::size_t bytes, std::uint64_t tag);
-    // Lifts all guards. Writes what those that were set since the last call have found to `touches`, and
-    // returns how many.
-    std::size_t (*lift)(Touch* touches, std::size_t capacity);
-};
-constexpr std::size_t max_guards = 64;
 
 // For functions that pass the memory to the kernel or give it back.
 void lift_in(const void* address, std::size_t bytes);

@@ -1,25 +1,20 @@
 // The calls that start and complete requests.
-#include <algorithm>
+#include <optional>
 #include <span>
 
 #include "mpi/profile/profile.hpp"
 
 namespace {
 
+using lapwing::profile::Completed;
 using lapwing::profile::Completing;
 using lapwing::profile::CompletingRequests;
 using lapwing::profile::free_request;
-using lapwing::profile::lift_guards;
+using lapwing::profile::observed;
 using lapwing::profile::observes;
 using lapwing::profile::RecordedCall;
 using lapwing::profile::start_requests;
 using lapwing::profile::Starting;
-
-// What a completing call has completed: all of its requests, or those with these indices.
-struct Completed {
-    bool all = false;
-    std::span<const int> indices;
-};
 
 Completed all_if(bool all) {
     return {all, {}};
@@ -40,40 +35,38 @@ template <typename Native, typename GetCompleted>
 int completing(const char* function, const void* from, Way way, int count, MPI_Request* handles,
                Native native, GetCompleted completed) {
     if (!observes()) return native();
-    lift_guards();
-    RecordedCall recorded(function, from);
-    CompletingRequests requests(recorded.on() ? count : 0, handles);
-    Completing call(from, count, handles);
-    recorded.enter();
-    const int error = native();
-    recorded.leave();
-    if (error == MPI_SUCCESS) call.done(handles);
-    if (!recorded.on()) return error;
-    if (error == MPI_SUCCESS) {
-        const Completed done = completed();
-        if (done.all)
-            requests.set_all_complete();
-        else
-            requests.set_complete(done.indices);
-    }
-    const std::size_t complete = requests.finish(recorded.call(), way.keeps);
-    recorded.call().completed = static_cast<std::uint32_t>(complete);
-    if (way.polls && complete == 0 && !recorded.call().requests.empty()) recorded.set_fruitless();
-    return error;
+    std::optional<CompletingRequests> requests;
+    std::optional<Completing> call;
+    return observed(
+        function, from, native,
+        [&](RecordedCall& recorded) {
+            requests.emplace(recorded.on() ? count : 0, handles);
+            call.emplace(from, count, handles);
+        },
+        [&](RecordedCall& recorded, int error) {
+            const Completed done = error == MPI_SUCCESS ? completed() : Completed();
+            if (error == MPI_SUCCESS) call->done(way.keeps ? Completed() : done);
+            if (!recorded.on()) return;
+            if (done.all)
+                requests->set_all_complete();
+            else
+                requests->set_complete(done.indices);
+            const std::size_t complete = requests->finish(recorded.call(), way.keeps);
+            recorded.call().completed = static_cast<std::uint32_t>(complete);
+            if (way.polls && complete == 0 && !recorded.call().requests.empty()) recorded.set_fruitless();
+        });
 }
 
 template <typename Native>
 int starting(const char* function, const void* from, int count, const MPI_Request* handles, Native native) {
     if (!observes() || handles == nullptr) return native();
-    lift_guards();
-    RecordedCall recorded(function, from);
-    Starting call(from, count, handles);
-    recorded.enter();
-    const int error = native();
-    recorded.leave();
-    if (error == MPI_SUCCESS) call.done();
-    if (recorded.on()) start_requests(recorded.call(), count, handles);
-    return error;
+    std::optional<Starting> call;
+    return observed(
+        function, from, native, [&](RecordedCall&) { call.emplace(from, count, handles); },
+        [&](RecordedCall& recorded, int error) {
+            if (error == MPI_SUCCESS) call->done();
+            if (recorded.on()) start_requests(recorded.call(), count, handles);
+        });
 }
 
 }  // namespace
@@ -91,14 +84,13 @@ LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
 
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     if (!observes() || handle == nullptr) return NEXT_Request_free(handle);
-    lift_guards();
-    RecordedCall recorded(LAPWING_HERE(MPI_Request_free));
-    lapwing::profile::forget(*handle);
-    if (recorded.on()) free_request(recorded.call(), *handle);
-    recorded.enter();
-    const int error = NEXT_Request_free(handle);
-    recorded.leave();
-    return error;
+    return observed(
+        LAPWING_HERE(MPI_Request_free), [&] { return NEXT_Request_free(handle); },
+        [&](RecordedCall& recorded) {
+            lapwing::profile::forget(*handle);
+            if (recorded.on()) free_request(recorded.call(), *handle);
+        },
+        [](RecordedCall&, int) {});
 }
 
 LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {

@@ -1,5 +1,6 @@
 // The calls of native_calls.def: messages between two ranks, communicators, files and windows. They are
-// recorded, and no part of the profile.
+// recorded. Of the profile they are a part only if first touches are recorded.
+#include <algorithm>
 #include <string_view>
 #include <type_traits>
 
@@ -9,8 +10,12 @@
 namespace {
 
 using lapwing::profile::add_request;
+using lapwing::profile::Buffers;
 using lapwing::profile::bytes_of;
-using lapwing::profile::lift_guards;
+using lapwing::profile::Called;
+using lapwing::profile::guarding;
+using lapwing::profile::memory_of;
+using lapwing::profile::observed;
 using lapwing::profile::observes;
 using lapwing::profile::RecordedCall;
 using lapwing::recording::Call;
@@ -38,18 +43,21 @@ struct Message {
     int source = no_rank;
     int tag = no_rank;
     int receive_tag = no_rank;
+    Buffers buffers{};
 };
 
 template <typename Count>
-Message sends(Count count, MPI_Datatype type, int peer, int tag) {
+Message sends(const void* data, Count count, MPI_Datatype type, int peer, int tag) {
     return {.sent = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type),
             .peer = rank_of(peer),
-            .tag = tag};
+            .tag = tag,
+            .buffers = {.sent = memory_of(data, peer == MPI_PROC_NULL ? 0 : count, type)}};
 }
 
 template <typename Count>
-Message matched(Count count, MPI_Datatype type) {
-    return {.received = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type)};
+Message matched(const void* data, Count count, MPI_Datatype type) {
+    return {.received = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type),
+            .buffers = {.filled = memory_of(data, count, type)}};
 }
 
 Message probes(int source, int tag) {
@@ -57,14 +65,22 @@ Message probes(int source, int tag) {
 }
 
 template <typename Count>
-Message receives(Count count, MPI_Datatype type, int source, int tag) {
-    Message message = probes(source, tag);
-    message.received = matched(count, type).received;
+Message receives(const void* data, Count count, MPI_Datatype type, int source, int tag) {
+    Message message = matched(data, count, type);
+    message.source = rank_of(source);
+    message.receive_tag = tag_of(tag);
+    if (source == MPI_PROC_NULL) message.buffers = {};
     return message;
 }
 
 Message exchanges(const Message& sent, const Message& received) {
-    return {sent.sent, received.received, sent.peer, received.source, sent.tag, received.receive_tag};
+    return {sent.sent,
+            received.received,
+            sent.peer,
+            received.source,
+            sent.tag,
+            received.receive_tag,
+            {sent.buffers.sent, received.buffers.filled}};
 }
 
 void fill(Call&, int) {}
@@ -78,19 +94,65 @@ void fill(Call& call, const Message& message) {
     call.receive_tag = message.receive_tag;
 }
 
+// For first touches.
+Called enter(const char* function, const void* from, const Message& message) {
+    return lapwing::profile::enter_message(function, from, std::max(message.sent, message.received),
+                                           message.buffers);
+}
+Called enter(const char*, const void*, int) {
+    return {};
+}
+
+void leave(const char* function, const Called& called, const Message& message, const MPI_Request* request,
+           bool persistent, int error) {
+    const MPI_Request made = request == nullptr || error != MPI_SUCCESS ? MPI_REQUEST_NULL : *request;
+    if (request == nullptr)
+        lapwing::profile::leave(called);
+    else if (!persistent)
+        lapwing::profile::leave(called, made);
+    else if (made != MPI_REQUEST_NULL)
+        lapwing::profile::remember_message(function, std::max(message.sent, message.received),
+                                           message.buffers, made);
+}
+void leave(const char*, const Called&, int, const MPI_Request*, bool, int) {}
+
 // Calls the MPI, and then fill(recorded call, error) if the call is recorded.
 template <typename Native, typename Fill>
 int record(const char* function, const void* from, MPI_Comm communicator, Native native, Fill fill_in) {
     if (!observes()) return native();
-    lift_guards();
-    RecordedCall recorded(function, from);
-    // The call may free the communicator.
-    if (recorded.on()) recorded.set_communicator(communicator);
-    recorded.enter();
-    const int error = native();
-    recorded.leave();
-    if (recorded.on()) fill_in(recorded, error);
-    return error;
+    return observed(
+        function, from, native,
+        [&](RecordedCall& recorded) {
+            // The call may free the communicator.
+            if (recorded.on()) recorded.set_communicator(communicator);
+        },
+        [&](RecordedCall& recorded, int error) {
+            if (recorded.on()) fill_in(recorded, error);
+        });
+}
+
+// The same of a call that sends or receives what message() describes. `request`: that the call makes, null if
+// it makes none.
+template <typename Native, typename GetMessage>
+int record_message(const char* function, const void* from, MPI_Comm communicator, const MPI_Request* request,
+                   Native native, GetMessage message) {
+    if (!observes()) return native();
+    const bool persistent = std::string_view(function).find("_init") != std::string_view::npos;
+    const bool times = guarding() && std::is_same_v<decltype(message()), Message>;
+    Called called;
+    return observed(
+        function, from, native,
+        [&](RecordedCall& recorded) {
+            if (recorded.on()) recorded.set_communicator(communicator);
+            if (times && !persistent) called = enter(function, from, message());
+        },
+        [&](RecordedCall& recorded, int error) {
+            if (times) leave(function, called, message(), request, persistent, error);
+            if (!recorded.on()) return;
+            fill(recorded.call(), message());
+            if (request != nullptr && error == MPI_SUCCESS)
+                add_request(recorded.call(), *request, persistent);
+        });
 }
 
 // Ranks may access the memory of a window at any time.
@@ -112,22 +174,15 @@ void define(Made* made, int error) {
 
 #define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message) \
     LAPWING_MPI function parameters {                                               \
-        return record(                                                              \
-            #function, __builtin_return_address(0), communicator,                   \
-            [&] { return LAPWING_NEXT(function) names; },                           \
-            [&](RecordedCall& recorded, int) { fill(recorded.call(), message); });  \
+        return record_message(                                                      \
+            #function, __builtin_return_address(0), communicator, nullptr,          \
+            [&] { return LAPWING_NEXT(function) names; }, [&] { return message; }); \
     }
-#define LAPWING_STARTS(function, parameters, names, communicator, message)                    \
-    LAPWING_MPI function parameters {                                                         \
-        return record(                                                                        \
-            #function, __builtin_return_address(0), communicator,                             \
-            [&] { return LAPWING_NEXT(function) names; },                                     \
-            [&](RecordedCall& recorded, int error) {                                          \
-                fill(recorded.call(), message);                                               \
-                constexpr bool persistent =                                                   \
-                    std::string_view(#function).find("_init") != std::string_view::npos;      \
-                if (error == MPI_SUCCESS) add_request(recorded.call(), *request, persistent); \
-            });                                                                               \
+#define LAPWING_STARTS(function, parameters, names, communicator, message)          \
+    LAPWING_MPI function parameters {                                               \
+        return record_message(                                                      \
+            #function, __builtin_return_address(0), communicator, request,          \
+            [&] { return LAPWING_NEXT(function) names; }, [&] { return message; }); \
     }
 #define LAPWING_POLLS(function, parameters, names, communicator, message) \
     LAPWING_MPI function parameters {                                     \

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
@@ -30,17 +31,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A persistent collective, and what each start of it records.
+// A persistent collective or message, and what each start of it records.
 struct Persistent {
     const char* function = nullptr;
-    std::shared_ptr<Communicator> communicator;  // which the program may have freed
+    std::shared_ptr<Communicator> communicator;  // which the program may have freed; null: a message
     std::uint64_t bytes = 0;
     Root root;
-    void* into = nullptr;
-    std::uint64_t into_bytes = 0;
+    Buffers buffers;
 };
 
-// A nonblocking collective on its way.
+// A nonblocking collective or message on its way.
 struct Flight {
     Called called;
     std::uint64_t started = 0;
@@ -61,24 +61,22 @@ struct State {
 };
 State& state = *new State;
 
-// With the mutex held.
-Called enter_on(Communicator& on, const char* function, const void* from, std::uint64_t bytes, Root root) {
+// With the mutex held. Without a communicator: a message.
+Called enter_on(Communicator* on, const char* function, const void* from, std::uint64_t bytes, Root root,
+                const Buffers& buffers) {
     Called called;
     called.site = site_of(function, from);
-    called.communicator = on.number;
-    called.number = on.collectives++;
+    called.is_message = on == nullptr;
+    if (on != nullptr) {
+        called.communicator = on->number;
+        called.number = on->collectives++;
+        if (root.role != Role::equal && root.rank == on->rank) called.kind = root.role == Role::gives ? 2 : 4;
+    }
     called.bytes = bytes;
-    if (root.role != Role::equal && root.rank == on.rank) called.kind = root.role == Role::gives ? 2 : 4;
+    called.buffers = buffers;
+    begin_transfer(called);
     called.began = trace::now();
     return called;
-}
-
-// After a completing call. With the mutex held. A persistent request keeps its handle.
-bool is_complete(MPI_Request handle, MPI_Request now) {
-    if (now == MPI_REQUEST_NULL) return true;
-    int complete = 0;
-    if (state.persistents.count(handle) > 0) PMPI_Request_get_status(now, &complete, MPI_STATUS_IGNORE);
-    return complete != 0;
 }
 
 [[noreturn]] void give_up(const std::string& why) {
@@ -112,8 +110,34 @@ void write_clock(const char* when) {
 }
 
 void take_off(const Called& called, MPI_Request handle, std::uint64_t now) {
+    // MPIs have one handle for all requests that are complete from the beginning.
+    if (const auto earlier = state.flights.find(handle); earlier != state.flights.end())
+        forget_transfer(earlier->second.called);
     state.flights[handle] = {called, now, 0, &time_in_calls, time_in_calls};
     state.flying = state.flights.size();
+}
+
+// A nonblocking collective that was completed at this site.
+void record_complete(const Flight& flight, std::uint64_t ended, std::uint32_t site) {
+    const Called& called = flight.called;
+    const std::uint64_t alive = ended - flight.started;
+    const std::uint64_t busy =
+        flight.thread == &time_in_calls ? time_in_calls - flight.before : flight.inside;
+    trace::record({.began = called.began,
+                   .ended = ended,
+                   .bytes = called.bytes,
+                   .operation = called.number,
+                   .index = called.site,
+                   .peer = static_cast<std::int32_t>(called.communicator),
+                   .what = trace::What::collective,
+                   .kind = static_cast<std::uint8_t>(called.kind + 1)});
+    trace::record({.began = flight.started,
+                   .ended = flight.started + flight.inside,
+                   .bytes = alive > busy ? alive - busy : 0,  // nanoseconds outside of such calls
+                   .operation = called.number,
+                   .index = site,
+                   .peer = static_cast<std::int32_t>(called.communicator),
+                   .what = trace::What::call});
 }
 
 }  // namespace
@@ -174,15 +198,22 @@ std::uint64_t bytes_of(std::uint64_t count, MPI_Datatype type) {
 
 Called enter(const char* function, const void* from, MPI_Comm communicator, const Data& data, Root root) {
     const std::lock_guard lock(shared_lock());
-    Called called = enter_on(*find(communicator), function, from, data.bytes, root);
-    called.into = data.into;
-    called.into_bytes = data.into_bytes;
-    return called;
+    return enter_on(find(communicator).get(), function, from, data.bytes, root, data.buffers);
 }
 
 void remember(const char* function, MPI_Comm communicator, const Data& data, Root root, MPI_Request handle) {
     const std::lock_guard lock(shared_lock());
-    state.persistents[handle] = {function, find(communicator), data.bytes, root, data.into, data.into_bytes};
+    state.persistents[handle] = {function, find(communicator), data.bytes, root, data.buffers};
+}
+
+Called enter_message(const char* function, const void* from, std::uint64_t bytes, const Buffers& buffers) {
+    const std::lock_guard lock(shared_lock());
+    return enter_on(nullptr, function, from, bytes, {}, buffers);
+}
+
+void remember_message(const char* function, std::uint64_t bytes, const Buffers& buffers, MPI_Request handle) {
+    const std::lock_guard lock(shared_lock());
+    state.persistents[handle] = {function, nullptr, bytes, {}, buffers};
 }
 
 void forget(MPI_Request handle) {
@@ -193,22 +224,26 @@ void forget(MPI_Request handle) {
 
 void leave(const Called& called) {
     const std::uint64_t now = trace::now();
-    time_in_calls += now - called.began;
-    trace::record({.began = called.began,
-                   .ended = now,
-                   .bytes = called.bytes,
-                   .operation = called.number,
-                   .index = called.site,
-                   .peer = static_cast<std::int32_t>(called.communicator),
-                   .what = trace::What::collective,
-                   .kind = called.kind});
-    guard_buffer(called);
+    if (!called.is_message) {
+        time_in_calls += now - called.began;
+        trace::record({.began = called.began,
+                       .ended = now,
+                       .bytes = called.bytes,
+                       .operation = called.number,
+                       .index = called.site,
+                       .peer = static_cast<std::int32_t>(called.communicator),
+                       .what = trace::What::collective,
+                       .kind = called.kind});
+    }
+    watch_sent(called);
+    end_transfer(called, now, 0, 0);
 }
 
 void leave(const Called& called, MPI_Request handle) {
     const std::uint64_t now = trace::now();
-    time_in_calls += now - called.began;
-    if (handle == MPI_REQUEST_NULL) return;
+    if (!called.is_message) time_in_calls += now - called.began;
+    if (handle == MPI_REQUEST_NULL) return forget_transfer(called);
+    watch_sent(called);
     const std::lock_guard lock(shared_lock());
     take_off(called, handle, now);
 }
@@ -220,35 +255,39 @@ Starting::Starting(const void* from, int count, const MPI_Request* handles) {
         const auto found = state.persistents.find(handles[i]);
         if (found == state.persistents.end()) continue;
         const Persistent& one = found->second;
-        Called called = enter_on(*one.communicator, one.function, from, one.bytes, one.root);
-        called.into = one.into;
-        called.into_bytes = one.into_bytes;
-        ours_.emplace_back(handles[i], called);
+        ours_.emplace_back(handles[i], enter_on(one.communicator.get(), one.function, from, one.bytes,
+                                                one.root, one.buffers));
     }
 }
 
 void Starting::done() {
     if (ours_.empty()) return;
     const std::uint64_t now = trace::now();
-    time_in_calls += now - ours_.front().second.began;
+    if (std::ranges::any_of(ours_, [](const auto& one) { return !one.second.is_message; }))
+        time_in_calls += now - ours_.front().second.began;
     const std::lock_guard lock(shared_lock());
-    for (const auto& [handle, called] : ours_) take_off(called, handle, now);
+    for (const auto& [handle, called] : ours_) {
+        watch_sent(called);
+        take_off(called, handle, now);
+    }
 }
 
 Completing::Completing(const void* from, int count, const MPI_Request* handles) : from_(from) {
     if (state.flying == 0 || handles == nullptr || count <= 0) return;
     const std::lock_guard lock(shared_lock());
     for (int i = 0; i < count; ++i) {
-        if (state.flights.count(handles[i]) == 0) continue;
+        const auto flight = state.flights.find(handles[i]);
+        if (flight == state.flights.end()) continue;
         ours_.emplace_back(i, handles[i]);
+        has_collectives_ = has_collectives_ || !flight->second.called.is_message;
     }
     began_ = trace::now();
 }
 
-void Completing::done(const MPI_Request* now) {
+void Completing::done(const Completed& completed) {
     if (ours_.empty()) return;
     const std::uint64_t ended = trace::now();
-    time_in_calls += ended - began_;
+    if (has_collectives_) time_in_calls += ended - began_;
     const std::lock_guard lock(shared_lock());
     const std::uint32_t site = site_of("", from_);
     for (const auto& [place, handle] : ours_) {
@@ -256,27 +295,11 @@ void Completing::done(const MPI_Request* now) {
         if (found == state.flights.end()) continue;
         Flight& flight = found->second;
         flight.inside += (ended - began_) / ours_.size();
-        if (!is_complete(handle, now[place])) continue;
+        if (!completed.all && std::ranges::find(completed.indices, place) == completed.indices.end())
+            continue;
         const Called& called = flight.called;
-        const std::uint64_t alive = ended - flight.started;
-        const std::uint64_t busy =
-            flight.thread == &time_in_calls ? time_in_calls - flight.before : flight.inside;
-        trace::record({.began = called.began,
-                       .ended = ended,
-                       .bytes = called.bytes,
-                       .operation = called.number,
-                       .index = called.site,
-                       .peer = static_cast<std::int32_t>(called.communicator),
-                       .what = trace::What::collective,
-                       .kind = static_cast<std::uint8_t>(called.kind + 1)});
-        trace::record({.began = flight.started,
-                       .ended = flight.started + flight.inside,
-                       .bytes = alive > busy ? alive - busy : 0,  // nanoseconds outside of such calls
-                       .operation = called.number,
-                       .index = site,
-                       .peer = static_cast<std::int32_t>(called.communicator),
-                       .what = trace::What::call});
-        guard_buffer(called);
+        if (!called.is_message) record_complete(flight, ended, site);
+        end_transfer(called, flight.started, flight.inside, site);
         state.flights.erase(found);
     }
     state.flying = state.flights.size();

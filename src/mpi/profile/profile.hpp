@@ -16,6 +16,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -50,9 +51,7 @@ struct Data {
     // Bytes for each peer, and only if the program is recorded.
     std::vector<std::uint64_t> sent_counts{};
     std::vector<std::uint64_t> received_counts{};
-    // The buffer that is filled, from its first to its last byte, and only if first touches are recorded.
-    void* into = nullptr;
-    std::uint64_t into_bytes = 0;
+    Buffers buffers{};
 };
 
 // `from`: where the function returns to.
@@ -60,8 +59,13 @@ Called enter(const char* function, const void* from, MPI_Comm communicator, cons
 // Of a call that has made a persistent collective: enter() is for its starts.
 void remember(const char* function, MPI_Comm communicator, const Data& data, Root root, MPI_Request handle);
 void forget(MPI_Request handle);
-void leave(const Called& called);                      // of a blocking call
-void leave(const Called& called, MPI_Request handle);  // of a nonblocking one, which has succeeded
+void leave(const Called& called);  // of a blocking call
+// Of a nonblocking one; the handle is null if it has failed.
+void leave(const Called& called, MPI_Request handle);
+
+// The same for calls that send or receive messages, if first touches are recorded.
+Called enter_message(const char* function, const void* from, std::uint64_t bytes, const Buffers& buffers);
+void remember_message(const char* function, std::uint64_t bytes, const Buffers& buffers, MPI_Request handle);
 
 // Bytes of so many elements; the type may be null.
 std::uint64_t bytes_of(std::uint64_t count, MPI_Datatype type);
@@ -73,25 +77,39 @@ inline bool observes() {
 
 void record_collective(RecordedCall& recorded, MPI_Comm communicator, Root root, const Data& data);
 
-// Calls the MPI between begin(data) and end(data, error), which time the call if the job is traced, and
-// records the call. `made`: the request that the call makes; null if it makes none.
-template <typename GetData, typename Native, typename Begin, typename End>
-int observed(const char* function, const void* from, MPI_Comm communicator, Root root, GetData data_of,
-             Native native, const MPI_Request* made, bool persistent, Begin begin, End end) {
+// Calls the MPI between begin(recorded call) and end(recorded call, error).
+template <typename Native, typename Begin, typename End>
+int observed(const char* function, const void* from, Native native, Begin begin, End end) {
     lift_guards();
     RecordedCall recorded(function, from);
-    const Data data = data_of();
-    const bool profiled = trace::on();
-    if (profiled) begin(data);
+    begin(recorded);
     recorded.enter();
     const int error = native();
     recorded.leave();
-    if (profiled) end(data, error);
-    if (recorded.on()) {
-        record_collective(recorded, communicator, root, data);
-        if (made != nullptr && error == MPI_SUCCESS) add_request(recorded.call(), *made, persistent);
-    }
+    end(recorded, error);
     return error;
+}
+
+// The same of a collective: begin(data) and end(data, error) time the call if the job is traced. `made`: the
+// request that the call makes; null if it makes none.
+template <typename GetData, typename Native, typename Begin, typename End>
+int observed_collective(const char* function, const void* from, MPI_Comm communicator, Root root,
+                        GetData data_of, Native native, const MPI_Request* made, bool persistent, Begin begin,
+                        End end) {
+    Data data;
+    const bool profiled = trace::on();
+    return observed(
+        function, from, native,
+        [&](RecordedCall&) {
+            data = data_of();
+            if (profiled) begin(data);
+        },
+        [&](RecordedCall& recorded, int error) {
+            if (profiled) end(data, error);
+            if (!recorded.on()) return;
+            record_collective(recorded, communicator, root, data);
+            if (made != nullptr && error == MPI_SUCCESS) add_request(recorded.call(), *made, persistent);
+        });
 }
 
 template <typename GetData, typename Native>
@@ -99,7 +117,7 @@ int blocking(const char* function, const void* from, MPI_Comm communicator, Root
              Native native) {
     if (!observes() || communicator == MPI_COMM_NULL) return native();
     Called called;
-    return observed(
+    return observed_collective(
         function, from, communicator, root, data_of, native, nullptr, false,
         [&](const Data& data) { called = enter(function, from, communicator, data, root); },
         [&](const Data&, int) { leave(called); });
@@ -110,19 +128,17 @@ int nonblocking(const char* function, const void* from, MPI_Comm communicator, M
                 GetData data_of, Native native) {
     if (!observes() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
     Called called;
-    return observed(
+    return observed_collective(
         function, from, communicator, root, data_of, native, handle, false,
         [&](const Data& data) { called = enter(function, from, communicator, data, root); },
-        [&](const Data&, int error) {
-            if (error == MPI_SUCCESS) leave(called, *handle);
-        });
+        [&](const Data&, int error) { leave(called, error == MPI_SUCCESS ? *handle : MPI_REQUEST_NULL); });
 }
 
 template <typename GetData, typename Native>
 int persistent(const char* function, const void* from, MPI_Comm communicator, MPI_Request* handle, Root root,
                GetData data_of, Native native) {
     if (!observes() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
-    return observed(
+    return observed_collective(
         function, from, communicator, root, data_of, native, handle, true, [](const Data&) {},
         [&](const Data& data, int error) {
             if (error == MPI_SUCCESS) remember(function, communicator, data, root, *handle);
@@ -139,16 +155,22 @@ class Starting {
     std::vector<std::pair<MPI_Request, Called>> ours_;
 };
 
+// What a completing call has completed: all of its requests, or those with these indices.
+struct Completed {
+    bool all = false;
+    std::span<const int> indices;
+};
+
 // For completing calls.
 class Completing {
   public:
     Completing(const void* from, int count, const MPI_Request* handles);
-    // `now` are the same handles afterwards: null where complete, unless the request is persistent.
-    void done(const MPI_Request* now);
+    void done(const Completed& completed);
 
   private:
     const void* from_;
     std::uint64_t began_ = 0;
+    bool has_collectives_ = false;
     std::vector<std::pair<int, MPI_Request>> ours_;  // places in the array
 };
 

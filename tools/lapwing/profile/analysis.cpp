@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -32,6 +33,8 @@ struct Visit {
     double inside = 0;   // of completing calls; of one that completes several collectives, a share
     double away = 0;     // nonblocking: outside of calls of collectives, until it was complete
     double touch = -1;   // from completion to the first access to the buffer; -1: the buffer was not guarded
+    double written_after = -1;  // the sent buffer, for the last time before the call; -1: not known
+    double written_before = -1;
 };
 
 // The ranks of a communicator meet in its n-th collective.
@@ -78,6 +81,9 @@ void add_visits(const RankPart& part, std::map<Key, Meeting>& meetings) {
             visit.inside = static_cast<double>(event.ended - event.began);
             visit.away = static_cast<double>(event.bytes);
             visit.started = part.aligned(event.began);
+        } else if (event.what == What::touch && event.kind == trace::last_write) {
+            visit.written_after = part.aligned(event.began);
+            visit.written_before = part.aligned(event.ended);
         } else if (event.what == What::touch) {
             visit.touch = static_cast<double>(event.ended - event.began);
         }
@@ -128,6 +134,64 @@ std::string place_of(const Json* site, watch::Symbols& symbols) {
     return name_of(function, found.file, found.line, text(*site, "module"), offset);
 }
 
+// Where a site is.
+void describe(CallSite& site, const Json& fact, watch::Symbols& symbols) {
+    site.offset = fact.value("offset", std::uint64_t{0});
+    site.function = text(fact, "function");
+    site.module = text(fact, "module");
+    const watch::Symbol symbol = symbols.find(site.module, site.offset);
+    site.symbol = symbol.function.empty() ? text(fact, "symbol") : symbol.function;
+    site.file = symbol.file;
+    site.line = symbol.line;
+}
+
+// What is counted becomes means, nanoseconds become seconds, and sums become means over the ranks.
+void finish(CallSite& site, int ranks) {
+    site.until_touch *= 1e-9 / std::max(1.0, static_cast<double>(site.guarded));
+    for (double* seconds : {&site.unwritten_at_least, &site.unwritten_at_most})
+        *seconds *= 1e-9 / std::max(1.0, static_cast<double>(site.watched));
+    for (double* seconds : {&site.start, &site.wait, &site.away, &site.late, &site.own, &site.saved_at_once,
+                            &site.saved_if_moved, &site.saved_by_later_wait, &site.saved_by_earlier_start,
+                            &site.saved_within_data}) {
+        *seconds *= 1e-9 / std::max(1, ranks);
+    }
+}
+
+// Adds what one rank has recorded of its messages, by the identity of their sites.
+void add_messages(const RankPart& part, watch::Symbols& symbols, std::map<std::string, CallSite>& messages) {
+    const auto sites = sites_of(part);
+    for (const Json& fact : part.others) {
+        if (fact.value("fact", "") != "messages") continue;
+        const auto known = sites.find(fact.at("site").get<std::uint64_t>());
+        if (known == sites.end()) continue;
+        const auto [found, added] = messages.try_emplace(identity(known->second));
+        CallSite& site = found->second;
+        if (added) {
+            describe(site, *known->second, symbols);
+            site.min_bytes = UINT64_MAX;
+        }
+        ++site.ranks;
+        const auto completed = sites.find(fact.at("completed_at").get<std::uint64_t>());
+        if (completed != sites.end()) {
+            site.nonblocking = true;
+            if (site.completed_at.empty()) site.completed_at = place_of(completed->second, symbols);
+        }
+        site.min_bytes = std::min(site.min_bytes, fact.at("bytes").at(0).get<std::uint64_t>());
+        site.max_bytes = std::max(site.max_bytes, fact.at("bytes").at(1).get<std::uint64_t>());
+        site.calls += fact.at("calls").get<std::uint64_t>();
+        site.guarded += fact.at("guarded").get<std::uint64_t>();
+        site.watched += fact.at("watched").get<std::uint64_t>();
+        site.start += fact.at("start").get<double>();
+        site.wait += fact.at("wait").get<double>();
+        site.own = site.start + site.wait;
+        site.until_touch += fact.at("until_touch").get<double>();
+        site.saved_by_later_wait += fact.at("saved_by_later_wait").get<double>();
+        site.unwritten_at_least += fact.at("unwritten_at_least").get<double>();
+        site.unwritten_at_most += fact.at("unwritten_at_most").get<double>();
+        site.saved_by_earlier_start += fact.at("saved_by_earlier_start").get<double>();
+    }
+}
+
 // From MPI_Init to MPI_Finalize, or to the last that is known of a rank that did not come there.
 double seconds_of(const RankPart& part) {
     if (part.clocks.empty()) return 0;
@@ -154,11 +218,24 @@ void add(CallSite& site, const Visit& visit, double last) {
     site.away += away;
     site.late += late;
     site.own += own;
+    const double saveable = visit.nonblocking ? in_wait : own;
+    double later = saveable;
+    double earlier = saveable;
     if (visit.touch >= 0) {
         ++site.guarded;
+        later = std::min(saveable, visit.touch);
         site.until_touch += visit.touch;
-        site.saved_by_later_wait += std::min(visit.nonblocking ? in_wait : own, visit.touch);
+        site.saved_by_later_wait += later;
     }
+    if (visit.written_before >= 0) {
+        ++site.watched;
+        const double at_most = std::max(0.0, visit.began - visit.written_after);
+        earlier = std::min(saveable, at_most);
+        site.unwritten_at_least += std::max(0.0, visit.began - visit.written_before);
+        site.unwritten_at_most += at_most;
+        site.saved_by_earlier_start += earlier;
+    }
+    site.saved_within_data += std::min(saveable, later + earlier);
     if (visit.nonblocking) {
         const double hidden = std::min(in_wait, away);
         site.saved_at_once += hidden;
@@ -177,23 +254,27 @@ std::string CallSite::place() const {
 Profile analyse(const std::vector<RankPart>& parts) {
     Profile profile;
     std::map<Key, Meeting> meetings;
+    watch::Symbols symbols = linked_symbols();
+    std::map<std::string, CallSite> messages;
     for (const RankPart& part : parts) {
         add_visits(part, meetings);
+        add_messages(part, symbols, messages);
         profile.dropped += part.dropped;
         profile.clock_error = std::max(profile.clock_error, static_cast<double>(part.clock_error()) * 1e-9);
         if (!part.ended) profile.without_end.push_back(part.rank);
         for (const Json& fact : part.others) {
-            if (fact.value("fact", "") != "refused_guards") continue;
+            const std::string name = fact.value("fact", "");
+            if (name != "refused_guards" && name != "refused_watches") continue;
             profile.first_touch = true;
+            auto& refused = name == "refused_guards" ? profile.refused_guards : profile.refused_watches;
             for (const auto& [reason, count] : fact.items()) {
-                if (count.is_number_unsigned()) profile.refused_guards[reason] += count.get<std::uint64_t>();
+                if (count.is_number_unsigned()) refused[reason] += count.get<std::uint64_t>();
             }
         }
         profile.seconds += seconds_of(part) / static_cast<double>(parts.size());
     }
     if (!parts.empty()) profile.ranks = parts[0].about.value("ranks", 0);
 
-    watch::Symbols symbols = linked_symbols();
     struct Found {
         CallSite site;
         std::set<int> ranks;
@@ -213,13 +294,7 @@ Profile analyse(const std::vector<RankPart>& parts) {
             Found& at = found[identity(visit.site)];
             CallSite& site = at.site;
             if (at.visits++ == 0) {
-                const auto offset = site.offset = visit.site->value("offset", std::uint64_t{0});
-                site.function = text(*visit.site, "function");
-                site.module = text(*visit.site, "module");
-                const watch::Symbol symbol = symbols.find(site.module, offset);
-                site.symbol = symbol.function.empty() ? text(*visit.site, "symbol") : symbol.function;
-                site.file = symbol.file;
-                site.line = symbol.line;
+                describe(site, *visit.site, symbols);
                 site.nonblocking = visit.nonblocking;
                 site.ranks = static_cast<int>(meeting.ranks);
                 site.min_bytes = visit.bytes;
@@ -237,18 +312,20 @@ Profile analyse(const std::vector<RankPart>& parts) {
     for (auto& [identity, at] : found) {
         CallSite& site = at.site;
         site.calls = at.visits / std::max<std::size_t>(1, at.ranks.size());
-        site.until_touch *= 1e-9 / std::max(1.0, static_cast<double>(site.guarded));
         if (at.completed_at.size() > 1) site.completed_at += " and elsewhere";
-        for (double* seconds : {&site.start, &site.wait, &site.away, &site.late, &site.own,
-                                &site.saved_at_once, &site.saved_if_moved, &site.saved_by_later_wait}) {
-            *seconds *= 1e-9 / std::max(1, profile.ranks);
-        }
+        finish(site, profile.ranks);
         profile.in_collectives += site.start + site.wait;
         profile.sites.push_back(site);
     }
     std::stable_sort(profile.sites.begin(), profile.sites.end(), [](const CallSite& a, const CallSite& b) {
         return a.saved_at_once + a.saved_if_moved > b.saved_at_once + b.saved_if_moved;
     });
+    for (auto& [identity, site] : messages) {
+        site.calls /= static_cast<std::uint64_t>(site.ranks);
+        finish(site, profile.ranks);
+        profile.messages.push_back(site);
+    }
+    std::ranges::stable_sort(profile.messages, std::greater<>(), &CallSite::own);
     return profile;
 }
 

@@ -38,6 +38,14 @@ struct CallSite {
     std::uint64_t guarded = 0;
     double until_touch = 0;
     double saved_by_later_wait = 0;
+    // The same for what is sent: sent buffers whose last write is known; the mean time since then, which lies
+    // between two bounds; what an earlier start saves at most, bounded by the larger one.
+    std::uint64_t watched = 0;
+    double unwritten_at_least = 0;
+    double unwritten_at_most = 0;
+    double saved_by_earlier_start = 0;
+    // What both save together at most. A call whose buffers are not known saves all of its own time.
+    double saved_within_data = 0;
 
     std::string place() const;  // "transpose.c:83 (main)"
 };
@@ -49,11 +57,15 @@ struct Profile {
     double in_collectives = 0;    // of them
     std::uint64_t unmatched = 0;  // calls that not all ranks have recorded
     std::uint64_t dropped = 0;
-    std::vector<int> without_end;                         // ranks that did not come to MPI_Finalize
-    double clock_error = 0;                               // seconds
-    bool first_touch = false;                             // first touches were recorded
-    std::map<std::string, std::uint64_t> refused_guards;  // by reason, of all ranks
-    std::vector<CallSite> sites;                          // the largest saving first
+    std::vector<int> without_end;                          // ranks that did not come to MPI_Finalize
+    double clock_error = 0;                                // seconds
+    bool first_touch = false;                              // first touches were recorded
+    std::map<std::string, std::uint64_t> refused_guards;   // by reason, of all ranks
+    std::map<std::string, std::uint64_t> refused_watches;  // the same of sent buffers
+    std::vector<CallSite> sites;                           // the largest saving first
+    // With --first-touch: calls that send or receive messages, the longest first. Of such a call `own` has
+    // all its time: nothing tells apart what it waits for its peer.
+    std::vector<CallSite> messages;
 };
 
 Profile analyse(const std::vector<RankPart>& parts);

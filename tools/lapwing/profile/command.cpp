@@ -49,11 +49,39 @@ std::string print_bytes(const CallSite& site) {
     return fmt::format("{}-{}", one(site.min_bytes), one(site.max_bytes));
 }
 
+std::string percent(double seconds, double run) {
+    return fmt::format("{} ({:.1f} % of the run)", print_seconds(seconds), run > 0 ? 100 * seconds / run : 0);
+}
+
+// What the data allow: when the program uses what the call has filled, and when it wrote what the call sends.
+std::string limits_of(const CallSite& site, double run) {
+    std::string text;
+    if (site.guarded > 0) {
+        text = fmt::format(
+            " The program uses the result {} after it has it, on average: a later wait saves at most {}.",
+            print_seconds(site.until_touch), percent(site.saved_by_later_wait, run));
+    }
+    if (site.watched > 0) {
+        text += fmt::format(
+            " It last writes what it sends at most {} before the call, on average: an earlier start saves at "
+            "most {}.",
+            print_seconds(site.unwritten_at_most), percent(site.saved_by_earlier_start, run));
+    }
+    return text;
+}
+
+// Of messages, with --first-touch.
+std::string advice_for_messages(const CallSite& site, double run) {
+    const double least = worth_it * run;
+    if (site.own < least) return "";
+    const double saved = site.saved_by_later_wait + site.saved_by_earlier_start;
+    return fmt::format("{}: it takes {}, with the time that it waits for its peer.{}",
+                       saved < least ? "no change of the start or the wait is worth it" : "worth a change",
+                       percent(site.own, run), limits_of(site, run));
+}
+
 std::string advice_for(const CallSite& site, double run) {
-    const auto percent = [&](double seconds) {
-        return fmt::format("{} ({:.1f} % of the run)", print_seconds(seconds),
-                           run > 0 ? 100 * seconds / run : 0);
-    };
+    const auto of_run = [&](double seconds) { return percent(seconds, run); };
     const double least = worth_it * run;
     const double saved = site.saved_at_once + site.saved_if_moved;
     const std::string late = site.late < least
@@ -61,15 +89,15 @@ std::string advice_for(const CallSite& site, double run) {
                                  : fmt::format(
                                        "{} of it is waiting for late ranks, which overlap cannot help: "
                                        "balance the work before it.",
-                                       percent(site.late));
-    const std::string used = site.guarded == 0 || saved < least
-                                 ? ""
-                                 : fmt::format(
-                                       " The program uses the result {} after it has it, on average: a later "
-                                       "wait saves at most {}, "
-                                       "more needs an earlier start.",
-                                       print_seconds(site.until_touch), percent(site.saved_by_later_wait));
+                                       of_run(site.late));
+    const std::string used = saved < least ? "" : limits_of(site, run);
     if (site.late > saved) return late;
+    if (!used.empty() && site.saved_at_once < least && site.saved_within_data < least) {
+        return fmt::format(
+            "no change of the start or the wait is worth it: it takes {} when all ranks are there, but the "
+            "program's use of the data leaves {}.{}{}{}",
+            of_run(saved), of_run(site.saved_within_data), used, late.empty() ? "" : " ", late);
+    }
     if (site.nonblocking) {
         std::string text;
         if (site.saved_at_once >= least) {
@@ -77,7 +105,7 @@ std::string advice_for(const CallSite& site, double run) {
                 "worth it: the program computes for {} between start and wait, and then waits. `lapwing run` "
                 "can save "
                 "up to {}, without a change.",
-                print_seconds(site.away), percent(site.saved_at_once));
+                print_seconds(site.away), of_run(site.saved_at_once));
         }
         if (site.saved_if_moved >= least) {
             text += fmt::format(
@@ -85,7 +113,7 @@ std::string advice_for(const CallSite& site, double run) {
                 "does "
                 "not need "
                 "the result, or start earlier.",
-                text.empty() ? "worth a change: " : " Besides, ", percent(site.saved_if_moved),
+                text.empty() ? "worth a change: " : " Besides, ", of_run(site.saved_if_moved),
                 site.completed_at);
         }
         if (!text.empty()) return text + used + (late.empty() ? "" : " " + late);
@@ -99,34 +127,60 @@ std::string advice_for(const CallSite& site, double run) {
             "wait then; `lapwing run` hides up to as much. Without a change `lapwing run --blocking` may "
             "make the call "
             "itself faster, and hides nothing.{}{}{}",
-            percent(site.saved_if_moved), nonblocking, used, late.empty() ? "" : " ", late);
+            of_run(site.saved_if_moved), nonblocking, used, late.empty() ? "" : " ", late);
     }
     return late;
 }
 
-// What the program does with the buffers after the calls.
-std::string first_touches_as_text(const Profile& profile) {
-    std::vector<std::vector<std::string>> rows = {
-        {"call", "where", "buffers", "own", "until first touch", "a later wait could save"}};
-    for (const CallSite& site : profile.sites) {
-        if (site.guarded == 0) continue;
-        rows.push_back({site.function, site.place(), std::to_string(site.guarded), print_seconds(site.own),
-                        print_seconds(site.until_touch), print_seconds(site.saved_by_later_wait)});
-    }
-    std::string text = align(rows) + "\n";
+std::string print_refused(const char* what, const std::map<std::string, std::uint64_t>& refused) {
     std::string reasons;
-    for (const auto& [reason, count] : profile.refused_guards) {
+    for (const auto& [reason, count] : refused) {
         if (count > 0) reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, reason);
     }
-    if (!reasons.empty()) text += fmt::format("Buffers that were not guarded, of all ranks: {}.\n", reasons);
-    return text + "buffers: that were guarded, of all ranks; until first touch: mean of these.\n\n";
+    return reasons.empty() ? "" : fmt::format("{}, of all ranks: {}.\n", what, reasons);
+}
+
+// What the program does with the buffers before and after the calls.
+std::string first_touches_as_text(const Profile& profile) {
+    std::vector<std::vector<std::string>> rows = {{"call", "where", "own", "filled", "until first touch",
+                                                   "a later wait saves", "sent", "since last write",
+                                                   "an earlier start saves"}};
+    const auto add = [&](const std::vector<CallSite>& sites) {
+        for (const CallSite& site : sites) {
+            if (site.guarded == 0 && site.watched == 0) continue;
+            std::vector<std::string> row = {
+                site.function, site.place(), print_seconds(site.own), "-", "-", "-", "-", "-", "-"};
+            if (site.guarded > 0) {
+                row[3] = std::to_string(site.guarded);
+                row[4] = print_seconds(site.until_touch);
+                row[5] = print_seconds(site.saved_by_later_wait);
+            }
+            if (site.watched > 0) {
+                row[6] = std::to_string(site.watched);
+                row[7] = print_seconds(site.unwritten_at_most);
+                row[8] = print_seconds(site.saved_by_earlier_start);
+            }
+            rows.push_back(row);
+        }
+    };
+    add(profile.sites);
+    add(profile.messages);
+    return align(rows) + "\n" +
+           print_refused("Filled buffers that were not guarded", profile.refused_guards) +
+           print_refused("Sent buffers that were not watched", profile.refused_watches) +
+           "own: of a call that sends or receives a message, all its time; filled, sent: buffers that were "
+           "guarded, or "
+           "whose last write is\nknown, of all ranks; until first touch, since last write: means of these; "
+           "all that is "
+           "saved, and the time since the last write, are\nupper bounds.\n\n";
 }
 
 std::string as_text(const Profile& profile) {
     std::string text = fmt::format(
         "{} ranks, {} from MPI_Init to MPI_Finalize, {} of them in collectives (means over the ranks)\n",
         profile.ranks, print_seconds(profile.seconds), print_seconds(profile.in_collectives));
-    if (profile.sites.empty()) return text + "\nThe program called no collective.\n";
+    if (profile.sites.empty() && profile.messages.empty())
+        return text + "\nThe program called no collective.\n";
     std::vector<std::vector<std::string>> rows = {
         {"call", "where", "calls", "bytes", "in start", "in wait", "late", "own", "away", "could save"}};
     for (const CallSite& site : profile.sites) {
@@ -145,6 +199,12 @@ std::string as_text(const Profile& profile) {
         any = true;
         text += fmt::format("{} at {}: {}\n", site.function, site.place(), advice);
     }
+    for (const CallSite& site : profile.messages) {
+        const std::string advice = advice_for_messages(site, profile.seconds);
+        if (advice.empty()) continue;
+        any = true;
+        text += fmt::format("{} at {}: {}\n", site.function, site.place(), advice);
+    }
     if (!any) text += "No call is worth a change: none could save one percent of the run.\n";
     text +=
         "\nlate: waiting for ranks that had not begun; own: the rest, the collective's own time; away: "
@@ -153,6 +213,34 @@ std::string as_text(const Profile& profile) {
         "of the "
         "processor, too.\n";
     return text;
+}
+
+// What is known of any call.
+Json as_json(const CallSite& site, bool first_touch) {
+    Json row = {{"function", site.function},
+                {"place", site.place()},
+                {"module", site.module},
+                {"offset", site.offset}};
+    if (!site.symbol.empty()) row["symbol"] = site.symbol;
+    if (!site.file.empty()) {
+        row["file"] = site.file;
+        row["line"] = site.line;
+    }
+    if (site.nonblocking) row["completed_at"] = site.completed_at;
+    row["nonblocking"] = site.nonblocking;
+    row["calls"] = site.calls;
+    row["bytes"] = {site.min_bytes, site.max_bytes};
+    row["start_seconds"] = site.start;
+    row["wait_seconds"] = site.wait;
+    if (first_touch) {
+        row["guarded"] = site.guarded;
+        row["until_first_touch_seconds"] = site.until_touch;
+        row["saved_by_later_wait_seconds_at_most"] = site.saved_by_later_wait;
+        row["watched"] = site.watched;
+        row["since_last_write_seconds"] = {site.unwritten_at_least, site.unwritten_at_most};
+        row["saved_by_earlier_start_seconds_at_most"] = site.saved_by_earlier_start;
+    }
+    return row;
 }
 
 Json as_json(const Profile& profile) {
@@ -164,36 +252,26 @@ Json as_json(const Profile& profile) {
                  {"unmatched_calls", profile.unmatched},
                  {"ranks_without_end", profile.without_end},
                  {"calls", Json::array()}};
-    if (profile.first_touch) json["refused_guards"] = profile.refused_guards;
     for (const CallSite& site : profile.sites) {
-        Json row = {{"function", site.function},
-                    {"place", site.place()},
-                    {"module", site.module},
-                    {"offset", site.offset}};
-        if (!site.symbol.empty()) row["symbol"] = site.symbol;
-        if (!site.file.empty()) {
-            row["file"] = site.file;
-            row["line"] = site.line;
-        }
-        if (site.nonblocking) row["completed_at"] = site.completed_at;
-        row["nonblocking"] = site.nonblocking;
+        Json row = as_json(site, profile.first_touch);
         row["ranks"] = site.ranks;
-        row["calls"] = site.calls;
-        row["bytes"] = {site.min_bytes, site.max_bytes};
-        row["start_seconds"] = site.start;
-        row["wait_seconds"] = site.wait;
         row["away_seconds"] = site.away;
         row["late_seconds"] = site.late;
         row["own_seconds"] = site.own;
         row["saved_at_once_seconds_at_most"] = site.saved_at_once;
         row["saved_if_moved_seconds_at_most"] = site.saved_if_moved;
-        if (profile.first_touch) {
-            row["guarded"] = site.guarded;
-            row["until_first_touch_seconds"] = site.until_touch;
-            row["saved_by_later_wait_seconds_at_most"] = site.saved_by_later_wait;
-        }
+        if (profile.first_touch) row["saved_within_data_seconds_at_most"] = site.saved_within_data;
         row["advice"] = advice_for(site, profile.seconds);
         json["calls"].push_back(row);
+    }
+    if (!profile.first_touch) return json;
+    json["refused_guards"] = profile.refused_guards;
+    json["refused_watches"] = profile.refused_watches;
+    json["messages"] = Json::array();
+    for (const CallSite& site : profile.messages) {
+        Json row = as_json(site, true);
+        row["advice"] = advice_for_messages(site, profile.seconds);
+        json["messages"].push_back(row);
     }
     return json;
 }
@@ -321,8 +399,10 @@ Command add_profile(CommandLine& tool, const Words& words) {
     app->add_option("--record", options->record,
                     "Record all calls of MPI, and the computation between them, in this directory")
         ->type_name("DIR");
-    app->add_flag("--first-touch", options->first_touch,
-                  "Also time how long buffers stay unused after the calls that fill them");
+    app->add_flag(
+        "--first-touch", options->first_touch,
+        "Also time how long buffers stay unused after the calls that fill them, and unchanged before "
+        "the calls that send them");
     app->add_option("--show", options->show, "Print a recording; starts nothing")->type_name("DIR");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
