@@ -1,10 +1,12 @@
-// Random reductions of floating-point numbers, whose bits are written to a file: a program that knows nothing of
-// Lapwing. Jobs that compute the same bits write equal files.
+// Random reductions of floating-point numbers, whose bits are written to a file: a program that knows nothing
+// of Lapwing. Jobs that compute the same bits write equal files.
 //
-//   reproducible SUMS SEED FILE ORDER     ORDER: "0,2,1": which rank of MPI_COMM_WORLD has each rank in the sums
+//   reproducible SUMS SEED FILE ORDER     ORDER: "0,2,1": which rank of MPI_COMM_WORLD has each rank in the
+//   sums
 //
-// Rank 0 writes a line for each reduction: the function, the type, the operator, a hash of all ranks' results, and of
-// the first element the contributions and the results, as bits. The result of a rank that has none is "-".
+// Rank 0 writes a line for each reduction: the function, the type, the operator, a hash of all ranks'
+// results, and of the first element the contributions and the results, as bits. The result of a rank that has
+// none is "-".
 #include <mpi.h>
 
 #include <algorithm>
@@ -29,7 +31,8 @@
 namespace {
 
 enum Function { ALLREDUCE, REDUCE, SCAN, EXSCAN, REDUCE_SCATTER_BLOCK, REDUCE_SCATTER, FUNCTIONS };
-constexpr const char* function_names[] = {"allreduce", "reduce", "scan", "exscan", "reduce_scatter_block", "reduce_scatter"};
+constexpr const char* function_names[] = {"allreduce",     "reduce", "scan", "exscan", "reduce_scatter_block",
+                                          "reduce_scatter"};
 enum Op { SUM, PRODUCT, MAXIMUM, USER, OPS };
 constexpr const char* op_names[] = {"sum", "product", "maximum", "user"};
 
@@ -169,17 +172,20 @@ void start(Reduction& reduction, MPI_Request& request) {
                 MPI_Start(&request);
                 break;
             }
-            blocking ? MPI_Allreduce(in, out, count, type, op, all) : MPI_Iallreduce(in, out, count, type, op, all, &request);
+            blocking ? MPI_Allreduce(in, out, count, type, op, all)
+                     : MPI_Iallreduce(in, out, count, type, op, all, &request);
             break;
         case REDUCE:
             blocking ? MPI_Reduce(in, out, count, type, op, reduction.root, all)
                      : MPI_Ireduce(in, out, count, type, op, reduction.root, all, &request);
             break;
         case SCAN:
-            blocking ? MPI_Scan(in, out, count, type, op, all) : MPI_Iscan(in, out, count, type, op, all, &request);
+            blocking ? MPI_Scan(in, out, count, type, op, all)
+                     : MPI_Iscan(in, out, count, type, op, all, &request);
             break;
         case EXSCAN:
-            blocking ? MPI_Exscan(in, out, count, type, op, all) : MPI_Iexscan(in, out, count, type, op, all, &request);
+            blocking ? MPI_Exscan(in, out, count, type, op, all)
+                     : MPI_Iexscan(in, out, count, type, op, all, &request);
             break;
         case REDUCE_SCATTER_BLOCK:
             blocking ? MPI_Reduce_scatter_block(in, out, counts[0], type, op, all)
@@ -209,7 +215,8 @@ struct Row {
 Row row_of(const Reduction& reduction) {
     const auto bytes = static_cast<std::size_t>(reduction.results()) * reduction.size();
     std::uint64_t hash = bytes;
-    for (std::size_t i = 0; i < bytes; ++i) hash = mixed(hash ^ static_cast<std::uint64_t>(reduction.received[i]));
+    for (std::size_t i = 0; i < bytes; ++i)
+        hash = mixed(hash ^ static_cast<std::uint64_t>(reduction.received[i]));
     return {hash, first_of(reduction, reduction.sent, reduction.count),
             first_of(reduction, reduction.received, reduction.results())};
 }
@@ -225,8 +232,9 @@ void write(const std::string& name, const std::vector<Reduction>& reductions, co
         const auto of_rank = [&](int r) { return rows[static_cast<std::size_t>(r) * sums + i]; };
         std::uint64_t hash = 0;
         for (int r = 0; r < ranks; ++r) hash = mixed(hash) ^ of_rank(r).hash;
-        std::fprintf(file, "%s %s %s %016llx", function_names[reductions[i].function], reductions[i].is_double ? "double" : "float",
-                     op_names[reductions[i].op], static_cast<unsigned long long>(hash));
+        std::fprintf(file, "%s %s %s %016llx", function_names[reductions[i].function],
+                     reductions[i].is_double ? "double" : "float", op_names[reductions[i].op],
+                     static_cast<unsigned long long>(hash));
         for (const auto member : {&Row::contribution, &Row::result}) {
             std::fputs(" |", file);
             for (int r = 0; r < ranks; ++r) {
@@ -286,7 +294,8 @@ int main(int argc, char** argv) {
     }
     constexpr int words = sizeof(Row) / sizeof(std::uint64_t);
     std::vector<Row> gathered(rank == 0 ? sums * static_cast<std::size_t>(ranks) : 0);
-    MPI_Gather(rows.data(), words * static_cast<int>(sums), MPI_UINT64_T, gathered.data(), words * static_cast<int>(sums), MPI_UINT64_T, 0, all);
+    MPI_Gather(rows.data(), words * static_cast<int>(sums), MPI_UINT64_T, gathered.data(),
+               words * static_cast<int>(sums), MPI_UINT64_T, 0, all);
     if (rank == 0) write(argv[3], reductions, gathered);
     MPI_Op_free(&user_op);
     MPI_Comm_free(&all);

@@ -128,7 +128,8 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
                 refused};
     }
     std::string where;
-    const std::vector<Candidate> found = candidates(problem, guidance.machine(problem, &where), guidance.reproducible);
+    const std::vector<Candidate> found =
+        candidates(problem, guidance.machine(problem, &where), guidance.reproducible);
     if (found.empty() || !found.front().applies) {
         throw Error(
             ErrorCode::unsupported,

@@ -64,7 +64,8 @@ TEST(FixedBracketing, IsThatOfTheAlgorithmsInTheTable) {
     EXPECT_EQ(kept, 10);
 }
 
-// Every way to put parentheses around neighbouring operands: as the right ends of left operands, node by node.
+// Every way to put parentheses around neighbouring operands: as the right ends of left operands, node by
+// node.
 std::vector<std::vector<std::array<int, 3>>> all_bracketings(int first, int end) {
     if (end - first == 1) return {{}};
     std::vector<std::vector<std::array<int, 3>>> all;
@@ -101,7 +102,8 @@ std::vector<List> flat_reduce(const Problem& problem, const std::vector<std::arr
 }
 
 TEST(FixedBracketing, IsTheOnlyOneThatIsProven) {
-    const std::map<int, std::size_t> counts = {{2, 1}, {3, 2}, {4, 5}, {5, 14}, {6, 42}, {7, 132}};  // Catalan numbers
+    const std::map<int, std::size_t> counts = {{2, 1},  {3, 2},  {4, 5},
+                                               {5, 14}, {6, 42}, {7, 132}};  // Catalan numbers
     for (const auto& [ranks, count] : counts) {
         Problem problem{.collective = Collective::reduce, .ranks = ranks, .root = ranks - 1, .bytes = 16};
         problem.type = Type::float64;
@@ -123,7 +125,8 @@ TEST(FixedBracketing, ACounterExampleHasBothBracketings) {
     problem.type = Type::float64;
     problem.ordered = true;
     EXPECT_EQ(first_violation(problem, flat_reduce(problem, {{0, 1, 2}, {0, 2, 3}, {0, 3, 4}})),
-              "bracketing: rank 3, task 9 (reduce sum float64 out[0+8] scratch[32+8]): out[0+8] is ((0+1)+2)+3, must be "
+              "bracketing: rank 3, task 9 (reduce sum float64 out[0+8] scratch[32+8]): out[0+8] is "
+              "((0+1)+2)+3, must be "
               "(0+1)+(2+3)");
 }
 
@@ -131,7 +134,9 @@ std::string fixed(Collective collective, int ranks) {
     const auto operand = [](const std::string& text) { return text.size() == 1 ? text : "(" + text + ")"; };
     return bracketing::of(
         {.collective = collective}, ranks - 1, [](int rank) { return std::to_string(rank); },
-        [&](const std::string& left, const std::string& right) { return operand(left) + "+" + operand(right); });
+        [&](const std::string& left, const std::string& right) {
+            return operand(left) + "+" + operand(right);
+        });
 }
 
 TEST(FixedBracketing, IsThatOfTheManual) {
@@ -156,7 +161,8 @@ TEST(FixedBracketing, IsKeptByEveryChoice) {
                     problem.type = Type::float64;
                     problem = bracketing::in_rank_order(problem);
                     for (const bool several_hosts : {false, true}) {
-                        const Selection selection = select(problem, {}, {nullptr, {"kernel", several_hosts}, true});
+                        const Selection selection =
+                            select(problem, {}, {nullptr, {"kernel", several_hosts}, true});
                         EXPECT_TRUE(keeps_bracketing(problem, selection.choice)) << print(problem);
                     }
                 }

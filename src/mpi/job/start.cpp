@@ -49,7 +49,9 @@ void read(const Settings& settings) {
     runtime.options = read_plan_options(settings, {"mpi"});
     if (runtime.options.reproducible) {
         if (runtime.options.engine == "mpi")
-            throw_invalid("LAPWING_REPRODUCIBLE=1 needs an engine, and LAPWING_ENGINE=mpi leaves all reductions to the MPI");
+            throw_invalid(
+                "LAPWING_REPRODUCIBLE=1 needs an engine, and LAPWING_ENGINE=mpi leaves all reductions to the "
+                "MPI");
         runtime.report.warn_of_left = warn_of_left;
     }
     runtime.checks_calls = parse_checks(settings.check).calls;

@@ -61,10 +61,9 @@ namespace {
 
 // Throws Error (unsupported) if the problem will have no plan.
 void require_algorithm(const Problem& problem, const PlanOptions& options) {
-    if (options.reproducible)
-        select(bracketing::in_rank_order(problem), options.requested, {.reproducible = true});
-    else
-        select(problem, options.requested);
+    Guidance guidance;
+    guidance.reproducible = options.reproducible;
+    select(options.reproducible ? bracketing::in_rank_order(problem) : problem, options.requested, guidance);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Rules provenance and bracketing of the collectives that move bytes: executes the lists on the origins of bytes.
+// Rules provenance and bracketing of the collectives that move bytes: executes the lists on the origins of
+// bytes.
 #include <fmt/format.h>
 
 #include "task/bracketing.hpp"
@@ -162,13 +163,16 @@ class Bytes {
         return wrong.empty();
     }
 
-    // Equal expressions have equal numbers: the fixed one is combined in the same table. Each rank contributes
-    // once, by rule provenance, so an expression can be printed.
+    // Equal expressions have equal numbers: the fixed one is combined in the same table. Each rank
+    // contributes once, by rule provenance, so an expression can be printed.
     bool check_bracketing(int rank, const Piece& piece, const Result& result) {
         Contributions& all = memory_.contributions();
         const std::int64_t right = shift(result.out, result.offset);
         const Content fixed = bracketing::of(
-            problem_, result.last, [&](int r) { return Content{static_cast<std::uint32_t>(r), right}; },
+            problem_, result.last,
+            [&](int r) {
+                return Content{static_cast<std::uint32_t>(r), right};
+            },
             [&](const Content& left, const Content& operand) { return all.combine(left, operand); });
         if (piece.value == fixed) return true;
         const Span span{Space::out, piece.offset, piece.end - piece.offset};

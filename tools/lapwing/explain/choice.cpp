@@ -88,7 +88,8 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
     if (!options.algorithm.empty()) {
         chosen.choice = read_choice(problem.collective, options.algorithm);
         Verdict verdict = chosen.choice.applies(problem);
-        if (verdict && options.reproducible && problem.ordered) verdict = keeps_bracketing(problem, chosen.choice);
+        if (verdict && options.reproducible && problem.ordered)
+            verdict = keeps_bracketing(problem, chosen.choice);
         if (verdict) return chosen;
         const bool ask = chosen.choice.algorithm->knows_hosts && problem.placement == nullptr;
         throw Error(

@@ -131,7 +131,8 @@ int verify(const Options& options, bool ranks_given) {
     if (!options.collective.empty()) collective = read_collective(options.collective);
     work.choices = choices_to_verify(collective, options.algorithm);
     if (options.limits.bracketing)
-        std::erase_if(work.choices, [](const Choice& choice) { return !is_reduction(choice.algorithm->collective); });
+        std::erase_if(work.choices,
+                      [](const Choice& choice) { return !is_reduction(choice.algorithm->collective); });
     work.ranks = read_rank_range(options.ranks);
     work.limits = options.limits;
     work.chains = options.chains;
