@@ -155,8 +155,8 @@ class Files(ToolTest):
 
     def test_reproducible(self):
         out, _ = self.call("verify", "--all", "--reproducible", "--ranks", "1:9")
-        self.assertRegex(out, r"\nallreduce +recursive_doubling +[1-9]")
-        self.assertRegex(out, r"\nallreduce +ring +0 +0 +0 +[1-9]")
+        self.assertRegex(out, r"\n  allreduce +recursive_doubling +[1-9]")
+        self.assertRegex(out, r"\n  allreduce +ring +0 +0 +0 +[1-9]")
         self.assertNotIn("broadcast", out)
         out, _ = self.call("verify", "--algorithm", "linear", "--reproducible", status=1)
         self.assertIn("linear of scan declined: it does not keep the fixed bracketing", out)
