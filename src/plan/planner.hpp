@@ -48,7 +48,8 @@ struct PlanOptions {
     // Prove the lists of all ranks before the first run: in groups of up to 64 ranks, where this rank knows
     // all parts.
     bool check = false;
-    // Reductions whose bits depend on the order of operations run in the fixed bracketing (task/bracketing.hpp).
+    // Reductions whose bits depend on the order of operations run in the fixed bracketing
+    // (task/bracketing.hpp).
     bool reproducible = false;
 };
 

@@ -1,13 +1,16 @@
 // The fixed bracketing of reproducible reductions: where the parentheses are in x0 + x1 + ... of n ranks.
 //
-// Floating-point addition is not associative, so the bits of a sum depend on its bracketing. An algorithm that
-// keeps this bracketing, with the operands of each operation in rank order, gives the same bits as every other
-// one that does. The bracketing depends on the number of contributions alone.
+// Floating-point addition is not associative, so the bits of a sum depend on its bracketing. An algorithm
+// that keeps this bracketing, with the operands of each operation in rank order, gives the same bits as every
+// other one that does. The bracketing depends on the number of contributions alone.
 //
-//   all ranks  Neighbours are added in pairs from rank 0 on, until their number is a power of two. Then a balanced
+//   all ranks  Neighbours are added in pairs from rank 0 on, until their number is a power of two. Then a
+//   balanced
 //              tree over neighbours: 6 ranks: ((0+1)+(2+3))+(4+5); 7 ranks: ((0+1)+(2+3))+((4+5)+6).
-//              Recursive doubling and recursive halving in the form of Thakur, Rabenseifner, Gropp 2005, section 4.
-//   scan       The last m ranks are one operand, where m is the largest power of two below n; the ranks before
+//              Recursive doubling and recursive halving in the form of Thakur, Rabenseifner, Gropp 2005,
+//              section 4.
+//   scan       The last m ranks are one operand, where m is the largest power of two below n; the ranks
+//   before
 //              them are the other: 6 ranks: (0+1)+((2+3)+(4+5)); 7 ranks: (0+(1+2))+((3+4)+(5+6)).
 //              Hillis, Steele 1986, "Data parallel algorithms".
 //   exscan     The same, where m is the largest 2^k - 1 below n: 6 ranks: (0+(1+2))+((3+4)+5).
@@ -20,8 +23,8 @@
 
 namespace lapwing::bracketing {
 
-// Each function returns the value of an expression: leaf(r) is the value of rank r, join(a, b) of two operands. The
-// operands are evaluated from left to right.
+// Each function returns the value of an expression: leaf(r) is the value of rank r, join(a, b) of two
+// operands. The operands are evaluated from left to right.
 
 template <typename Leaf, typename Join>
 auto of_all(int ranks, const Leaf& leaf, const Join& join) {
@@ -63,8 +66,8 @@ auto of(const Problem& problem, int last, const Leaf& leaf, const Join& join) {
     return of_all(last + 1, leaf, join);
 }
 
-// Returns whether the bits of the result may depend on the bracketing. They do not for integers, whose operators
-// are associative.
+// Returns whether the bits of the result may depend on the bracketing. They do not for integers, whose
+// operators are associative.
 inline bool matters(const Problem& problem) {
     return is_reduction(problem.collective) && !is_integer(problem.type);
 }

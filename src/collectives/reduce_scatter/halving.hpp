@@ -46,7 +46,8 @@ double cost_of_exchanges(const VectorBlocks& blocks, const reduction::Fold& fold
     return seconds;
 }
 // Seconds to copy the blocks to the order of their pieces.
-inline double cost_of_copies(const VectorBlocks& blocks, const reduction::Fold& fold, const Machine& machine) {
+inline double cost_of_copies(const VectorBlocks& blocks, const reduction::Fold& fold,
+                             const Machine& machine) {
     if (fold.core() == 1) return 0;
     return fold.core() * machine.copy + static_cast<double>(blocks.total()) * machine.copy_per_byte;
 }

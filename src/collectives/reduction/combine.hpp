@@ -57,8 +57,8 @@ inline void combine_into(Builder& list, const Problem& problem, Span target, Spa
     }
 }
 
-// This rank's contribution and those of other ranks, combined after all have arrived: in the fixed bracketing, or
-// from the right, so that one span is overwritten and the others are only read.
+// This rank's contribution and those of other ranks, combined after all have arrived: in the fixed
+// bracketing, or from the right, so that one span is overwritten and the others are only read.
 class Contributions {
   public:
     // `below` of the `others` have lower ranks. `ordered`: combine in rank order. `result`: where to write
@@ -99,8 +99,8 @@ class Contributions {
             last + 1, [&](int r) { return parts_[static_cast<std::size_t>(r)]; },
             [&](Span left, Span right) {
                 if (right == parts_[own_]) {  // may only be read
-                    const bool taken = result_.length == 0 || result_.overlaps(right) ||
-                                       static_cast<int>(own_) != last;
+                    const bool taken =
+                        result_.length == 0 || result_.overlaps(right) || static_cast<int>(own_) != last;
                     const Span room = taken ? list.scratch(right.length) : result_;
                     list.copy(room, right);
                     right = room;
