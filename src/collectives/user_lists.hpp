@@ -35,6 +35,8 @@ class UserLists {
     std::uint64_t fingerprint() const { return fingerprint_; }
 
     Verdict applies(const Problem& problem) const;
+    // See collectives/reproducible.hpp. applies() must have returned yes.
+    Verdict keeps_bracketing(const Problem& problem) const;
     // applies() must have returned yes.
     List build(const Problem& problem, int rank) const;
     // Returns the seconds until the last rank is done, by a run of the lists with the model's constants.
@@ -49,6 +51,7 @@ class UserLists {
     struct Proof {
         std::string counter_example;  // why the lists are wrong; empty: they are right
         bool in_order = false;        // contributions are combined in rank order
+        bool bracketed = false;       // and in the fixed bracketing (task/bracketing.hpp)
         bool in_place = false;        // the lists that work on copies are right
         bool aligned = false;         // see task/scaling.hpp
     };

@@ -18,11 +18,11 @@ std::uint64_t max_bytes_by_memory(const Settings& settings) {
 
 }  // namespace
 
-Checks parse_checks(const std::string& value) {
+Checks parse_checks(const std::string& value, bool prove) {
 #ifdef NDEBUG
-    constexpr bool default_check = false;
+    const bool default_check = prove;
 #else
-    constexpr bool default_check = true;
+    const bool default_check = true;
 #endif
     Checks checks;
     std::string lists = value;
@@ -50,7 +50,9 @@ PlanOptions read_plan_options(const Settings& settings, const std::vector<std::s
     options.requested = RequestedAlgorithms::parse(settings.algorithm);
     if (!settings.tuning.empty())
         options.tuning = std::make_shared<const Tuning>(Tuning::read(settings.tuning));
-    options.check = parse_checks(settings.check).lists;
+    check_word("LAPWING_REPRODUCIBLE", settings.reproducible, {"0", "1"});
+    options.reproducible = settings.reproducible == "1";
+    options.check = parse_checks(settings.check, options.reproducible).lists;
     options.max_bytes_by_memory = max_bytes_by_memory(settings);
     return options;
 }

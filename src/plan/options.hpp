@@ -14,8 +14,8 @@ struct Checks {
     bool lists = false;  // prove each list
     bool calls = false;  // compare the calls of all ranks
 };
-// Throws Error (invalid_argument).
-Checks parse_checks(const std::string& value);
+// `prove`: what "auto" means for lists. Throws Error (invalid_argument).
+Checks parse_checks(const std::string& value, bool prove = false);
 
 // Throws Error (invalid_argument) that names the variable and its form; Error (parse, system) for the tuning
 // file. Beside the engines' own names and "auto", `engine_words` are allowed.

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "plan/memcheck.hpp"
+#include "task/bracketing.hpp"
 #include "task/checker.hpp"
 #include "task/parts.hpp"
 
@@ -45,9 +46,10 @@ bool supports(const Engine& engine, const Problem& problem, const List& list, co
     return true;
 }
 
-void prove(const Problem& problem, const Choice& choice) {
+void prove(const Problem& problem, const Choice& choice, bool bracketing) {
     const ListSet set = build_all(problem, choice);
-    const auto violations = check(problem, set.lists, {.queue_depth = UINT64_MAX, .violations = 1});
+    const auto violations =
+        check(problem, set.lists, {.queue_depth = UINT64_MAX, .violations = 1, .bracketing = bracketing});
     if (violations.empty()) return;
     throw Error(ErrorCode::internal, fmt::format("{} {} builds wrong lists: {}", name(problem.collective),
                                                  set.algorithm, violations.front().what(set.lists)));
@@ -111,24 +113,25 @@ GroupEngine& Planner::open(Candidate& candidate) {
     return *candidate.opened;
 }
 
-Planner::Candidate& Planner::choose_engine(const Key& key, const List& list, const Choice& choice,
-                                           const ListUse& use) {
-    const std::vector<Problem> forms = forms_of(key.problem);
+Planner::Candidate& Planner::choose_engine(const Problem& problem, Starts starts, const List& list,
+                                           const Choice& choice, const ListUse& use) {
+    const std::vector<Problem> forms = forms_of(problem);
     for (Candidate& candidate : engines_) {
-        if (!supports(*candidate.row.engine, key.problem, list, choice)) continue;
+        if (!supports(*candidate.row.engine, problem, list, choice)) continue;
         GroupEngine& group = open(candidate);
-        if (key.starts == Starts::persistent_alone && group.needs_agreement()) continue;
+        if (starts == Starts::persistent_alone && group.needs_agreement()) continue;
         if (admits(group, forms, choice, use)) return candidate;
     }
     throw Error(ErrorCode::unsupported, "no engine can run this list");
 }
 
 Plan Planner::make(const Key& key) {
-    const Problem& problem = key.problem;
+    const Problem problem = options_.reproducible ? bracketing::in_rank_order(key.problem) : key.problem;
     Plan plan;
-    plan.problem = problem;
+    plan.problem = key.problem;
     plan.starts = key.starts;
-    const Guidance guidance{options_.tuning.get(), {first_engine().name(), options_.several_hosts}};
+    const Guidance guidance{
+        options_.tuning.get(), {first_engine().name(), options_.several_hosts}, options_.reproducible};
     const Selection selection = select(problem, options_.requested, guidance);
     plan.choice = selection.choice;
     if (!selection.refused.empty() && options_.warn) {
@@ -138,11 +141,12 @@ Plan Planner::make(const Key& key) {
     // A rank that knows only its own parts cannot build the other ranks' lists.
     const bool all_known =
         !has_parts(problem.collective) || problem.parts.size() == static_cast<std::size_t>(problem.ranks);
-    if (options_.check && all_known && problem.ranks <= max_checked_ranks) prove(problem, plan.choice);
+    if (options_.check && all_known && problem.ranks <= max_checked_ranks)
+        prove(problem, plan.choice, options_.reproducible && bracketing::matters(problem));
     const List list = build(problem, rank_, plan.choice);
     const ListUse use{problem.bytes <= options_.max_bytes_by_memory ? Inside::by_memory : Inside::by_engine,
                       key.starts != Starts::anew};
-    Candidate& chosen = choose_engine(key, list, plan.choice, use);
+    Candidate& chosen = choose_engine(problem, key.starts, list, plan.choice, use);
     plan.engine = chosen.row.engine;
     plan.prepared = with_memcheck(chosen.opened->prepare(problem, list, use), list);
     plan.tasks = list.tasks.size();

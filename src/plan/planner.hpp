@@ -48,6 +48,9 @@ struct PlanOptions {
     // Prove the lists of all ranks before the first run: in groups of up to 64 ranks, where this rank knows
     // all parts.
     bool check = false;
+    // Reductions whose bits depend on the order of operations run in the fixed bracketing
+    // (task/bracketing.hpp).
+    bool reproducible = false;
 };
 
 // An engine that may run lists of a group.
@@ -97,7 +100,8 @@ class Planner {
     Plan& find_or_make(const Key& key);
     Plan make(const Key& key);
     static GroupEngine& open(Candidate& candidate);
-    Candidate& choose_engine(const Key& key, const List& list, const Choice& choice, const ListUse& use);
+    Candidate& choose_engine(const Problem& problem, Starts starts, const List& list, const Choice& choice,
+                             const ListUse& use);
     void evict();
 
     int rank_;

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "collectives/catalogue.hpp"
+#include "collectives/reproducible.hpp"
 #include "collectives/two_level.hpp"
 #include "plan/list_files.hpp"
 
@@ -30,6 +31,12 @@ Collective parse_collective(std::string_view text) {
 // Costs that differ only by rounding are equal: the algorithm that stands earlier in the catalogue is taken.
 double picoseconds(double seconds) {
     return std::round(seconds * 1e12);
+}
+
+Verdict applies(const Problem& problem, const Choice& choice, bool reproducible) {
+    const Verdict verdict = choice.applies(problem);
+    if (!verdict || !reproducible || !problem.ordered) return verdict;
+    return keeps_bracketing(problem, choice);
 }
 
 }  // namespace
@@ -68,13 +75,13 @@ double modelled_seconds(const Problem& problem, const Choice& choice, const Mach
                                     : two_level::machine_for_flat(problem, algorithm.paths, machine));
 }
 
-std::vector<Candidate> candidates(const Problem& problem, const Machine& machine) {
+std::vector<Candidate> candidates(const Problem& problem, const Machine& machine, bool reproducible) {
     std::vector<Candidate> found;
     for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
         const Parameters parameters = default_parameters(*algorithm);
-        found.push_back({{algorithm, parameters},
-                         modelled_seconds(problem, {algorithm, parameters}, machine),
-                         algorithm->applies(problem, parameters)});
+        const Choice choice{algorithm, parameters};
+        found.push_back(
+            {choice, modelled_seconds(problem, choice, machine), applies(problem, choice, reproducible)});
     }
     std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
         if (static_cast<bool>(a.applies) != static_cast<bool>(b.applies)) return static_cast<bool>(a.applies);
@@ -99,12 +106,12 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
     std::string declined;
     std::string refused;
     const auto takes = [&](const Choice& choice, const std::string& asked_by) {
-        const Verdict applies = choice.applies(problem);
-        if (!applies) {
+        const Verdict verdict = applies(problem, choice, guidance.reproducible);
+        if (!verdict) {
             declined +=
-                fmt::format("{}{} declined: {}; ", choice.algorithm->name, asked_by, applies.reason());
+                fmt::format("{}{} declined: {}; ", choice.algorithm->name, asked_by, verdict.reason());
         }
-        return static_cast<bool>(applies);
+        return static_cast<bool>(verdict);
     };
     if (const Choice* request = requested.find(problem.collective)) {
         if (takes(*request, "")) return {*request, Selection::By::request, "asked for", {}};
@@ -121,7 +128,8 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
                 refused};
     }
     std::string where;
-    const std::vector<Candidate> found = candidates(problem, guidance.machine(problem, &where));
+    const std::vector<Candidate> found =
+        candidates(problem, guidance.machine(problem, &where), guidance.reproducible);
     if (found.empty() || !found.front().applies) {
         throw Error(
             ErrorCode::unsupported,

@@ -84,6 +84,12 @@ TEST(Communicator, IntercommunicatorsAreLeftToTheMpi) {
     if (side == 1) {
         EXPECT_EQ(data, 99);
     }
+    const double own = rank_in(half) + 0.5;
+    double sum = 0;  // of the other side
+    MPI_Iallreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, inter, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const int others = (size_of(world) + side) / 2;
+    EXPECT_EQ(sum, others * others / 2.0);
     MPI_Comm merged;
     MPI_Intercomm_merge(inter, side, &merged);
     exchange_on(merged);

@@ -104,9 +104,9 @@ class Run(ToolTest):
 
     def test_mpich(self):
         self.assertEqual(
-            self.rewritten("--report", "--blocking", "--", "mpiexec", "-n", "2", "./a"),
+            self.rewritten("--report", "--blocking", "--reproducible", "--", "mpiexec", "-n", "2", "./a"),
             ["mpiexec", "-genv", "LD_PRELOAD", self.mpich, "-genv", "LAPWING_BLOCKING", "1",
-             "-genv", "LAPWING_REPORT", "text", "-n", "2", "./a"],
+             "-genv", "LAPWING_REPRODUCIBLE", "1", "-genv", "LAPWING_REPORT", "text", "-n", "2", "./a"],
         )
 
     def test_the_answer_counts_and_not_the_name(self):
@@ -349,6 +349,7 @@ class Run(ToolTest):
         self.wrong("--", "mpirun", "a", because="'LAPWING_ENGINE'", LAPWING_ENGNE="host")
         self.wrong("--", "mpirun", "a", because="'host'", LAPWING_ENGINE="hosd")
         self.wrong("--", "mpirun", "a", because="LAPWING_BLOCKING", LAPWING_BLOCKING="maybe")
+        self.wrong("--", "mpirun", "a", because="LAPWING_REPRODUCIBLE", LAPWING_REPRODUCIBLE="maybe")
         self.wrong("--", "mpirun", "a", because="LAPWING_CHECK", LAPWING_CHECK="maybe")
         self.wrong("--", "mpirun", "a", because="'text'", LAPWING_REPORT="txt")
 

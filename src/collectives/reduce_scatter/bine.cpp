@@ -14,7 +14,8 @@ namespace {
 constexpr auto order = reduction::Halving::Order::bine;
 
 Verdict applies(const Problem& problem, const Parameters&) {
-    return fits_halving(problem, 4);
+    if (!problem.ordered) return fits_halving(problem, 4);
+    return Verdict::no("the operator does not commute, and ranks that are no neighbours combine first");
 }
 
 List build(const Problem& problem, int rank, const Parameters&) {
@@ -24,10 +25,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
     const VectorBlocks blocks(problem);
     const reduction::Fold fold(problem.ranks);
-    const double copies =
-        problem.ranks == 1
-            ? 0
-            : fold.core() * machine.copy + static_cast<double>(blocks.total()) * machine.copy_per_byte;
+    const double copies = cost_of_copies(blocks, fold, machine);
     if (problem.parts.empty()) {
         // The pairs of a fold are spread over the places about evenly.
         return copies + cost_of_exchanges(blocks, fold, machine, [&](int pieces) {

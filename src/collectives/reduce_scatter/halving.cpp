@@ -1,5 +1,6 @@
 #include "collectives/reduce_scatter/halving.hpp"
 
+#include "collectives/arithmetic.hpp"
 #include "collectives/bine.hpp"
 
 namespace lapwing::reduce_scatter {
@@ -8,12 +9,24 @@ using reduction::Fold;
 using reduction::Halving;
 using reduction::Region;
 
+namespace {
+
+// The piece with which a core rank ends: each step's bit chooses a half, the first step's of the whole.
+int place_of(int core_rank, int core, Halving::Order order) {
+    if (order == Halving::Order::bine) return bine::place(core_rank, core);
+    int place = 0;
+    for (int bit = 1; bit < core; bit *= 2) place = 2 * place + ((core_rank & bit) != 0 ? 1 : 0);
+    return place;
+}
+
+}  // namespace
+
 Pieces::Pieces(const VectorBlocks& blocks, const Fold& fold, Halving::Order order)
     : blocks_(blocks), fold_(fold) {
-    if (order != Halving::Order::bine) return;
+    if (order == Halving::Order::farthest_first) return;
     core_rank_of_.resize(static_cast<std::size_t>(fold.core()));
     for (int core = 0; core < fold.core(); ++core) {
-        core_rank_of_[static_cast<std::size_t>(bine::place(core, fold.core()))] = core;
+        core_rank_of_[static_cast<std::size_t>(place_of(core, fold.core(), order))] = core;
     }
     begins_ = {0};
     for (const int core : core_rank_of_) begins_.push_back(begins_.back() + region_of(core).bytes);
@@ -80,9 +93,7 @@ List build_halving(const Problem& problem, int rank, Halving::Order order) {
 }
 
 Verdict fits_halving(const Problem& problem, std::uint64_t vectors) {
-    const Verdict fits = within_scratch(VectorBlocks(problem).total(), vectors);
-    if (!fits || !problem.ordered) return fits;
-    return Verdict::no("the operator does not commute, and ranks that are no neighbours combine first");
+    return within_scratch(VectorBlocks(problem).total(), vectors);
 }
 
 }  // namespace lapwing::reduce_scatter

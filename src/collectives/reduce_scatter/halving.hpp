@@ -45,7 +45,13 @@ double cost_of_exchanges(const VectorBlocks& blocks, const reduction::Fold& fold
     if (fold.pairs() > 0) add(blocks.largest(), machine.per_byte);
     return seconds;
 }
-// Declines what needs more than `vectors` vectors of scratch, and operators that do not commute.
+// Seconds to copy the blocks to the order of their pieces.
+inline double cost_of_copies(const VectorBlocks& blocks, const reduction::Fold& fold,
+                             const Machine& machine) {
+    if (fold.core() == 1) return 0;
+    return fold.core() * machine.copy + static_cast<double>(blocks.total()) * machine.copy_per_byte;
+}
+// Declines what needs more than `vectors` vectors of scratch.
 Verdict fits_halving(const Problem& problem, std::uint64_t vectors);
 
 }  // namespace lapwing::reduce_scatter

@@ -2,7 +2,9 @@
 // Thakur, Rabenseifner, Gropp 2005, "Optimization of Collective Communication Operations in MPICH",
 // section 4.3.
 //
-// The halving begins with the farthest rank, so that each rank ends with its own block.
+// The halving begins with the farthest rank, so that each rank ends with its own block. If the operator does
+// not commute, it begins with the nearest rank, so that neighbours are combined first. The blocks are then
+// copied to the order in which they are halved: by the bits of their ranks in reverse.
 #include <algorithm>
 
 #include "collectives/reduce_scatter/halving.hpp"
@@ -11,12 +13,15 @@
 namespace lapwing::reduce_scatter {
 namespace {
 
+using reduction::Halving;
+
 Verdict applies(const Problem& problem, const Parameters&) {
-    return fits_halving(problem, 3);
+    return fits_halving(problem, problem.ordered ? 6 : 3);
 }
 
 List build(const Problem& problem, int rank, const Parameters&) {
-    return build_halving(problem, rank, reduction::Halving::Order::farthest_first);
+    return build_halving(problem, rank,
+                         problem.ordered ? Halving::Order::nearest_first : Halving::Order::farthest_first);
 }
 
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
@@ -24,14 +29,15 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
     const reduction::Fold fold(problem.ranks);
     // With blocks of one length the first half is the longest, because pairs of ranks come first.
     const int examined = problem.parts.empty() ? 1 : fold.core();
-    return cost_of_exchanges(blocks, fold, machine, [&](int pieces) {
-        std::uint64_t longest = 0;
-        for (int first = 0; first < examined; first += pieces) {
-            longest = std::max(longest, blocks.begin(fold.first_rank_of(first + pieces)) -
-                                            blocks.begin(fold.first_rank_of(first)));
-        }
-        return longest;
-    });
+    const double copies = problem.ordered ? cost_of_copies(blocks, fold, machine) : 0;
+    return copies + cost_of_exchanges(blocks, fold, machine, [&](int pieces) {
+               std::uint64_t longest = 0;
+               for (int first = 0; first < examined; first += pieces) {
+                   longest = std::max(longest, blocks.begin(fold.first_rank_of(first + pieces)) -
+                                                   blocks.begin(fold.first_rank_of(first)));
+               }
+               return longest;
+           });
 }
 
 }  // namespace

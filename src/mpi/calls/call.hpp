@@ -18,6 +18,7 @@
 #include "mpi/requests/native_requests.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/start.hpp"
+#include "task/bracketing.hpp"
 
 namespace lapwing {
 
@@ -115,8 +116,12 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
     const watch::InCall inside(site.function, site.address, word_of(communicator), watch::Journal::no_peer,
                                -1, now);
     RecordedCall recorded(call, communicator, watch::Form::blocking, site, now);
-    if (!takes || runtime.takes_blocking == TakenBlocking::none) {
-        if (runtime.measures) runtime.report.count_blocking(Call::collective);
+    const bool reproducible = runtime.options.reproducible && is_reduction(Call::collective);
+    if (!takes || (runtime.takes_blocking == TakenBlocking::none && !reproducible)) {
+        if (!takes && reproducible && runtime.started)
+            runtime.report.count_fallback(Call::collective, runtime.why_not);
+        else if (runtime.measures)
+            runtime.report.count_blocking(Call::collective);
         if (takes && runtime.checks_calls && has_parts(Call::collective)) [[unlikely]] {
             describe_and_start(call, communicator, [&](auto&, auto& problem, auto&) {
                 recorded.described(problem);
@@ -134,7 +139,12 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
         const Started started =
             describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
                 recorded.described(problem);
-                if (runtime.takes_blocking == TakenBlocking::measured) {
+                const bool must_take = reproducible && bracketing::matters(problem);
+                if (!must_take && runtime.takes_blocking == TakenBlocking::none) {
+                    if (runtime.measures) runtime.report.count_blocking(Call::collective);
+                    return Started::declined();
+                }
+                if (!must_take && runtime.takes_blocking == TakenBlocking::measured) {
                     BlockingChoice::Case* const one = blocking_case(group, problem);
                     if (one != nullptr && one->timed()) {
                         measured = one;

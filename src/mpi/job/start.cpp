@@ -38,9 +38,22 @@ namespace {
     end_job(why, 2);
 }
 
+void warn_of_left(Collective collective, Fallback reason) {
+    if (!is_reduction(collective)) return;
+    runtime.job->warn_once(fmt::format("{} is left to the MPI, whose result may differ from run to run: {}",
+                                       mpi_name(collective), name(reason)));
+}
+
 void read(const Settings& settings) {
     check_settings(settings);
     runtime.options = read_plan_options(settings, {"mpi"});
+    if (runtime.options.reproducible) {
+        if (runtime.options.engine == "mpi")
+            throw_invalid(
+                "LAPWING_REPRODUCIBLE=1 needs an engine, and LAPWING_ENGINE=mpi leaves all reductions to the "
+                "MPI");
+        runtime.report.warn_of_left = warn_of_left;
+    }
     runtime.checks_calls = parse_checks(settings.check).calls;
     check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1", "auto"});
     runtime.takes_blocking = settings.blocking == "auto" ? TakenBlocking::measured

@@ -9,6 +9,7 @@
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/request_table.hpp"
 #include "mpi/requests/timeline.hpp"
+#include "task/bracketing.hpp"
 
 namespace lapwing {
 namespace {
@@ -58,6 +59,13 @@ namespace {
     return MPI_SUCCESS;
 }
 
+// Throws Error (unsupported) if the problem will have no plan.
+void require_algorithm(const Problem& problem, const PlanOptions& options) {
+    Guidance guidance;
+    guidance.reproducible = options.reproducible;
+    select(options.reproducible ? bracketing::in_rank_order(problem) : problem, options.requested, guidance);
+}
+
 }  // namespace
 
 bool fits(const Problem& problem) {
@@ -82,7 +90,7 @@ Started start(Communicator& group, Problem& problem, const UserBuffers& buffers,
         if (group.waiting.empty() && open_group(group))
             plan = &group.planner().plan(problem);
         else
-            select(problem, group.options.requested);  // throws if there will be no plan
+            require_algorithm(problem, group.options);
     } catch (const Error& declined) {
         if (declined.code() != ErrorCode::unsupported) throw;
         runtime.report.count_fallback(problem.collective, Fallback::no_plan);

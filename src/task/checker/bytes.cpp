@@ -1,6 +1,8 @@
-// Rule provenance of the collectives that move bytes: executes the lists on the origins of bytes.
+// Rules provenance and bracketing of the collectives that move bytes: executes the lists on the origins of
+// bytes.
 #include <fmt/format.h>
 
+#include "task/bracketing.hpp"
 #include "task/checker/memory.hpp"
 #include "task/checker/rules.hpp"
 #include "task/result.hpp"
@@ -11,10 +13,13 @@ namespace {
 
 class Bytes {
   public:
-    Bytes(const Problem& problem, std::span<const List> lists, const Traffic& traffic, Findings& findings)
+    // `bracketing`: also check this rule.
+    Bytes(const Problem& problem, std::span<const List> lists, const Traffic& traffic, bool bracketing,
+          Findings& findings)
         : problem_(problem),
           lists_(lists),
           traffic_(traffic),
+          bracketing_(bracketing && is_reduction(problem.collective)),
           findings_(findings),
           memory_(problem.ranks),
           received_(traffic.size(), 0),
@@ -49,8 +54,10 @@ class Bytes {
     void check_out(int rank) {
         for (const Result& result : results(problem_, rank)) {
             if (result.first == result.last && is_block(rank, result)) continue;
-            if (!check_pieces(rank, result.out,
-                              [&](const Piece& piece) { return check_contributions(rank, piece, result); })) {
+            if (!check_pieces(rank, result.out, [&](const Piece& piece) {
+                    return check_contributions(rank, piece, result) &&
+                           (!bracketing_ || check_bracketing(rank, piece, result));
+                })) {
                 return;
             }
         }
@@ -156,6 +163,40 @@ class Bytes {
         return wrong.empty();
     }
 
+    // Equal expressions have equal numbers: the fixed one is combined in the same table. Each rank
+    // contributes once, by rule provenance, so an expression can be printed.
+    bool check_bracketing(int rank, const Piece& piece, const Result& result) {
+        Contributions& all = memory_.contributions();
+        const std::int64_t right = shift(result.out, result.offset);
+        const Content fixed = bracketing::of(
+            problem_, result.last,
+            [&](int r) {
+                return Content{static_cast<std::uint32_t>(r), right};
+            },
+            [&](const Content& left, const Content& operand) { return all.combine(left, operand); });
+        if (piece.value == fixed) return true;
+        const Span span{Space::out, piece.offset, piece.end - piece.offset};
+        findings_.add(Rule::bracketing, rank, last_writer(rank, span.offset),
+                      fmt::format("{} is {}, must be {}", print(span), expression(piece.value.what),
+                                  expression(fixed.what)));
+        return false;
+    }
+
+    // "((0+1)+2)+3", by ranks; the beginning of a long one.
+    std::string expression(std::uint32_t what) const {
+        constexpr std::size_t max_length = 200;
+        const auto operand = [](const std::string& text) {
+            return text.find('+') == std::string::npos ? text : "(" + text + ")";
+        };
+        std::string text = memory_.contributions().evaluate(
+            what, [](int rank) { return std::to_string(rank); },
+            [&](const std::string& left, const std::string& right) {
+                return operand(left) + "+" + operand(right);
+            });
+        if (text.size() > max_length) text = text.substr(0, max_length) + "...";
+        return text;
+    }
+
     static std::int64_t shift(const Span& span, std::uint64_t offset) {
         return static_cast<std::int64_t>(offset) - static_cast<std::int64_t>(span.offset);
     }
@@ -187,6 +228,7 @@ class Bytes {
     const Problem& problem_;
     std::span<const List> lists_;
     const Traffic& traffic_;
+    bool bracketing_;
     Findings& findings_;
     Memory memory_;
     std::vector<std::uint32_t> received_;  // by pair
@@ -196,8 +238,8 @@ class Bytes {
 }  // namespace
 
 void check_bytes(const Problem& problem, std::span<const List> lists, const Traffic& traffic,
-                 std::span<const Burst> order, Findings& findings) {
-    Bytes bytes(problem, lists, traffic, findings);
+                 std::span<const Burst> order, bool bracketing, Findings& findings) {
+    Bytes bytes(problem, lists, traffic, bracketing, findings);
     bytes.run(order);
     if (!findings.none()) return;
     for (int rank = 0; rank < problem.ranks && !findings.full(); ++rank) bytes.check_out(rank);

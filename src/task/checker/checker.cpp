@@ -27,6 +27,8 @@ const char* name(Rule rule) {
             return "hazard";
         case Rule::provenance:
             return "provenance";
+        case Rule::bracketing:
+            return "bracketing";
         case Rule::queue_depth:
             return "queue_depth";
         case Rule::chains:
@@ -61,7 +63,7 @@ std::vector<Violation> check(const Problem& problem, std::span<const List> lists
         if (problem.collective == Collective::barrier) {
             check_arrival(lists, traffic, order, findings);
         } else {
-            check_bytes(problem, lists, traffic, order, findings);
+            check_bytes(problem, lists, traffic, order, limits.bracketing, findings);
         }
     };
     check_run();

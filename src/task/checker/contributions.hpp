@@ -51,6 +51,15 @@ class Contributions {
         }
     }
 
+    // Returns the value of the expression that a number represents: leaf(rank), join(value, value).
+    template <typename Leaf, typename Join>
+    auto evaluate(std::uint32_t what, const Leaf& leaf, const Join& join) const -> decltype(leaf(0)) {
+        if (!reduced(what)) return leaf(static_cast<int>(what));
+        const Reduction& reduction = reductions_[what - ranks_];
+        const auto left = evaluate(reduction.source, leaf, join);
+        return join(left, evaluate(reduction.target, leaf, join));
+    }
+
   private:
     struct Reduction {
         std::uint32_t source;

@@ -18,6 +18,7 @@ class Memory {
     explicit Memory(int ranks) : contributions_(ranks), out_(ranks), scratch_(ranks) {}
 
     const Contributions& contributions() const { return contributions_; }
+    Contributions& contributions() { return contributions_; }
 
     // Calls visit(piece) for the pieces of a span in ascending order, until it returns false. Bytes that were
     // never written belong to no piece.

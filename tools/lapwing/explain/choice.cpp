@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
+#include "collectives/reproducible.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/values.hpp"
 #include "plan/list_files.hpp"
@@ -65,6 +66,8 @@ void add_choice_options(CommandLine& app, ChoiceOptions& options) {
                    "Such as pairwise:window=6 or file:my.lists; by default the one that a run would choose")
         ->type_name("A");
     app.add_option("--engine", options.engine, "Choose for this engine (LAPWING_ENGINE)")->type_name("E");
+    app.add_flag("--reproducible", options.reproducible,
+                 "Choose as `lapwing run --reproducible` does: for reductions in the fixed bracketing");
 }
 
 Machine machine_for(const ChoiceOptions& options, const Problem& problem, bool several_hosts) {
@@ -84,7 +87,9 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
     }
     if (!options.algorithm.empty()) {
         chosen.choice = read_choice(problem.collective, options.algorithm);
-        const Verdict verdict = chosen.choice.applies(problem);
+        Verdict verdict = chosen.choice.applies(problem);
+        if (verdict && options.reproducible && problem.ordered)
+            verdict = keeps_bracketing(problem, chosen.choice);
         if (verdict) return chosen;
         const bool ask = chosen.choice.algorithm->knows_hosts && problem.placement == nullptr;
         throw Error(
@@ -94,7 +99,7 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
     }
     std::optional<Tuning> tuning;
     if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);
-    const Guidance guidance{tuning ? &*tuning : nullptr, chosen.surroundings};
+    const Guidance guidance{tuning ? &*tuning : nullptr, chosen.surroundings, options.reproducible};
     const Selection selection = select(problem, RequestedAlgorithms::parse(settings.algorithm), guidance);
     const Machine machine = guidance.machine(problem);
     chosen.choice = selection.choice;
@@ -102,7 +107,7 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
     chosen.why = selection.why;
     if (selection.by == Selection::By::request) chosen.why += " by LAPWING_ALGORITHM";
     chosen.seconds = modelled_seconds(problem, chosen.choice, machine);
-    chosen.candidates = candidates(problem, machine);
+    chosen.candidates = candidates(problem, machine, options.reproducible);
     return chosen;
 }
 

@@ -16,6 +16,7 @@ namespace lapwing::tool {
 struct ChoiceOptions {
     std::string algorithm;
     std::string engine;
+    bool reproducible = false;
 };
 
 struct Chosen {

@@ -21,6 +21,7 @@
 #include "lapwing/explain/totals.hpp"
 #include "lapwing/explain/work_queues.hpp"
 #include "simulate/goal.hpp"
+#include "task/bracketing.hpp"
 #include "task/chains.hpp"
 #include "task/checker.hpp"
 #include "task/drawing.hpp"
@@ -320,6 +321,8 @@ int explain(const Options& options) {
 
     Explained explained;
     explained.asked = read(options);
+    if (options.choice.reproducible)
+        explained.asked.problem = bracketing::in_rank_order(std::move(explained.asked.problem));
     explained.chosen = choose(options.choice, explained.problem(), explained.asked.several_hosts);
     build(options, explained);
     lower_to(level, options.variant, explained);

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "collectives/catalogue.hpp"
+#include "collectives/reproducible.hpp"
 #include "lapwing/common/progress_bar.hpp"
 #include "plan/list_files.hpp"
 #include "task/lowering.hpp"
@@ -54,13 +55,14 @@ std::vector<std::uint64_t> sizes_of(Collective collective) {
     return {0, 1, 8, 1000, 4096};
 }
 
-std::vector<Problem> problems_of(const Job& job) {
+// `bracketing`: only those that combine in rank order.
+std::vector<Problem> problems_of(const Job& job, bool bracketing) {
     const Collective collective = job.choice.algorithm->collective;
     std::vector<Problem> problems;
     const auto sample = job.choice.algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
     for (const std::uint64_t bytes : sizes_of(collective)) {
         for (Problem& problem : sample(collective, job.ranks, bytes)) {
-            problems.push_back(std::move(problem));
+            if (!bracketing || problem.ordered) problems.push_back(std::move(problem));
         }
     }
     return problems;
@@ -107,7 +109,7 @@ class Verification {
         for (std::size_t i = next_++; i < jobs_.size(); i = next_++) {
             Tally tally;
             std::vector<CounterExample> examples;
-            for (const Problem& problem : problems_of(jobs_[i]))
+            for (const Problem& problem : problems_of(jobs_[i], work_.limits.bracketing))
                 prove(problem, jobs_[i].choice, tally, examples);
             keep(jobs_[i].choice.algorithm, tally, examples);
             bar.advance(weight(jobs_[i]));
@@ -116,7 +118,9 @@ class Verification {
 
     void prove(const Problem& problem, const Choice& choice, Tally& tally,
                std::vector<CounterExample>& examples) const {
-        if (const Verdict verdict = choice.applies(problem); !verdict) {
+        Verdict verdict = choice.applies(problem);
+        if (verdict && work_.limits.bracketing) verdict = keeps_bracketing(problem, choice);
+        if (!verdict) {
             ++tally.declined;
             if (tally.why_declined.empty()) tally.why_declined = verdict.reason();
             return;

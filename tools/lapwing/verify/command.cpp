@@ -130,6 +130,9 @@ int verify(const Options& options, bool ranks_given) {
     std::optional<Collective> collective;
     if (!options.collective.empty()) collective = read_collective(options.collective);
     work.choices = choices_to_verify(collective, options.algorithm);
+    if (options.limits.bracketing)
+        std::erase_if(work.choices,
+                      [](const Choice& choice) { return !is_reduction(choice.algorithm->collective); });
     work.ranks = read_rank_range(options.ranks);
     work.limits = options.limits;
     work.chains = options.chains;
@@ -160,6 +163,8 @@ Command add_verify(CommandLine& tool) {
                     "Only this algorithm, such as bruck; pairwise:window=6: only with these parameters; "
                     "file:my.lists: lists of a file")
         ->type_name("A");
+    app->add_flag("--reproducible", options->limits.bracketing,
+                  "Prove that reductions combine in the fixed bracketing of `lapwing run --reproducible`");
     app->add_option("--queue-depth", options->limits.queue_depth, "Longest allowed queue (16384)")
         ->type_name("N");
     app->add_flag(
@@ -172,6 +177,7 @@ Command add_verify(CommandLine& tool) {
         "Examples:\n"
         "  lapwing verify --all --ranks 1:64\n"
         "  lapwing verify --list\n"
+        "  lapwing verify --all --reproducible\n"
         "  lapwing verify --collective alltoall --algorithm bruck --ranks 100\n"
         "  lapwing explain gather --ranks 6 --format text -o gather.list && lapwing verify gather.list\n"
         "\nThe exit status is 0 when all is proven; 1 with a counter-example, which is printed, or when no "
