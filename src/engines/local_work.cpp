@@ -7,6 +7,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "task/elements.hpp"
+
 namespace lapwing {
 namespace {
 
@@ -47,14 +49,18 @@ void copy(std::byte* target, const std::byte* source, std::uint64_t bytes) {
     std::memcpy(target, source, bytes);
 }
 
+// The type that an operator computes in. Sums and products of integers wrap around, also of signed ones, as in hardware.
+template <Operator op, typename Element>
+using Computed =
+    std::conditional_t<std::is_integral_v<Element> && (op == Operator::sum || op == Operator::product), std::uint64_t,
+                       std::conditional_t<std::is_same_v<Element, Float16> || std::is_same_v<Element, BFloat16>, float,
+                                          Element>>;
+
 template <Operator op, typename Element>
 Element combine(Element first, Element second) {
-    // Sums and products of integers wrap around, also of signed ones, as in hardware.
-    constexpr bool wraps = std::is_integral_v<Element> && (op == Operator::sum || op == Operator::product);
-    using Wide = std::conditional_t<wraps, std::uint64_t, Element>;
-    const Wide a = static_cast<Wide>(first);
-    const Wide b = static_cast<Wide>(second);
-#define LAPWING_OPERATOR(name, integers_only, expression) \
+    const auto a = static_cast<Computed<op, Element>>(first);
+    const auto b = static_cast<Computed<op, Element>>(second);
+#define LAPWING_OPERATOR(name, groups, expression) \
     if constexpr (op == Operator::name) return static_cast<Element>(expression);
 #include "task/operators.def"
 }
@@ -71,12 +77,12 @@ void reduce_elements(std::byte* target, const std::byte* source, std::uint64_t b
     }
 }
 
-template <typename Element>
+template <ElementGroup group, typename Element>
 void reduce_typed(Operator op, std::byte* target, const std::byte* source, std::uint64_t bytes) {
     switch (op) {
-#define LAPWING_OPERATOR(name, integers_only, expression)                    \
+#define LAPWING_OPERATOR(name, groups, expression)                           \
     case Operator::name:                                                     \
-        if constexpr (!(integers_only) || std::is_integral_v<Element>) {     \
+        if constexpr ((group & (groups)) != 0) {                             \
             reduce_elements<Operator::name, Element>(target, source, bytes); \
         }                                                                    \
         break;
@@ -90,9 +96,9 @@ void reduce_typed(Operator op, std::byte* target, const std::byte* source, std::
 
 void reduce(Operator op, Type type, std::byte* target, const std::byte* source, std::uint64_t bytes) {
     switch (type) {
-#define LAPWING_TYPE(name, element)                       \
-    case Type::name:                                      \
-        reduce_typed<element>(op, target, source, bytes); \
+#define LAPWING_TYPE(name, element, group)                       \
+    case Type::name:                                             \
+        reduce_typed<group, element>(op, target, source, bytes); \
         break;
 #include "task/types.def"
         case Type::opaque:
