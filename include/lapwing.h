@@ -171,12 +171,12 @@ typedef enum lapwing_type {
     LAPWING_UINT16 = 5,
     LAPWING_UINT32 = 6,
     LAPWING_UINT64 = 7,
-    LAPWING_FLOAT32 = 8,    /* float */
-    LAPWING_FLOAT64 = 9,    /* double */
-    LAPWING_FLOAT16 = 10,   /* IEEE 754 binary16: _Float16 */
-    LAPWING_BFLOAT16 = 11,  /* the upper half of a float */
+    LAPWING_FLOAT32 = 8,   /* float */
+    LAPWING_FLOAT64 = 9,   /* double */
+    LAPWING_FLOAT16 = 10,  /* IEEE 754 binary16: _Float16 */
+    LAPWING_BFLOAT16 = 11, /* the upper half of a float */
     LAPWING_LONG_DOUBLE = 12,
-    LAPWING_COMPLEX64 = 13, /* float _Complex; complex numbers: sums and products only */
+    LAPWING_COMPLEX64 = 13,           /* float _Complex; complex numbers: sums and products only */
     LAPWING_COMPLEX128 = 14,          /* double _Complex */
     LAPWING_COMPLEX_LONG_DOUBLE = 15, /* long double _Complex */
     /* A value and an index, without padding: LAPWING_MINIMUM_LOCATION and LAPWING_MAXIMUM_LOCATION only. */

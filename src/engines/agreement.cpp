@@ -14,8 +14,8 @@ namespace {
 template <typename Element>
 constexpr bool is_half = std::is_same_v<Element, Float16> || std::is_same_v<Element, BFloat16>;
 
-// Samples of one group of elements, chosen by overloads. Sums and products of integers fit the type, because MPIs differ
-// in what they do at an overflow.
+// Samples of one group of elements, chosen by overloads. Sums and products of integers fit the type, because
+// MPIs differ in what they do at an overflow.
 template <typename Number>
 void add_samples(std::vector<Number>& samples) {
     if constexpr (std::is_integral_v<Number>) {
@@ -27,15 +27,19 @@ void add_samples(std::vector<Number>& samples) {
         for (const Real number :
              {Real{0}, -Real{0}, Real{1}, Real{-1}, Real{1} / 3, Real{-73} / 10, Real{65'504},
               // Half of the last place of 1 in half precision; its subnormal numbers.
-              Real{1} / 256, Real{1} / 2048, Real{1} / 16'000'000,
-              Limits::denorm_min(), Limits::max(), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()})
+              Real{1} / 256, Real{1} / 2048, Real{1} / 16'000'000, Limits::denorm_min(), Limits::max(),
+              Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()})
             samples.push_back(static_cast<Number>(number));
     }
 }
 template <typename Real>
 void add_samples(std::vector<std::complex<Real>>& samples) {
     // The third and the tenth show whether products are rounded before they are added.
-    const Real numbers[] = {-Real{0}, Real{1}, Real{1} / 3, Real{-73} / 10, std::numeric_limits<Real>::infinity(),
+    const Real numbers[] = {-Real{0},
+                            Real{1},
+                            Real{1} / 3,
+                            Real{-73} / 10,
+                            std::numeric_limits<Real>::infinity(),
                             std::numeric_limits<Real>::quiet_NaN()};
     for (const Real real : numbers) {
         for (const Real imaginary : numbers) samples.push_back({real, imaginary});
@@ -52,9 +56,12 @@ void add_samples(std::vector<Pair<Value, Index>>& samples) {
 
 template <typename Number>
 bool same(Number one, Number other) {
-    if constexpr (std::is_integral_v<Number>) return one == other;
-    else if constexpr (is_half<Number>) return same(static_cast<float>(one), static_cast<float>(other));
-    else return std::isnan(one) ? std::isnan(other) : one == other && std::signbit(one) == std::signbit(other);
+    if constexpr (std::is_integral_v<Number>)
+        return one == other;
+    else if constexpr (is_half<Number>)
+        return same(static_cast<float>(one), static_cast<float>(other));
+    else
+        return std::isnan(one) ? std::isnan(other) : one == other && std::signbit(one) == std::signbit(other);
 }
 template <typename Real>
 bool same(std::complex<Real> one, std::complex<Real> other) {

@@ -6,9 +6,10 @@
 
 namespace lapwing {
 
-// Reduces samples, which include rounding, infinities, NaN, both zeros and subnormal numbers, in both orders. Returns
-// false if a result differs in a bit. Not compared: the bits of a NaN, and samples whose result depends on the order of
-// the operands, such as the maximum of two zeros: a collective leaves that order open. `truth`: elements are 0 or 1.
+// Reduces samples, which include rounding, infinities, NaN, both zeros and subnormal numbers, in both orders.
+// Returns false if a result differs in a bit. Not compared: the bits of a NaN, and samples whose result
+// depends on the order of the operands, such as the maximum of two zeros: a collective leaves that order
+// open. `truth`: elements are 0 or 1.
 bool agrees(Reducer& other, Operator op, Type type, bool truth);
 
 }  // namespace lapwing

@@ -86,7 +86,8 @@ std::optional<Type> find_type(std::string_view wanted) {
     return find<Type>(types, wanted);
 }
 bool applies(Operator op, Type type) {
-    return (operators[static_cast<std::size_t>(op)].groups & types[static_cast<std::size_t>(type)].group) != 0;
+    return (operators[static_cast<std::size_t>(op)].groups & types[static_cast<std::size_t>(type)].group) !=
+           0;
 }
 std::uint64_t size_in_bytes(Type type) {
     return types[static_cast<std::size_t>(type)].size;

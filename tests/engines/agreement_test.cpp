@@ -107,16 +107,19 @@ TEST(Agreement, LocationsOfTiesAreSeen) {
 
 TEST(Agreement, WhatDependsOnTheOrderIsLeftOpen) {
     // Of equal zeros the other one, and of a NaN and a number the other one.
-    EXPECT_TRUE(agrees_with<double>(Operator::minimum, Type::float64, [](double a, double b) { return a < b ? a : b; }));
-    EXPECT_FALSE(agrees_with<double>(Operator::minimum, Type::float64, [](double a, double b) { return a > b ? a : b; }));
+    EXPECT_TRUE(agrees_with<double>(Operator::minimum, Type::float64,
+                                    [](double a, double b) { return a < b ? a : b; }));
+    EXPECT_FALSE(agrees_with<double>(Operator::minimum, Type::float64,
+                                     [](double a, double b) { return a > b ? a : b; }));
 }
 
 TEST(Agreement, TruthValues) {
     const auto bits = [](std::int32_t a, std::int32_t b) { return a & b; };
     EXPECT_TRUE(agrees_with<std::int32_t>(Operator::logical_and, Type::int32, bits, true));
     EXPECT_FALSE(agrees_with<std::int32_t>(Operator::logical_and, Type::int32, bits));
-    EXPECT_FALSE(agrees_with<std::int32_t>(Operator::logical_and, Type::int32,
-                                           [](std::int32_t a, std::int32_t b) { return a != 0 && b != 0 ? -1 : 0; }, true))
+    EXPECT_FALSE(agrees_with<std::int32_t>(
+        Operator::logical_and, Type::int32,
+        [](std::int32_t a, std::int32_t b) { return a != 0 && b != 0 ? -1 : 0; }, true))
         << "true is -1";
 }
 

@@ -64,7 +64,8 @@ TEST(Reduce, EveryOperatorOnItsTypes) {
             std::vector<std::byte> target(2 * size_in_bytes(of), std::byte{5});
             const std::vector<std::byte> before = target;
             reduce(one, of, target.data(), source.data(), target.size());
-            const bool changes = applies(one, of) && one != Operator::maximum && one != Operator::maximum_location;
+            const bool changes =
+                applies(one, of) && one != Operator::maximum && one != Operator::maximum_location;
             EXPECT_EQ(target != before, changes) << name(one) << " of " << name(of);
         }
     }
@@ -92,8 +93,9 @@ void expect_nearest(Type type) {
     }
     // The number after the largest finite one bounds what is rounded to infinity.
     const auto number = [&](std::size_t i) {
-        return i + 1 < all.size() ? double{static_cast<float>(all[i])}
-                                  : 2 * double{static_cast<float>(all[i - 1])} - double{static_cast<float>(all[i - 2])};
+        return i + 1 < all.size()
+                   ? double{static_cast<float>(all[i])}
+                   : 2 * double{static_cast<float>(all[i - 1])} - double{static_cast<float>(all[i - 2])};
     };
     std::mt19937 random(1);
     for (int i = 0; i < 20'000; ++i) {
@@ -124,7 +126,8 @@ TEST(Reduce, ComplexNumbersAndLongDoubles) {
     EXPECT_EQ(result<Complex>(Operator::product, Type::complex128, {1, 2}, {3, 4}), Complex(-5, 10));
     // As C does: infinity by a number is infinite, not NaN.
     const double infinity = std::numeric_limits<double>::infinity();
-    EXPECT_TRUE(std::isinf(result<Complex>(Operator::product, Type::complex128, {infinity, infinity}, {1, 1}).imag()));
+    EXPECT_TRUE(std::isinf(
+        result<Complex>(Operator::product, Type::complex128, {infinity, infinity}, {1, 1}).imag()));
     EXPECT_EQ(result<long double>(Operator::sum, Type::long_double, 1.0L, 0x1p-60L), 1.0L + 0x1p-60L);
 }
 

@@ -86,7 +86,8 @@ inline std::vector<TypeRow> types() {
     const auto add_integer = [&](MPI_Datatype type, const char* name, unsigned group, bool is_signed) {
         int size = 0;
         if (type != MPI_DATATYPE_NULL) PMPI_Type_size(type, &size);
-        if (size > 0 && size <= 8) add(type, name, group, {{integer(static_cast<std::size_t>(size), is_signed), 0}});
+        if (size > 0 && size <= 8)
+            add(type, name, group, {{integer(static_cast<std::size_t>(size), is_signed), 0}});
     };
     const auto add_complex = [&](MPI_Datatype type, const char* name, Type real, std::size_t bytes) {
         add(type, name, COMPLEX, {{real, 0}, {real, bytes}});
@@ -127,7 +128,8 @@ inline std::vector<TypeRow> types() {
     add_complex(OF_TYPE(MPI_COMPLEX), float32, 4);
     add_complex(OF_TYPE(MPI_DOUBLE_COMPLEX), float64, 8);
     add_integer(OF_TYPE(MPI_BYTE), BYTE, false);
-    const auto add_pair = [&](MPI_Datatype type, const char* name, Type value, Type index, std::size_t offset) {
+    const auto add_pair = [&](MPI_Datatype type, const char* name, Type value, Type index,
+                              std::size_t offset) {
         add(type, name, PAIR, {{value, 0}, {index, offset}});
     };
     add_pair(OF_TYPE(MPI_FLOAT_INT), float32, int32, index_of<float, int>());

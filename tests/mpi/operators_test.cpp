@@ -1,4 +1,5 @@
-// Which of the reductions that the MPI standard allows Lapwing's own code computes, and which are left to the MPI.
+// Which of the reductions that the MPI standard allows Lapwing's own code computes, and which are left to the
+// MPI.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -16,11 +17,17 @@ using namespace lapwing;
 const std::set<std::string> left_to_the_mpi = {
 #ifdef OPEN_MPI
     // Open MPI compares them as unsigned numbers.
-    "MPI_MIN of MPI_OFFSET", "MPI_MAX of MPI_OFFSET",
+    "MPI_MIN of MPI_OFFSET",
+    "MPI_MAX of MPI_OFFSET",
 #else
     // MPICH 4 multiplies these without the infinities that C recovers.
-    "MPI_PROD of MPI_COMPLEX", "MPI_PROD of MPI_DOUBLE_COMPLEX", "MPI_PROD of MPI_COMPLEX8", "MPI_PROD of MPI_COMPLEX16",
-    "MPI_PROD of MPI_CXX_FLOAT_COMPLEX", "MPI_PROD of MPI_CXX_DOUBLE_COMPLEX", "MPI_PROD of MPI_CXX_LONG_DOUBLE_COMPLEX",
+    "MPI_PROD of MPI_COMPLEX",
+    "MPI_PROD of MPI_DOUBLE_COMPLEX",
+    "MPI_PROD of MPI_COMPLEX8",
+    "MPI_PROD of MPI_COMPLEX16",
+    "MPI_PROD of MPI_CXX_FLOAT_COMPLEX",
+    "MPI_PROD of MPI_CXX_DOUBLE_COMPLEX",
+    "MPI_PROD of MPI_CXX_LONG_DOUBLE_COMPLEX",
 #endif
 };
 

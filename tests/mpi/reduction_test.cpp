@@ -139,23 +139,26 @@ template <typename Number>
 void write_number(std::byte* at, double value) {
     Number number;
     if constexpr (std::is_integral_v<Number>)
-        number = static_cast<Number>(std::isfinite(value) ? static_cast<long long>(std::clamp(value, 0.0, 11.0)) : 5);
+        number = static_cast<Number>(
+            std::isfinite(value) ? static_cast<long long>(std::clamp(value, 0.0, 11.0)) : 5);
     else
-        number = static_cast<Number>(static_cast<std::conditional_t<sizeof(Number) == 2, float, Number>>(value));
+        number =
+            static_cast<Number>(static_cast<std::conditional_t<sizeof(Number) == 2, float, Number>>(value));
     std::memcpy(at, &number, sizeof number);
 }
 template <typename Number>
 long double read_number(const std::byte* at) {
     Number number;
     std::memcpy(&number, at, sizeof number);
-    return static_cast<std::conditional_t<sizeof(Number) == 2 && !std::is_integral_v<Number>, float, Number>>(number);
+    return static_cast<std::conditional_t<sizeof(Number) == 2 && !std::is_integral_v<Number>, float, Number>>(
+        number);
 }
 using operator_table::TypeRow;
-#define EACH_NUMBER(each)                                                                                         \
-    each(int8, std::int8_t) each(int16, std::int16_t) each(int32, std::int32_t) each(int64, std::int64_t)         \
-    each(uint8, std::uint8_t) each(uint16, std::uint16_t) each(uint32, std::uint32_t) each(uint64, std::uint64_t) \
-    each(float16, lapwing::Float16) each(bfloat16, lapwing::BFloat16) each(float32, float)                        \
-    each(float64, double) each(long_double, long double)
+#define EACH_NUMBER(each)                                                                                 \
+    each(int8, std::int8_t) each(int16, std::int16_t) each(int32, std::int32_t) each(int64, std::int64_t) \
+        each(uint8, std::uint8_t) each(uint16, std::uint16_t) each(uint32, std::uint32_t)                 \
+            each(uint64, std::uint64_t) each(float16, lapwing::Float16) each(bfloat16, lapwing::BFloat16) \
+                each(float32, float) each(float64, double) each(long_double, long double)
 void write_number(lapwing::Type type, std::byte* at, double value) {
 #define WRITE(name, number) \
     if (type == lapwing::Type::name) write_number<number>(at, value);
@@ -178,7 +181,8 @@ struct Elements {
     Elements(const TypeRow& type, const std::vector<std::vector<double>>& numbers, int rank) : row(type) {
         MPI_Aint lower = 0;
         PMPI_Type_get_extent(type.type, &lower, &extent);
-        memory.assign((numbers.size() + 1) * static_cast<std::size_t>(extent), static_cast<std::byte>(0xa0 + rank));
+        memory.assign((numbers.size() + 1) * static_cast<std::size_t>(extent),
+                      static_cast<std::byte>(0xa0 + rank));
         for (std::size_t i = 0; i < numbers.size(); ++i) {
             for (std::size_t part = 0; part < type.parts.size(); ++part)
                 write_number(type.parts[part].type, at(i) + type.parts[part].offset, numbers[i][part]);
@@ -190,7 +194,8 @@ struct Elements {
         for (const auto& part : row.parts) {
             const long double one = read_number(part.type, at(element) + part.offset);
             const long double two = read_number(part.type, other.at(element) + part.offset);
-            if (std::isnan(one) ? !std::isnan(two) : one != two || std::signbit(one) != std::signbit(two)) return false;
+            if (std::isnan(one) ? !std::isnan(two) : one != two || std::signbit(one) != std::signbit(two))
+                return false;
         }
         return true;
     }
@@ -213,7 +218,8 @@ std::vector<std::vector<double>> samples_of(const TypeRow& type, bool special) {
     }
     const bool pair = type.group == operator_table::PAIR;
     for (const double number : numbers) {
-        for (const double other : pair ? std::vector<double>{2, 1} : numbers) samples.push_back({number, other});
+        for (const double other : pair ? std::vector<double>{2, 1} : numbers)
+            samples.push_back({number, other});
     }
     return samples;
 }
@@ -237,15 +243,18 @@ TEST(Reduction, EveryOperatorOfEveryTypeGivesTheMpisResult) {
             Elements received = sent;
             Elements wanted = sent;
             MPI_Request request = MPI_REQUEST_NULL;
-            MPI_Iallreduce(sent.memory.data(), received.memory.data(), static_cast<int>(count), type.type, op.op, world,
-                           &request);
+            MPI_Iallreduce(sent.memory.data(), received.memory.data(), static_cast<int>(count), type.type,
+                           op.op, world, &request);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
-            PMPI_Allreduce(sent.memory.data(), wanted.memory.data(), static_cast<int>(count), type.type, op.op, world);
+            PMPI_Allreduce(sent.memory.data(), wanted.memory.data(), static_cast<int>(count), type.type,
+                           op.op, world);
             Elements first = of_rank(0);
             Elements second = of_rank(1);
             Elements reversed = first;
-            PMPI_Reduce_local(second.memory.data(), reversed.memory.data(), static_cast<int>(count), type.type, op.op);
-            PMPI_Reduce_local(first.memory.data(), second.memory.data(), static_cast<int>(count), type.type, op.op);
+            PMPI_Reduce_local(second.memory.data(), reversed.memory.data(), static_cast<int>(count),
+                              type.type, op.op);
+            PMPI_Reduce_local(first.memory.data(), second.memory.data(), static_cast<int>(count), type.type,
+                              op.op);
             std::size_t compared = 0;
             std::size_t wrong = 0;
             for (std::size_t i = 0; i < count; ++i) {

@@ -205,7 +205,8 @@ TEST(Problem, ReductionsHaveWholeElementsAndOperatorsOfTheirType) {
     EXPECT_EQ(validation_fault(reduction(3, Operator::bit_xor, Type::uint8)), "valid");
     EXPECT_THAT(validation_fault(reduction(9, Operator::sum, Type::float64)),
                 HasSubstr("whole elements of float64"));
-    EXPECT_THAT(validation_fault(reduction(8, Operator::bit_or, Type::float64)), HasSubstr("bit_or does not apply to elements of float64"));
+    EXPECT_THAT(validation_fault(reduction(8, Operator::bit_or, Type::float64)),
+                HasSubstr("bit_or does not apply to elements of float64"));
     EXPECT_THAT(validation_fault(reduction(8, Operator::logical_and, Type::float32)),
                 HasSubstr("does not apply"));
     EXPECT_EQ(validation_fault(reduction(8, Operator::logical_xor, Type::int64)), "valid");

@@ -9,8 +9,9 @@
 namespace lapwing {
 namespace {
 
-// Types that not every MPI has, by how their names begin. The first row that fits is taken. No bfloat16: MPICH 5 rounds ties
-// up, and ends the process at all operators but MPI_SUM; Intel MPI's results depend on the processor.
+// Types that not every MPI has, by how their names begin. The first row that fits is taken. No bfloat16:
+// MPICH 5 rounds ties up, and ends the process at all operators but MPI_SUM; Intel MPI's results depend on
+// the processor.
 struct Beginning {
     std::string_view name;
     TypeKind kind;

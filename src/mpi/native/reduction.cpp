@@ -21,12 +21,18 @@ std::optional<Operator> own_operator(MPI_Op op) {
     static const struct {
         MPI_Op mpi;
         Operator own;
-    } table[] = {{MPI_SUM, Operator::sum},        {MPI_PROD, Operator::product},
-                 {MPI_MIN, Operator::minimum},    {MPI_MAX, Operator::maximum},
-                 {MPI_BAND, Operator::bit_and},   {MPI_BOR, Operator::bit_or},
-                 {MPI_BXOR, Operator::bit_xor},   {MPI_LAND, Operator::logical_and},
-                 {MPI_LOR, Operator::logical_or}, {MPI_LXOR, Operator::logical_xor},
-                 {MPI_MINLOC, Operator::minimum_location}, {MPI_MAXLOC, Operator::maximum_location}};
+    } table[] = {{MPI_SUM, Operator::sum},
+                 {MPI_PROD, Operator::product},
+                 {MPI_MIN, Operator::minimum},
+                 {MPI_MAX, Operator::maximum},
+                 {MPI_BAND, Operator::bit_and},
+                 {MPI_BOR, Operator::bit_or},
+                 {MPI_BXOR, Operator::bit_xor},
+                 {MPI_LAND, Operator::logical_and},
+                 {MPI_LOR, Operator::logical_or},
+                 {MPI_LXOR, Operator::logical_xor},
+                 {MPI_MINLOC, Operator::minimum_location},
+                 {MPI_MAXLOC, Operator::maximum_location}};
     for (const auto& row : table) {
         if (row.mpi == op) return row.own;
     }
@@ -98,10 +104,11 @@ struct Answer {
     bool known = false;
     MPI_Op op{};
     MPI_Datatype type{};
-    bool refused = false;      // by the MPI
+    bool refused = false;     // by the MPI
     Type own = Type::opaque;  // opaque: the MPI reduces
 };
-// Of predefined types: the handle of a freed type may be used again. Programs reduce by few operators and types.
+// Of predefined types: the handle of a freed type may be used again. Programs reduce by few operators and
+// types.
 constinit thread_local std::array<Answer, 16> answers;
 constinit thread_local std::size_t next_answer = 0;
 

@@ -127,7 +127,8 @@ Memory::Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64
 std::ptrdiff_t Memory::first_difference(const Memory& other, std::ptrdiff_t limit) const {
     for (std::ptrdiff_t i = 0; i < std::ssize(bytes_); ++i) {
         const auto at = static_cast<std::size_t>(i);
-        if (bytes_[at] != other.bytes_[at] && i % step_ < data_) return i < limit - begin_ || limit == PTRDIFF_MAX ? i : -1;
+        if (bytes_[at] != other.bytes_[at] && i % step_ < data_)
+            return i < limit - begin_ || limit == PTRDIFF_MAX ? i : -1;
     }
     return -1;
 }
