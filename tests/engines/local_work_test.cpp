@@ -81,9 +81,7 @@ template <typename Real>
 void expect_nearest(Type type) {
     std::vector<Real> all;
     for (unsigned bits = 0; bits < 0x10000; ++bits) {
-        const auto word = static_cast<std::uint16_t>(bits);
-        Real real;
-        std::memcpy(&real, &word, sizeof word);
+        const auto real = std::bit_cast<Real>(static_cast<std::uint16_t>(bits));
         const auto number = static_cast<float>(real);
         EXPECT_EQ(std::isnan(static_cast<float>(static_cast<Real>(number))), std::isnan(number));
         if (std::isnan(number)) continue;

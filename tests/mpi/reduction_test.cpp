@@ -110,7 +110,7 @@ TEST_P(Reductions, OperatorsThatDoNotCommuteKeepTheOrderOfTheRanks) {
 }
 INSTANTIATE_TEST_SUITE_P(Elements, Reductions, testing::Values(1, 2));
 
-TEST(Reduction, OperatorsAndTypesThatOnlyTheMpiKnows) {
+TEST(Reduction, PairsComplexNumbersAndTruthValues) {
     const int ranks = size_of(world);
     const int rank = rank_in(world);
     struct {

@@ -1,6 +1,7 @@
 #include "mpi/native/named_types.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <string_view>
 
@@ -24,8 +25,8 @@ constexpr Beginning beginnings[] = {
     {"MPI_CXX_BOOL", TypeKind::logical},
     {"MPI_CXX_", TypeKind::complex},
     {"MPIX_C_FLOAT16", TypeKind::real},
-    {"MPIX_SHORT_FLOAT", TypeKind::real},  // these two are names of one type in Open MPI
-    {"MPI_SHORT_FLOAT", TypeKind::real},
+    {"MPIX_SHORT_FLOAT", TypeKind::real},
+    {"MPI_SHORT_FLOAT", TypeKind::real},  // the name of MPIX_SHORT_FLOAT in Open MPI 5
 };
 
 std::optional<NamedType> find_named(MPI_Datatype type) {
@@ -42,7 +43,6 @@ std::optional<NamedType> find_named(MPI_Datatype type) {
     return NamedType{type, beginning->kind};
 }
 
-// `others`: where several types have the size.
 std::optional<Type> of_size(std::uint64_t size, std::initializer_list<Type> types) {
     const auto* const found = std::ranges::find(types, size, size_in_bytes);
     return found != types.end() ? std::optional(*found) : std::nullopt;
