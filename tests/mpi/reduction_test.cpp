@@ -191,6 +191,7 @@ struct Elements {
     std::byte* at(std::size_t element) { return memory.data() + element * static_cast<std::size_t>(extent); }
     // A NaN equals any NaN.
     bool same(Elements& other, std::size_t element) {
+        if (std::memcmp(at(element), other.at(element), static_cast<std::size_t>(extent)) == 0) return true;
         for (const auto& part : row.parts) {
             const long double one = read_number(part.type, at(element) + part.offset);
             const long double two = read_number(part.type, other.at(element) + part.offset);
@@ -208,11 +209,11 @@ std::vector<std::vector<double>> samples_of(const TypeRow& type, bool special) {
     if (type.group == operator_table::LOGICAL)
         numbers = {0, 1};
     else if (special)
-        numbers = {1, -0.0, 1.0 / 3, -7.3, infinity, std::nan("")};
+        numbers = {-0.0, 1.0 / 3, -7.3, infinity, std::nan("")};
     std::vector<std::vector<double>> samples;
     if (type.parts.size() == 1) {
         if (special && type.group == operator_table::FLOATING_POINT)
-            numbers.insert(numbers.end(), {0, 3, 6e-8, 1e-39, 5e-324, 65504, -infinity, 1e308});
+            numbers.insert(numbers.end(), {0, 1, 3, 6e-8, 1e-39, 5e-324, 65504, -infinity, 1e308});
         for (const double number : numbers) samples.push_back({number});
         return samples;
     }

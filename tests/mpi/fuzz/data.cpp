@@ -1,7 +1,6 @@
 #include "fuzz/data.hpp"
 
 #include <algorithm>
-#include <cfloat>
 #include <cstdint>
 #include <cstring>
 
@@ -14,47 +13,34 @@ void fill_value(std::byte* at, int value) {
     std::memcpy(at, &written, sizeof written);
 }
 
-template <typename Real>
-void fill_complex(std::byte* at, int value) {
-    fill_value<Real>(at, value);
-    fill_value<Real>(at + sizeof(Real), 1 - value % 3);
-}
-
-template <typename Value>
-struct Pair {
-    Value value;
-    int index;
-};
 template <typename Value>
 void fill_pair(std::byte* at, int value) {
-    std::memset(at, 0, sizeof(Pair<Value>));
-    fill_value<Value>(at + offsetof(Pair<Value>, value), value / 4);
-    fill_value<int>(at + offsetof(Pair<Value>, index), value);
+    struct Pair {
+        Value value;
+        int index;
+    };
+    std::memset(at, 0, sizeof(Pair));
+    fill_value<Value>(at + offsetof(Pair, value), value / 4);
+    fill_value<int>(at + offsetof(Pair, index), value);
 }
 
-template <typename Value>
-constexpr int bytes_of_pair = sizeof(Pair<Value>);
+struct DoubleInt {
+    double value;
+    int index;
+};
 
 }  // namespace
 
 const std::vector<Basic>& basics() {
     static const std::vector<Basic> all = {
-        {MPI_INT, 4, 4, Basic::integer, fill_value<int>},
-        {MPI_DOUBLE, 8, 8, Basic::real, fill_value<double>},
-        {MPI_UNSIGNED_CHAR, 1, 1, Basic::integer, fill_value<unsigned char>},
-        {MPI_SHORT, 2, 2, Basic::integer, fill_value<short>},
-        {MPI_INT64_T, 8, 8, Basic::integer, fill_value<std::int64_t>},
-        {MPI_FLOAT, 4, 4, Basic::real, fill_value<float>},
-        {MPI_2INT, 8, 8, Basic::pair, fill_pair<int>},
-        {MPI_FLOAT_INT, 8, 8, Basic::pair, fill_pair<float>},
-        {MPI_C_FLOAT_COMPLEX, 8, 8, Basic::complex, fill_complex<float>},
-        {MPI_C_DOUBLE_COMPLEX, 16, 16, Basic::complex, fill_complex<double>},
-        {MPI_C_BOOL, 1, 1, Basic::truth, fill_value<bool>},
-        {MPI_LONG_DOUBLE, sizeof(long double), LDBL_MANT_DIG == 64 ? 10 : sizeof(long double), Basic::real,
-         fill_value<long double>},
-        {MPI_DOUBLE_INT, bytes_of_pair<double>, bytes_of_pair<double>, Basic::pair, fill_pair<double>},
-        {MPI_LONG_INT, bytes_of_pair<long>, bytes_of_pair<long>, Basic::pair, fill_pair<long>},
-        {MPI_SHORT_INT, bytes_of_pair<short>, bytes_of_pair<short>, Basic::pair, fill_pair<short>},
+        {MPI_INT, 4, true, false, fill_value<int>},
+        {MPI_DOUBLE, 8, false, false, fill_value<double>},
+        {MPI_UNSIGNED_CHAR, 1, true, false, fill_value<unsigned char>},
+        {MPI_SHORT, 2, true, false, fill_value<short>},
+        {MPI_INT64_T, 8, true, false, fill_value<std::int64_t>},
+        {MPI_FLOAT, 4, false, false, fill_value<float>},
+        {MPI_2INT, 8, false, true, fill_pair<int>},
+        {MPI_DOUBLE_INT, sizeof(DoubleInt), false, true, fill_pair<double>},
     };
     return all;
 }
@@ -114,8 +100,6 @@ Memory::Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64
     }
     // Every place that an element may have is whole steps of the basic type away from address().
     const std::ptrdiff_t step = basic.bytes;
-    step_ = step;
-    data_ = basic.data;
     begin_ = -((-begin_ + step - 1) / step) * step;
     bytes_.resize(static_cast<std::size_t>((end - begin_ + step) / step * step));
     Random random(seed);
@@ -125,12 +109,10 @@ Memory::Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64
 }
 
 std::ptrdiff_t Memory::first_difference(const Memory& other, std::ptrdiff_t limit) const {
-    for (std::ptrdiff_t i = 0; i < std::ssize(bytes_); ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        if (bytes_[at] != other.bytes_[at] && i % step_ < data_)
-            return i < limit - begin_ || limit == PTRDIFF_MAX ? i : -1;
-    }
-    return -1;
+    const auto [here, there] =
+        std::mismatch(bytes_.begin(), bytes_.end(), other.bytes_.begin(), other.bytes_.end());
+    if (here == bytes_.end()) return -1;
+    return here - bytes_.begin() < limit - begin_ || limit == PTRDIFF_MAX ? here - bytes_.begin() : -1;
 }
 
 }  // namespace fuzz

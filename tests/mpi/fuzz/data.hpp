@@ -31,13 +31,11 @@ class Random {
 struct Basic {
     MPI_Datatype type;
     int bytes;  // of one in memory, with its padding
-    int data;   // bytes from its beginning that are compared: those behind are padding that an MPI may write
-    enum Kind { integer, real, complex, truth, pair } kind;
+    bool integer;
+    bool pair;  // a value and an index: for MPI_MINLOC and MPI_MAXLOC only
     void (*fill)(std::byte* at, int value);
 };
-// The last `with_holes` have padding that the MPI does not write.
 const std::vector<Basic>& basics();
-inline constexpr int with_holes = 3;
 
 // A datatype of `units` basic elements, laid out in one way or another; owns it.
 class Layout {
@@ -99,8 +97,6 @@ class Memory {
 
   private:
     std::ptrdiff_t begin_ = 0;
-    std::ptrdiff_t step_ = 1;
-    std::ptrdiff_t data_ = 1;  // bytes of each step
     std::vector<std::byte> bytes_;
 };
 

@@ -62,9 +62,9 @@ Operation::Operation(const Place& place, Random& random) {
     // reductions.
     if (place.ranks == 1 && (number == Iallgatherv || number >= first_reduction)) number = Ibcast;
     const bool reduces = number >= first_reduction && number < first_neighbor;
-    // MPICH 4.0 writes past types that are made of a type with a hole.
+    // MPI_DOUBLE_INT, the last, has a hole at its end, and MPICH 4.0 writes past types that are made of it.
     const Basic* basic = &basics()[static_cast<std::size_t>(
-        random.below(static_cast<int>(basics().size()) - (reduces ? 0 : with_holes)))];
+        random.below(static_cast<int>(basics().size()) - (reduces ? 0 : 1)))];
     bool composes = false;
     const char* op_name = "";
     if (reduces) {
@@ -74,14 +74,14 @@ Operation::Operation(const Place& place, Random& random) {
             MPI_Op_create(compose, 0, &op_);
             owns_op_ = true;
             op_name = " compose";
+        } else if (basic->pair) {
+            op_ = random.one_in(2) ? MPI_MINLOC : MPI_MAXLOC;
+            op_name = " MINLOC or MAXLOC";
         } else {
-            std::vector<MPI_Op> any = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
-            if (basic->kind == Basic::pair) any = {MPI_MINLOC, MPI_MAXLOC};
-            if (basic->kind == Basic::truth) any = {MPI_LAND, MPI_LOR, MPI_LXOR};
-            if (basic->kind == Basic::complex) any.resize(2);
-            if (basic->kind == Basic::integer && random.one_in(2))
-                any = {MPI_BAND, MPI_BOR, MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR};
-            op_ = random.pick(any);
+            const std::vector<MPI_Op> any = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
+            const std::vector<MPI_Op> of_integers = {MPI_BAND, MPI_BOR, MPI_BXOR,
+                                                     MPI_LAND, MPI_LOR, MPI_LXOR};
+            op_ = basic->integer && random.one_in(2) ? random.pick(of_integers) : random.pick(any);
             op_name = " of the MPI";
         }
     }
