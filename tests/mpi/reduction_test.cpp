@@ -240,6 +240,8 @@ TEST(Reduction, EveryOperatorOfEveryTypeGivesTheMpisResult) {
         };
         for (const auto& op : operator_table::operators()) {
             if ((op.groups & type.group) == 0) continue;
+            // The signs of zeros among the products of three complex numbers depend on the order.
+            if (ranks != 2 && type.group == operator_table::COMPLEX && op.op == MPI_PROD) continue;
             Elements sent = of_rank(rank);
             Elements received = sent;
             Elements wanted = sent;
