@@ -171,21 +171,38 @@ typedef enum lapwing_type {
     LAPWING_UINT16 = 5,
     LAPWING_UINT32 = 6,
     LAPWING_UINT64 = 7,
-    LAPWING_FLOAT32 = 8, /* float */
-    LAPWING_FLOAT64 = 9  /* double */
+    LAPWING_FLOAT32 = 8,   /* float */
+    LAPWING_FLOAT64 = 9,   /* double */
+    LAPWING_FLOAT16 = 10,  /* IEEE 754 binary16: _Float16 */
+    LAPWING_BFLOAT16 = 11, /* the upper half of a float */
+    LAPWING_LONG_DOUBLE = 12,
+    LAPWING_COMPLEX64 = 13,           /* float _Complex; complex numbers: sums and products only */
+    LAPWING_COMPLEX128 = 14,          /* double _Complex */
+    LAPWING_COMPLEX_LONG_DOUBLE = 15, /* long double _Complex */
+    /* A value and an index, without padding: LAPWING_MINIMUM_LOCATION and LAPWING_MAXIMUM_LOCATION only. */
+    LAPWING_INT16_INT32 = 16,
+    LAPWING_INT32_INT32 = 17,
+    LAPWING_INT64_INT32 = 18,
+    LAPWING_FLOAT32_INT32 = 19,
+    LAPWING_FLOAT64_INT32 = 20,
+    LAPWING_LONG_DOUBLE_INT32 = 21,
+    LAPWING_FLOAT32_FLOAT32 = 22,
+    LAPWING_FLOAT64_FLOAT64 = 23
 } lapwing_type;
 
 typedef enum lapwing_operator {
     LAPWING_SUM = 0, /* sums and products of integers wrap around */
     LAPWING_PRODUCT = 1,
-    LAPWING_MINIMUM = 2,
+    LAPWING_MINIMUM = 2, /* minimum and maximum: integers and real numbers */
     LAPWING_MAXIMUM = 3,
-    LAPWING_BIT_AND = 4, /* this one and those below: integers only */
+    LAPWING_BIT_AND = 4, /* bitwise and logical operators: integers only */
     LAPWING_BIT_OR = 5,
     LAPWING_BIT_XOR = 6,
     LAPWING_LOGICAL_AND = 7,
     LAPWING_LOGICAL_OR = 8,
     LAPWING_LOGICAL_XOR = 9,
+    LAPWING_MINIMUM_LOCATION = 10, /* pairs: of equal values, the lower index */
+    LAPWING_MAXIMUM_LOCATION = 11,
     LAPWING_USER = 100 /* the caller's own function */
 } lapwing_operator;
 

@@ -24,16 +24,22 @@ Entry entry_of(Given given, Entry last, const char* what) {
     return static_cast<Entry>(index);
 }
 
+// The last entry of a table whose enumeration ends with the caller's own.
+template <typename Entry>
+constexpr Entry last_before(Entry own) {
+    return static_cast<Entry>(static_cast<int>(own) - 1);
+}
+
 Collective collective_of(lapwing_collective given) {
     return entry_of(given, Collective::neighbor_alltoall, "collective");
 }
 
 Type type_of(lapwing_type given) {
-    return entry_of(given, Type::float64, "type");
+    return entry_of(given, last_before(Type::opaque), "type");
 }
 
 Operator operator_of(lapwing_operator given) {
-    return given == LAPWING_USER ? Operator::user : entry_of(given, Operator::logical_xor, "operator");
+    return given == LAPWING_USER ? Operator::user : entry_of(given, last_before(Operator::user), "operator");
 }
 
 // A structure of an earlier or later version of the header.

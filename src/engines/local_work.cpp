@@ -7,6 +7,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "task/elements.hpp"
+
 namespace lapwing {
 namespace {
 
@@ -47,36 +49,82 @@ void copy(std::byte* target, const std::byte* source, std::uint64_t bytes) {
     std::memcpy(target, source, bytes);
 }
 
+// The type that an operator computes in. Sums and products of integers wrap around, also of signed ones, as
+// in hardware.
+template <Operator op, typename Element>
+using Computed = std::conditional_t<
+    std::is_integral_v<Element> && (op == Operator::sum || op == Operator::product), std::uint64_t,
+    std::conditional_t<std::is_same_v<Element, Float16> || std::is_same_v<Element, BFloat16>, float,
+                       Element>>;
+
 template <Operator op, typename Element>
 Element combine(Element first, Element second) {
-    // Sums and products of integers wrap around, also of signed ones, as in hardware.
-    constexpr bool wraps = std::is_integral_v<Element> && (op == Operator::sum || op == Operator::product);
-    using Wide = std::conditional_t<wraps, std::uint64_t, Element>;
-    const Wide a = static_cast<Wide>(first);
-    const Wide b = static_cast<Wide>(second);
-#define LAPWING_OPERATOR(name, integers_only, expression) \
+    const auto a = static_cast<Computed<op, Element>>(first);
+    const auto b = static_cast<Computed<op, Element>>(second);
+#define LAPWING_OPERATOR(name, groups, expression) \
     if constexpr (op == Operator::name) return static_cast<Element>(expression);
 #include "task/operators.def"
 }
 
+// Elements of any alignment. Each part of an element is loaded and stored by itself: compilers do not make
+// vector instructions of a copy of the whole, nor load a long double from a copy of its 16 bytes without a
+// delay.
+template <typename Element>
+struct Access {
+    static Element load(const std::byte* at) {
+        Element element;
+        std::memcpy(&element, at, sizeof element);
+        return element;
+    }
+    static void store(std::byte* at, Element element) { std::memcpy(at, &element, sizeof element); }
+};
+template <>
+struct Access<long double> {
+    struct [[gnu::packed, gnu::may_alias]] Unaligned {
+        long double number;
+    };
+    static long double load(const std::byte* at) { return reinterpret_cast<const Unaligned*>(at)->number; }
+    static void store(std::byte* at, long double number) {
+        reinterpret_cast<Unaligned*>(at)->number = number;
+    }
+};
+template <typename Real>
+struct Access<std::complex<Real>> {
+    using Part = Access<Real>;
+    static std::complex<Real> load(const std::byte* at) {
+        return {Part::load(at), Part::load(at + sizeof(Real))};
+    }
+    static void store(std::byte* at, std::complex<Real> number) {
+        Part::store(at, number.real());
+        Part::store(at + sizeof(Real), number.imag());
+    }
+};
+template <typename Value, typename Index>
+struct Access<Pair<Value, Index>> {
+    static Pair<Value, Index> load(const std::byte* at) {
+        return {Access<Value>::load(at), Access<Index>::load(at + sizeof(Value))};
+    }
+    static void store(std::byte* at, Pair<Value, Index> pair) {
+        Access<Value>::store(at, pair.value);
+        Access<Index>::store(at + sizeof(Value), pair.index);
+    }
+};
+
 template <Operator op, typename Element>
 void reduce_elements(std::byte* target, const std::byte* source, std::uint64_t bytes) {
     for (std::uint64_t at = 0; at < bytes; at += sizeof(Element)) {
-        Element a;
-        Element b;
-        std::memcpy(&a, source + at, sizeof a);
-        std::memcpy(&b, target + at, sizeof b);
-        b = combine<op>(a, b);
-        std::memcpy(target + at, &b, sizeof b);
+        const Element a = Access<Element>::load(source + at);
+        const Element b = Access<Element>::load(target + at);
+        Access<Element>::store(target + at, combine<op>(a, b));
     }
 }
 
-template <typename Element>
+template <ElementGroup group, typename Element>
 void reduce_typed(Operator op, std::byte* target, const std::byte* source, std::uint64_t bytes) {
     switch (op) {
-#define LAPWING_OPERATOR(name, integers_only, expression)                    \
+#define LAPWING_OPERATOR(name, groups, expression)                           \
     case Operator::name:                                                     \
-        if constexpr (!(integers_only) || std::is_integral_v<Element>) {     \
+        if constexpr ((group & (groups)) != 0) {                             \
             reduce_elements<Operator::name, Element>(target, source, bytes); \
         }                                                                    \
         break;
@@ -90,9 +138,9 @@ void reduce_typed(Operator op, std::byte* target, const std::byte* source, std::
 
 void reduce(Operator op, Type type, std::byte* target, const std::byte* source, std::uint64_t bytes) {
     switch (type) {
-#define LAPWING_TYPE(name, element)                       \
-    case Type::name:                                      \
-        reduce_typed<element>(op, target, source, bytes); \
+#define LAPWING_TYPE(name, element, group)                       \
+    case Type::name:                                             \
+        reduce_typed<group, element>(op, target, source, bytes); \
         break;
 #include "task/types.def"
         case Type::opaque:

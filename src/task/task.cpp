@@ -2,7 +2,8 @@
 
 #include <array>
 #include <cstddef>
-#include <type_traits>
+
+#include "task/elements.hpp"
 
 namespace lapwing {
 namespace {
@@ -19,23 +20,23 @@ constexpr KindRow kinds[] = {
 
 struct OperatorRow {
     const char* name;
-    bool integers_only;
+    unsigned groups;
 };
 constexpr OperatorRow operators[] = {
-#define LAPWING_OPERATOR(name, integers_only, expression) {#name, integers_only},
+#define LAPWING_OPERATOR(name, groups, expression) {#name, groups},
 #include "task/operators.def"
-    {"user", false},
+    {"user", OPAQUE},
 };
 
 struct TypeRow {
     const char* name;
     std::uint64_t size;
-    bool integer;
+    unsigned group;
 };
 constexpr TypeRow types[] = {
-#define LAPWING_TYPE(name, type) {#name, sizeof(type), std::is_integral_v<type>},
+#define LAPWING_TYPE(name, type, group) {#name, sizeof(type), group},
 #include "task/types.def"
-    {"opaque", 0, false},
+    {"opaque", 0, OPAQUE},
 };
 
 constexpr const char* spaces[] = {"in", "out", "scratch"};
@@ -84,11 +85,9 @@ std::optional<Operator> find_operator(std::string_view wanted) {
 std::optional<Type> find_type(std::string_view wanted) {
     return find<Type>(types, wanted);
 }
-bool integers_only(Operator op) {
-    return operators[static_cast<std::size_t>(op)].integers_only;
-}
-bool is_integer(Type type) {
-    return types[static_cast<std::size_t>(type)].integer;
+bool applies(Operator op, Type type) {
+    return (operators[static_cast<std::size_t>(op)].groups & types[static_cast<std::size_t>(type)].group) !=
+           0;
 }
 std::uint64_t size_in_bytes(Type type) {
     return types[static_cast<std::size_t>(type)].size;

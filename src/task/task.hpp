@@ -31,13 +31,13 @@ enum class Kind : std::uint8_t {
 };
 
 enum class Operator : std::uint8_t {
-#define LAPWING_OPERATOR(name, integers_only, expression) name,
+#define LAPWING_OPERATOR(name, groups, expression) name,
 #include "task/operators.def"
     user,  // the caller's own function
 };
 
 enum class Type : std::uint8_t {
-#define LAPWING_TYPE(name, type) name,
+#define LAPWING_TYPE(name, type, group) name,
 #include "task/types.def"
     opaque,  // elements of the caller's own function; the problem gives their length
 };
@@ -67,8 +67,8 @@ const char* name(Type type);
 std::optional<Space> find_space(std::string_view name);
 std::optional<Operator> find_operator(std::string_view name);
 std::optional<Type> find_type(std::string_view name);
-bool integers_only(Operator op);
-bool is_integer(Type type);
+// Returns whether the operator is for elements of this type. `user` is for opaque elements only.
+bool applies(Operator op, Type type);
 std::uint64_t size_in_bytes(Type type);  // 0: opaque
 
 // Returns whether the kind sends a message.

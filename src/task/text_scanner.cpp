@@ -17,7 +17,7 @@ bool is_blank(char c) {
 
 std::vector<std::string> operator_names() {
     return {
-#define LAPWING_OPERATOR(name, integers_only, expression) #name,
+#define LAPWING_OPERATOR(name, groups, expression) #name,
 #include "task/operators.def"
         "user",
     };
@@ -25,7 +25,7 @@ std::vector<std::string> operator_names() {
 
 std::vector<std::string> type_names() {
     return {
-#define LAPWING_TYPE(name, type) #name,
+#define LAPWING_TYPE(name, type, group) #name,
 #include "task/types.def"
         "opaque",
     };

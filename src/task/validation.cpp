@@ -15,9 +15,8 @@ void validate_reduction(const Problem& p) {
     if ((p.op == Operator::user) != (p.type == Type::opaque)) {
         throw_invalid("an opaque type is reduced by the caller's own function only");
     }
-    if (integers_only(p.op) && !is_integer(p.type)) {
-        throw_invalid(fmt::format("{} is for integers, not for {}", name(p.op), name(p.type)));
-    }
+    if (!applies(p.op, p.type))
+        throw_invalid(fmt::format("{} does not apply to elements of {}", name(p.op), name(p.type)));
     const auto why = [&](std::uint64_t bytes) {
         return fmt::format("{} bytes are not whole elements of {}", bytes, name(p.type));
     };

@@ -266,13 +266,35 @@ TEST(Collectives, TheTablesHaveTheOrderOfTheHeader) {
          NAMED(LAPWING_ALLTOALL), NAMED(LAPWING_ALLTOALLV), NAMED(LAPWING_REDUCE), NAMED(LAPWING_ALLREDUCE),
          NAMED(LAPWING_REDUCE_SCATTER_BLOCK), NAMED(LAPWING_REDUCE_SCATTER), NAMED(LAPWING_SCAN),
          NAMED(LAPWING_EXSCAN), NAMED(LAPWING_NEIGHBOR_ALLGATHER), NAMED(LAPWING_NEIGHBOR_ALLTOALL)});
-    expect_names<Type>({NAMED(LAPWING_INT8), NAMED(LAPWING_INT16), NAMED(LAPWING_INT32), NAMED(LAPWING_INT64),
-                        NAMED(LAPWING_UINT8), NAMED(LAPWING_UINT16), NAMED(LAPWING_UINT32),
-                        NAMED(LAPWING_UINT64), NAMED(LAPWING_FLOAT32), NAMED(LAPWING_FLOAT64)});
+    expect_names<Type>({NAMED(LAPWING_INT8),
+                        NAMED(LAPWING_INT16),
+                        NAMED(LAPWING_INT32),
+                        NAMED(LAPWING_INT64),
+                        NAMED(LAPWING_UINT8),
+                        NAMED(LAPWING_UINT16),
+                        NAMED(LAPWING_UINT32),
+                        NAMED(LAPWING_UINT64),
+                        NAMED(LAPWING_FLOAT32),
+                        NAMED(LAPWING_FLOAT64),
+                        NAMED(LAPWING_FLOAT16),
+                        NAMED(LAPWING_BFLOAT16),
+                        NAMED(LAPWING_LONG_DOUBLE),
+                        NAMED(LAPWING_COMPLEX64),
+                        NAMED(LAPWING_COMPLEX128),
+                        NAMED(LAPWING_COMPLEX_LONG_DOUBLE),
+                        NAMED(LAPWING_INT16_INT32),
+                        NAMED(LAPWING_INT32_INT32),
+                        NAMED(LAPWING_INT64_INT32),
+                        NAMED(LAPWING_FLOAT32_INT32),
+                        NAMED(LAPWING_FLOAT64_INT32),
+                        NAMED(LAPWING_LONG_DOUBLE_INT32),
+                        NAMED(LAPWING_FLOAT32_FLOAT32),
+                        NAMED(LAPWING_FLOAT64_FLOAT64)});
     expect_names<Operator>({NAMED(LAPWING_SUM), NAMED(LAPWING_PRODUCT), NAMED(LAPWING_MINIMUM),
                             NAMED(LAPWING_MAXIMUM), NAMED(LAPWING_BIT_AND), NAMED(LAPWING_BIT_OR),
                             NAMED(LAPWING_BIT_XOR), NAMED(LAPWING_LOGICAL_AND), NAMED(LAPWING_LOGICAL_OR),
-                            NAMED(LAPWING_LOGICAL_XOR)});
+                            NAMED(LAPWING_LOGICAL_XOR), NAMED(LAPWING_MINIMUM_LOCATION),
+                            NAMED(LAPWING_MAXIMUM_LOCATION)});
 }
 
 }  // namespace

@@ -243,7 +243,8 @@ TEST(CallFaults, WrongArgumentsStartNothing) {
                 "only the root is in place");
         refused(lapwing_allreduce(group, data, data, 1, nullptr, &operation), "reduction is null");
         lapwing_reduction reduction = {LAPWING_FLOAT32, LAPWING_BIT_OR, 0, nullptr, nullptr, 0};
-        refused(lapwing_allreduce(group, data, data, 1, &reduction, &operation), "bit_or is for integers");
+        refused(lapwing_allreduce(group, data, data, 1, &reduction, &operation),
+                "bit_or does not apply to elements of");
         reduction = {LAPWING_INT8, static_cast<lapwing_operator>(50), 0, nullptr, nullptr, 0};
         refused(lapwing_allreduce(group, data, data, 1, &reduction, &operation), "there is no operator 50");
         reduction = {LAPWING_INT8, LAPWING_USER, 4, nullptr, nullptr, 0};

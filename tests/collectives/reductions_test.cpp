@@ -28,7 +28,7 @@ struct Elements {
 };
 constexpr Elements matrices = {Operator::user, Type::opaque, 24};
 constexpr Elements kinds_of_elements[] = {
-    {Operator::sum, Type::uint8, 0}, {Operator::sum, Type::int64, 0}, matrices};
+    {Operator::sum, Type::uint8, 0}, {Operator::maximum_location, Type::int16_int32, 0}, matrices};
 
 std::set<int> roots_of(Collective collective, int ranks) {
     if (!has_root(collective)) return {0};

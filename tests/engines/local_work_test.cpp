@@ -3,11 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
+
+#include "task/elements.hpp"
 
 namespace lapwing {
 namespace {
@@ -59,7 +64,8 @@ TEST(Reduce, EveryOperatorOnItsTypes) {
             std::vector<std::byte> target(2 * size_in_bytes(of), std::byte{5});
             const std::vector<std::byte> before = target;
             reduce(one, of, target.data(), source.data(), target.size());
-            const bool changes = !(integers_only(one) && !is_integer(of)) && one != Operator::maximum;
+            const bool changes =
+                applies(one, of) && one != Operator::maximum && one != Operator::maximum_location;
             EXPECT_EQ(target != before, changes) << name(one) << " of " << name(of);
         }
     }
@@ -69,6 +75,77 @@ TEST(Reduce, FloatingPoint) {
     EXPECT_EQ(result<double>(Operator::sum, Type::float64, 0.5, 0.25), 0.75);
     EXPECT_EQ(result<float>(Operator::product, Type::float32, 0.5F, 0.25F), 0.125F);
     EXPECT_EQ(result<double>(Operator::maximum, Type::float64, -0.5, -2.0), -0.5);
+}
+
+template <typename Real>
+void expect_nearest(Type type) {
+    std::vector<Real> all;
+    for (unsigned bits = 0; bits < 0x10000; ++bits) {
+        const auto real = std::bit_cast<Real>(static_cast<std::uint16_t>(bits));
+        const auto number = static_cast<float>(real);
+        EXPECT_EQ(std::isnan(static_cast<float>(static_cast<Real>(number))), std::isnan(number));
+        if (std::isnan(number)) continue;
+        const auto again = static_cast<Real>(number);
+        EXPECT_EQ(std::memcmp(&again, &real, sizeof real), 0) << number;
+        if (bits < 0x8000) all.push_back(real);  // from zero to infinity
+    }
+    // The number after the largest finite one bounds what is rounded to infinity.
+    const auto number = [&](std::size_t i) {
+        return i + 1 < all.size()
+                   ? double{static_cast<float>(all[i])}
+                   : 2 * double{static_cast<float>(all[i - 1])} - double{static_cast<float>(all[i - 2])};
+    };
+    std::mt19937 random(1);
+    for (int i = 0; i < 20'000; ++i) {
+        // Numbers of all sizes, and numbers half way between two.
+        const std::size_t at = random() % (all.size() - 1);
+        const double share = i % 2 == 0 ? 0.5 : static_cast<double>(random()) / std::mt19937::max();
+        const auto exact = static_cast<float>(number(at) + share * (number(at + 1) - number(at)));
+        const double below = exact - number(at);
+        const double above = number(at + 1) - exact;
+        const std::size_t nearest = at + (below > above || (below == above && at % 2 == 1) ? 1 : 0);
+        EXPECT_EQ(static_cast<float>(static_cast<Real>(exact)), static_cast<float>(all[nearest])) << exact;
+        EXPECT_EQ(static_cast<float>(static_cast<Real>(-exact)), -static_cast<float>(all[nearest])) << exact;
+    }
+    const auto one = static_cast<Real>(1.0F);
+    const auto sum = result<Real>(Operator::sum, type, one, static_cast<Real>(3e-5F));
+    EXPECT_EQ(static_cast<float>(sum), 1.0F) << "rounded after each operation";
+    EXPECT_EQ(static_cast<float>(result<Real>(Operator::maximum, type, one, static_cast<Real>(-2.0F))), 1.0F);
+}
+
+TEST(Reduce, HalfPrecisionIsRoundedToNearest) {
+    expect_nearest<Float16>(Type::float16);
+    expect_nearest<BFloat16>(Type::bfloat16);
+}
+
+TEST(Reduce, ComplexNumbersAndLongDoubles) {
+    using Complex = std::complex<double>;
+    EXPECT_EQ(result<Complex>(Operator::sum, Type::complex128, {1, 2}, {3, 4}), Complex(4, 6));
+    EXPECT_EQ(result<Complex>(Operator::product, Type::complex128, {1, 2}, {3, 4}), Complex(-5, 10));
+    // As C does: infinity by a number is infinite, not NaN.
+    const double infinity = std::numeric_limits<double>::infinity();
+    EXPECT_TRUE(std::isinf(
+        result<Complex>(Operator::product, Type::complex128, {infinity, infinity}, {1, 1}).imag()));
+    EXPECT_EQ(result<long double>(Operator::sum, Type::long_double, 1.0L, 0x1p-60L), 1.0L + 0x1p-60L);
+}
+
+TEST(Reduce, LocationsOfEqualValuesAreTheLowest) {
+    const auto least = [](Float64Pair source, Float64Pair target) {
+        return result<Float64Pair>(Operator::minimum_location, Type::float64_int32, source, target);
+    };
+    const auto expect = [](Float64Pair got, double value, int index) {
+        EXPECT_EQ(double{got.value}, value);
+        EXPECT_EQ(std::signbit(double{got.value}), std::signbit(value));
+        EXPECT_EQ(int{got.index}, index);
+    };
+    expect(least({1, 7}, {2, 3}), 1, 7);
+    expect(least({2, 3}, {1, 7}), 1, 7);
+    expect(least({1, 7}, {1, 3}), 1, 3);
+    expect(least({1, 3}, {1, 7}), 1, 3);
+    expect(least({0.0, 3}, {-0.0, 7}), -0.0, 3);
+    const auto greatest = result<Int16Pair>(Operator::maximum_location, Type::int16_int32, {5, 9}, {5, 2});
+    EXPECT_EQ(int{greatest.value}, 5);
+    EXPECT_EQ(int{greatest.index}, 2);
 }
 
 TEST(Reduce, IntegersWrapAround) {

@@ -205,10 +205,16 @@ TEST(Problem, ReductionsHaveWholeElementsAndOperatorsOfTheirType) {
     EXPECT_EQ(validation_fault(reduction(3, Operator::bit_xor, Type::uint8)), "valid");
     EXPECT_THAT(validation_fault(reduction(9, Operator::sum, Type::float64)),
                 HasSubstr("whole elements of float64"));
-    EXPECT_THAT(validation_fault(reduction(8, Operator::bit_or, Type::float64)), HasSubstr("for integers"));
+    EXPECT_THAT(validation_fault(reduction(8, Operator::bit_or, Type::float64)),
+                HasSubstr("bit_or does not apply to elements of float64"));
     EXPECT_THAT(validation_fault(reduction(8, Operator::logical_and, Type::float32)),
-                HasSubstr("for integers"));
+                HasSubstr("does not apply"));
     EXPECT_EQ(validation_fault(reduction(8, Operator::logical_xor, Type::int64)), "valid");
+    EXPECT_EQ(validation_fault(reduction(24, Operator::maximum_location, Type::float64_int32)), "valid");
+    EXPECT_THAT(validation_fault(reduction(16, Operator::maximum_location, Type::float64_int32)),
+                HasSubstr("16 bytes are not whole elements of float64_int32"));
+    EXPECT_THAT(validation_fault(reduction(16, Operator::minimum, Type::complex64)),
+                HasSubstr("minimum does not apply to elements of complex64"));
 }
 
 TEST(Problem, TheCallersOwnOperatorHasElementsOfItsOwn) {
@@ -266,8 +272,17 @@ TEST(Task, NamesAreFoundAgain) {
     EXPECT_EQ(find_space(""), std::nullopt);
     EXPECT_EQ(size_in_bytes(Type::int16), 2U);
     EXPECT_EQ(size_in_bytes(Type::float64), 8U);
-    EXPECT_TRUE(is_integer(Type::uint64));
-    EXPECT_FALSE(is_integer(Type::float32));
+    EXPECT_EQ(size_in_bytes(Type::float16), 2U);
+    EXPECT_EQ(size_in_bytes(Type::complex128), 16U);
+    EXPECT_EQ(size_in_bytes(Type::int16_int32), 6U) << "without padding";
+    EXPECT_EQ(size_in_bytes(Type::float64_int32), 12U);
+    EXPECT_TRUE(applies(Operator::bit_and, Type::uint64));
+    EXPECT_FALSE(applies(Operator::bit_and, Type::float32));
+    EXPECT_FALSE(applies(Operator::maximum, Type::complex64));
+    EXPECT_TRUE(applies(Operator::maximum_location, Type::float64_int32));
+    EXPECT_FALSE(applies(Operator::sum, Type::float64_int32));
+    EXPECT_FALSE(applies(Operator::sum, Type::opaque));
+    EXPECT_TRUE(applies(Operator::user, Type::opaque));
     EXPECT_TRUE(sends(Kind::send));
     EXPECT_FALSE(sends(Kind::recv));
 }

@@ -307,7 +307,8 @@ class Wrong(ToolTest):
         self.refused(*scan, "--op", "user", "--type", "opaque", because="opaque:24")
         self.refused(*scan, "--op", "user", "--type", "opaque:0", because="need a size")
         self.refused(*scan, "--type", "opaque:8", because="the caller's own function")
-        self.refused(*scan, "--op", "bit_or", "--type", "float32", because="for integers")
+        self.refused(*scan, "--op", "bit_or", "--type", "float32", because="bit_or does not apply to elements of float32")
+        self.refused(*scan, "--op", "maximum_location", "--bytes", "16", because="whole elements of float64_int32")
         for collective in ("scan", "reduce_scatter"):
             self.refused("explain", collective, "--ranks", "2", "--bytes", "7", because="whole elements of float64")
         self.refused("explain", "gatherv", "--ranks", "2", "--sizes", "unevn", because="did you mean 'uneven'?")

@@ -5,72 +5,12 @@
 #include <numeric>
 #include <vector>
 
+#include "mpi/native/named_types.hpp"
+
 namespace lapwing {
 namespace {
 
-// The kinds of predefined types. An integer or real type of C and of Fortran with the same size is one kind.
-enum class Kind : std::uint8_t { signed_integer, unsigned_integer, real, complex, own };
-
-struct NamedType {
-    MPI_Datatype handle;
-    Kind kind;
-    const char* name;  // of the kind `own`
-};
-
-// A type that this MPI was built without is MPI_DATATYPE_NULL here.
-const std::vector<NamedType>& named_types() {
-    using enum Kind;
-    static const std::vector<NamedType> table = {
-        {MPI_DOUBLE, real, ""},
-        {MPI_INT, signed_integer, ""},
-        {MPI_FLOAT, real, ""},
-        {MPI_BYTE, own, "MPI_BYTE"},
-        {MPI_CHAR, own, "MPI_CHAR"},
-        {MPI_LONG, signed_integer, ""},
-        {MPI_LONG_LONG_INT, signed_integer, ""},
-        {MPI_SHORT, signed_integer, ""},
-        {MPI_SIGNED_CHAR, signed_integer, ""},
-        {MPI_UNSIGNED, unsigned_integer, ""},
-        {MPI_UNSIGNED_LONG, unsigned_integer, ""},
-        {MPI_UNSIGNED_LONG_LONG, unsigned_integer, ""},
-        {MPI_UNSIGNED_SHORT, unsigned_integer, ""},
-        {MPI_UNSIGNED_CHAR, unsigned_integer, ""},
-        {MPI_INT8_T, signed_integer, ""},
-        {MPI_INT16_T, signed_integer, ""},
-        {MPI_INT32_T, signed_integer, ""},
-        {MPI_INT64_T, signed_integer, ""},
-        {MPI_UINT8_T, unsigned_integer, ""},
-        {MPI_UINT16_T, unsigned_integer, ""},
-        {MPI_UINT32_T, unsigned_integer, ""},
-        {MPI_UINT64_T, unsigned_integer, ""},
-        {MPI_AINT, signed_integer, ""},
-        {MPI_OFFSET, signed_integer, ""},
-        {MPI_COUNT, signed_integer, ""},
-        {MPI_INTEGER, signed_integer, ""},
-        {MPI_REAL, real, ""},
-        {MPI_DOUBLE_PRECISION, real, ""},
-        {MPI_LONG_DOUBLE, real, ""},
-        {MPI_C_FLOAT_COMPLEX, complex, ""},
-        {MPI_C_DOUBLE_COMPLEX, complex, ""},
-        {MPI_C_LONG_DOUBLE_COMPLEX, complex, ""},
-        {MPI_COMPLEX, complex, ""},
-        {MPI_DOUBLE_COMPLEX, complex, ""},
-        {MPI_C_BOOL, own, "MPI_C_BOOL"},
-        {MPI_LOGICAL, own, "MPI_LOGICAL"},
-        {MPI_2INT, own, "MPI_2INT"},
-        {MPI_FLOAT_INT, own, "MPI_FLOAT_INT"},
-        {MPI_DOUBLE_INT, own, "MPI_DOUBLE_INT"},
-        {MPI_LONG_INT, own, "MPI_LONG_INT"},
-        {MPI_SHORT_INT, own, "MPI_SHORT_INT"},
-        {MPI_LONG_DOUBLE_INT, own, "MPI_LONG_DOUBLE_INT"},
-        {MPI_2REAL, own, "MPI_2REAL"},
-        {MPI_2DOUBLE_PRECISION, own, "MPI_2DOUBLE_PRECISION"},
-        {MPI_2INTEGER, own, "MPI_2INTEGER"},
-    };
-    return table;
-}
-
-// By number, which is equal on all ranks. The last ones are those of named_types() of the kind `own`.
+// By number, which is equal on all ranks. The last ones are those of named_types() that have a name.
 std::vector<const char*> type_names = {"",
                                        "MPI_SIGNED_CHAR",
                                        "MPI_SHORT",
@@ -100,23 +40,24 @@ std::uint8_t number_of(const char* name) {
 
 std::uint8_t number_of(const NamedType& type, std::uint64_t size) {
     switch (type.kind) {
-        case Kind::signed_integer:
+        case TypeKind::signed_integer:
             return number_of(size == 1   ? "MPI_SIGNED_CHAR"
                              : size == 2 ? "MPI_SHORT"
                              : size == 4 ? "MPI_INT"
                                          : "MPI_LONG");
-        case Kind::unsigned_integer:
+        case TypeKind::unsigned_integer:
             return number_of(size == 1   ? "MPI_UNSIGNED_CHAR"
                              : size == 2 ? "MPI_UNSIGNED_SHORT"
                              : size == 4 ? "MPI_UNSIGNED"
                                          : "MPI_UNSIGNED_LONG");
-        case Kind::real:
+        case TypeKind::real:
             return number_of(size == 4 ? "MPI_FLOAT" : size == 8 ? "MPI_DOUBLE" : "MPI_LONG_DOUBLE");
-        case Kind::complex:
+        case TypeKind::complex:
             return number_of(size == 8    ? "MPI_C_FLOAT_COMPLEX"
                              : size == 16 ? "MPI_C_DOUBLE_COMPLEX"
                                           : "MPI_C_LONG_DOUBLE_COMPLEX");
-        case Kind::own:
+        case TypeKind::logical:
+        case TypeKind::other:
             break;
     }
     return number_of(type.name);
@@ -126,7 +67,7 @@ std::vector<RecordedType> predefined_types;  // complete before the journal begi
 
 void begin_types() {
     for (const NamedType& type : named_types()) {
-        if (type.kind == Kind::own) type_names.push_back(type.name);
+        if (*type.name != 0) type_names.push_back(type.name);
     }
     for (const NamedType& type : named_types()) {
         if (type.handle == MPI_DATATYPE_NULL) continue;

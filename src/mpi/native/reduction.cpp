@@ -1,13 +1,16 @@
 #include "mpi/native/reduction.hpp"
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <cstddef>
 #include <new>
 #include <optional>
-#include <type_traits>
 #include <vector>
 
+#include "engines/agreement.hpp"
+#include "mpi/native/contents.hpp"
+#include "mpi/native/named_types.hpp"
 #include "mpi/native/packing.hpp"
 #include "mpi/native/refusals.hpp"
 
@@ -18,99 +21,22 @@ std::optional<Operator> own_operator(MPI_Op op) {
     static const struct {
         MPI_Op mpi;
         Operator own;
-    } table[] = {{MPI_SUM, Operator::sum},        {MPI_PROD, Operator::product},
-                 {MPI_MIN, Operator::minimum},    {MPI_MAX, Operator::maximum},
-                 {MPI_BAND, Operator::bit_and},   {MPI_BOR, Operator::bit_or},
-                 {MPI_BXOR, Operator::bit_xor},   {MPI_LAND, Operator::logical_and},
-                 {MPI_LOR, Operator::logical_or}, {MPI_LXOR, Operator::logical_xor}};
+    } table[] = {{MPI_SUM, Operator::sum},
+                 {MPI_PROD, Operator::product},
+                 {MPI_MIN, Operator::minimum},
+                 {MPI_MAX, Operator::maximum},
+                 {MPI_BAND, Operator::bit_and},
+                 {MPI_BOR, Operator::bit_or},
+                 {MPI_BXOR, Operator::bit_xor},
+                 {MPI_LAND, Operator::logical_and},
+                 {MPI_LOR, Operator::logical_or},
+                 {MPI_LXOR, Operator::logical_xor},
+                 {MPI_MINLOC, Operator::minimum_location},
+                 {MPI_MAXLOC, Operator::maximum_location}};
     for (const auto& row : table) {
         if (row.mpi == op) return row.own;
     }
     return std::nullopt;
-}
-
-template <typename Integer>
-constexpr Type own_integer() {
-    constexpr bool is_signed = std::is_signed_v<Integer>;
-    switch (sizeof(Integer)) {
-        case 1:
-            return is_signed ? Type::int8 : Type::uint8;
-        case 2:
-            return is_signed ? Type::int16 : Type::uint16;
-        case 4:
-            return is_signed ? Type::int32 : Type::uint32;
-        default:
-            return is_signed ? Type::int64 : Type::uint64;
-    }
-}
-
-struct KnownType {
-    MPI_Datatype mpi;
-    Type own;
-    bool logical;  // the logical operators apply
-    bool arithmetic;
-};
-
-// A type that this MPI was built without is MPI_DATATYPE_NULL here.
-const std::vector<KnownType>& known_types() {
-    static const std::vector<KnownType> table = {
-        {MPI_INT, own_integer<int>(), true, true},
-        {MPI_DOUBLE, Type::float64, false, true},
-        {MPI_FLOAT, Type::float32, false, true},
-        {MPI_LONG, own_integer<long>(), true, true},
-        {MPI_LONG_LONG_INT, own_integer<long long>(), true, true},
-        {MPI_SHORT, own_integer<short>(), true, true},
-        {MPI_SIGNED_CHAR, Type::int8, true, true},
-        {MPI_UNSIGNED, own_integer<unsigned>(), true, true},
-        {MPI_UNSIGNED_LONG, own_integer<unsigned long>(), true, true},
-        {MPI_UNSIGNED_LONG_LONG, own_integer<unsigned long long>(), true, true},
-        {MPI_UNSIGNED_SHORT, own_integer<unsigned short>(), true, true},
-        {MPI_UNSIGNED_CHAR, Type::uint8, true, true},
-        {MPI_INT8_T, Type::int8, true, true},
-        {MPI_INT16_T, Type::int16, true, true},
-        {MPI_INT32_T, Type::int32, true, true},
-        {MPI_INT64_T, Type::int64, true, true},
-        {MPI_UINT8_T, Type::uint8, true, true},
-        {MPI_UINT16_T, Type::uint16, true, true},
-        {MPI_UINT32_T, Type::uint32, true, true},
-        {MPI_UINT64_T, Type::uint64, true, true},
-        {MPI_AINT, own_integer<MPI_Aint>(), false, true},
-        {MPI_OFFSET, own_integer<MPI_Offset>(), false, true},
-        {MPI_COUNT, own_integer<MPI_Count>(), false, true},
-        {MPI_BYTE, Type::uint8, false, false},
-    };
-    return table;
-}
-
-bool is_logical(Operator op) {
-    return op == Operator::logical_and || op == Operator::logical_or || op == Operator::logical_xor;
-}
-bool is_bitwise(Operator op) {
-    return op == Operator::bit_and || op == Operator::bit_or || op == Operator::bit_xor;
-}
-
-// Fortran's types, by their size in this MPI. LOGICAL is left to the MPI.
-std::optional<KnownType> fortran_type(MPI_Datatype type) {
-    const auto sized = [&](bool real) -> std::optional<KnownType> {
-        int size = 0;
-        PMPI_Type_size(type, &size);
-        if (real && size == 4) return KnownType{type, Type::float32, false, true};
-        if (real && size == 8) return KnownType{type, Type::float64, false, true};
-        if (!real && size == 4) return KnownType{type, Type::int32, false, true};
-        if (!real && size == 8) return KnownType{type, Type::int64, false, true};
-        return std::nullopt;
-    };
-    if (type == MPI_INTEGER) return sized(false);
-    if (type == MPI_REAL || type == MPI_DOUBLE_PRECISION) return sized(true);
-    return std::nullopt;
-}
-
-std::optional<KnownType> known_type(MPI_Datatype type) {
-    if (type == MPI_DATATYPE_NULL) return std::nullopt;
-    for (const KnownType& known : known_types()) {
-        if (known.mpi == type) return known;
-    }
-    return fortran_type(type);
 }
 
 // Handles that requests use. A handle that the program frees meanwhile is freed with its last request. Inside
@@ -173,20 +99,54 @@ class TypedMemory {
     std::byte* elements_;
 };
 
+// Whether Lapwing reduces a type by a predefined operator.
+struct Answer {
+    bool known = false;
+    MPI_Op op{};
+    MPI_Datatype type{};
+    bool refused = false;     // by the MPI
+    Type own = Type::opaque;  // opaque: the MPI reduces
+};
+// Of predefined types: the handle of a freed type may be used again. Programs reduce by few operators and
+// types.
+constinit thread_local std::array<Answer, 16> answers;
+constinit thread_local std::size_t next_answer = 0;
+
+Answer ask(const MpiOperator& by, Operator own) {
+    Answer answer{true, by.op, by.type, is_unfit(by.op, by.type)};
+    if (answer.refused) return answer;
+    const std::optional<ElementType> element = element_type(by.type, by.layout.size);
+    if (!element || !applies(own, element->type)) return answer;
+    MpiReducer mpi;
+    mpi.hold(by);
+    const bool same = agrees(mpi, own, element->type, element->truth) && mpi.error() == MPI_SUCCESS;
+    mpi.release();
+    if (same) answer.own = element->type;
+    return answer;
+}
+
+Answer answer_to(const MpiOperator& by, Operator own) {
+    for (const Answer& answer : answers) {
+        if (answer.known && answer.op == by.op && answer.type == by.type) return answer;
+    }
+    const Answer answer = ask(by, own);
+    if (is_predefined(by.type)) answers[next_answer++ % answers.size()] = answer;
+    return answer;
+}
+
 }  // namespace
 
 bool reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction) {
     reduction = {};
-    const std::optional<Operator> own = own_operator(op);
-    const std::optional<KnownType> known = own ? known_type(type) : std::nullopt;
-    if (known && (is_logical(*own)   ? known->logical
-                  : is_bitwise(*own) ? is_integer(known->own)
-                                     : known->arithmetic)) {
-        reduction.op = *own;
-        reduction.type = known->own;
-        return true;
+    if (const std::optional<Operator> own = own_operator(op)) {
+        const Answer answer = answer_to({op, type, layout}, *own);
+        if (answer.refused) return false;
+        if (answer.own != Type::opaque) {
+            reduction.op = *own;
+            reduction.type = answer.own;
+            return true;
+        }
     }
-    if ((own || op == MPI_MINLOC || op == MPI_MAXLOC) && is_unfit(op, type)) return false;
     reduction.element = layout.size;
     int commutes = 1;
     if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) return false;

@@ -1,6 +1,5 @@
 #include "mpi/native/refusals.hpp"
 
-#include "mpi/native/contents.hpp"
 #include "mpi/native/own_communicator.hpp"
 
 namespace lapwing {
@@ -11,15 +10,6 @@ constexpr bool open_mpi = true;
 #else
 constexpr bool open_mpi = false;
 #endif
-
-// The last answer: most programs reduce by one operator and one type.
-struct Asked {
-    bool known = false;
-    MPI_Op op{};
-    MPI_Datatype type{};  // predefined: the handle of a freed type may be used again
-    bool unfit = false;
-};
-constinit thread_local Asked last_asked;
 
 // MPICH can be configured not to check arguments.
 bool checks_aliases() {
@@ -39,12 +29,9 @@ bool is_uncommitted(MPI_Datatype type) {
 }
 
 bool is_unfit(MPI_Op op, MPI_Datatype type) {
-    if (last_asked.known && op == last_asked.op && type == last_asked.type) return last_asked.unfit;
     char operand = 0;
     char result = 0;
-    const bool unfit = PMPI_Allreduce(&operand, &result, 0, type, op, own_communicator()) != MPI_SUCCESS;
-    if (is_predefined(type)) last_asked = {true, op, type, unfit};
-    return unfit;
+    return PMPI_Allreduce(&operand, &result, 0, type, op, own_communicator()) != MPI_SUCCESS;
 }
 
 bool is_no_buffer(const void* buffer, bool has_elements, MPI_Datatype type) {

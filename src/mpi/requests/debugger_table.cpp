@@ -32,11 +32,11 @@ constexpr const char* functions_names[] = {
 #include "task/collectives.def"
     nullptr};
 constexpr const char* operators_names[] = {
-#define LAPWING_OPERATOR(name, integers_only, expression) #name,
+#define LAPWING_OPERATOR(name, groups, expression) #name,
 #include "task/operators.def"
     "user", nullptr};
 constexpr const char* types_names[] = {
-#define LAPWING_TYPE(name, type) #name,
+#define LAPWING_TYPE(name, type, group) #name,
 #include "task/types.def"
     "opaque", nullptr};
 

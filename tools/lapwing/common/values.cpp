@@ -104,7 +104,7 @@ std::vector<std::uint64_t> read_blocks(const std::string& written) {
 Operator read_operator(std::string_view written) {
     if (const auto found = find_operator(written)) return *found;
     static const std::vector<std::string> valid = {
-#define LAPWING_OPERATOR(name, integers_only, expression) #name,
+#define LAPWING_OPERATOR(name, groups, expression) #name,
 #include "task/operators.def"
         "user",
     };
@@ -113,7 +113,7 @@ Operator read_operator(std::string_view written) {
 
 std::pair<Type, std::uint64_t> read_type(std::string_view written) {
     static const std::vector<std::string> valid = {
-#define LAPWING_TYPE(name, type) #name,
+#define LAPWING_TYPE(name, type, group) #name,
 #include "task/types.def"
         "opaque",
     };

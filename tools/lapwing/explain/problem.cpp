@@ -31,10 +31,11 @@ void read_reduction(const ProblemOptions& options, Problem& problem) {
     }
     if (!options.op.empty()) problem.op = read_operator(options.op);
     problem.ordered = options.ordered;
-    const std::string type = !options.type.empty()          ? options.type
-                             : problem.op == Operator::user ? "opaque:8"
-                             : integers_only(problem.op)    ? "int64"
-                                                            : "float64";
+    const std::string type = !options.type.empty()                ? options.type
+                             : problem.op == Operator::user       ? "opaque:8"
+                             : applies(problem.op, Type::float64) ? "float64"
+                             : applies(problem.op, Type::int64)   ? "int64"
+                                                                  : "float64_int32";
     std::tie(problem.type, problem.element) = read_type(type);
 }
 

@@ -1,0 +1,56 @@
+// Which of the reductions that the MPI standard allows Lapwing's own code computes, and which are left to the
+// MPI.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <set>
+#include <string>
+
+#include "mpi/native/reduction.hpp"
+#include "operator_table.hpp"
+
+namespace {
+
+using namespace lapwing;
+
+// docs/compatibility.md has the same list.
+const std::set<std::string> left_to_the_mpi = {
+#ifdef OPEN_MPI
+    // Open MPI compares them as unsigned numbers.
+    "MPI_MIN of MPI_OFFSET",
+    "MPI_MAX of MPI_OFFSET",
+#else
+    // MPICH 4 multiplies these without the infinities that C recovers.
+    "MPI_PROD of MPI_COMPLEX",
+    "MPI_PROD of MPI_DOUBLE_COMPLEX",
+    "MPI_PROD of MPI_COMPLEX8",
+    "MPI_PROD of MPI_COMPLEX16",
+    "MPI_PROD of MPI_CXX_FLOAT_COMPLEX",
+    "MPI_PROD of MPI_CXX_DOUBLE_COMPLEX",
+    "MPI_PROD of MPI_CXX_LONG_DOUBLE_COMPLEX",
+#endif
+};
+
+TEST(Operators, EveryLegalReductionIsLapwings) {
+    for (const operator_table::TypeRow& type : operator_table::types()) {
+        const Layout layout = layout_of(type.type);
+        for (const operator_table::OperatorRow& op : operator_table::operators()) {
+            const std::string name = std::string(op.name) + " of " + type.name;
+            for (int time = 0; time < 2; ++time) {
+                Reduction reduction;
+                const bool accepted = reduction_of(op.op, type.type, layout, reduction);
+                if ((op.groups & type.group) != 0) {
+                    EXPECT_TRUE(accepted) << name;
+                    EXPECT_EQ(reduction.by_mpi(), left_to_the_mpi.count(name) == 1) << name;
+                }
+                if (accepted && reduction.by_mpi()) {
+                    EXPECT_EQ(reduction.element, layout.size) << name;
+                } else if (accepted) {
+                    EXPECT_EQ(size_in_bytes(reduction.type), layout.size) << name;
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
