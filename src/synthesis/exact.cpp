@@ -10,9 +10,11 @@
 namespace lapwing::synthesis {
 namespace {
 
-constexpr std::size_t max_variables = 6000;
+constexpr std::size_t max_variables = 3000;
 // Beyond the steps that are surely needed.
 constexpr int max_further_steps = 12;
+// Numbers of steps that the solver may leave undecided: one more step rarely makes it easier.
+constexpr int max_undecided = 2;
 
 std::size_t at(int index) {
     return static_cast<std::size_t>(index);
@@ -351,9 +353,9 @@ Exact find_exactly(const Links& links, const Problem& problem, int pieces, doubl
     if (routes.chunks.empty() || links.ranks < 2) return {Exact::End::too_large};
     const double unit = bytes * links.per_byte + links.latency + 2 * links.task;
     const int first = std::max(1, static_cast<int>(lower_bound(links, problem, bytes * pieces) / unit));
-    bool all_decided = true;
+    int undecided = 0;
     // Rounding to whole steps halves a time at most.
-    for (int steps = std::max(1, first / 2); steps <= first + max_further_steps; ++steps) {
+    for (int steps = std::max(1, first / 2); steps <= first + max_further_steps && undecided < max_undecided; ++steps) {
         Formulas formulas(links, routes, bytes, steps);
         if (!formulas.write()) {
             result.end = Exact::End::too_large;
@@ -363,13 +365,13 @@ Exact find_exactly(const Links& links, const Problem& problem, int pieces, doubl
         Session session;
         const std::string answer = session.answer(formulas.commands(limit));
         if (answer.starts_with("sat")) {
-            result.end = all_decided ? Exact::End::optimal : Exact::End::found;
+            result.end = undecided == 0 ? Exact::End::optimal : Exact::End::found;
             result.steps = steps;
             result.routes = routes_in(session.answer(formulas.values()), formulas, links, routes);
             prune(*result.routes);
             return result;
         }
-        if (!answer.starts_with("unsat")) all_decided = false;
+        if (!answer.starts_with("unsat")) ++undecided;
     }
     result.end = Exact::End::undecided;
     return result;

@@ -32,7 +32,7 @@ struct Options {
     std::string chunks;
     std::uint64_t steps = 10000;
     std::uint64_t seed = 1;
-    std::uint64_t solver = 2000000;
+    std::uint64_t solver = 500000;
     double seconds = 0;
     std::string engine = "kernel";
     std::string tuning;
@@ -265,7 +265,7 @@ Command add_synthesize(CommandLine& tool) {
         ->type_name("N");
     app->add_option("--seed", options->seed, "Another search (1)")->type_name("N");
     app->add_option("--solver", options->solver,
-                    "Limit of the exact search, in Z3's units of work; 0: none (2000000)")
+                    "Limit of the exact search, in Z3's units of work; 0: none (500000)")
         ->type_name("N");
     app->add_option("--seconds", options->seconds,
                     "End the search of each size after so long; results then depend on the machine (no limit)")

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "synthesis/routes.hpp"
 
@@ -28,5 +29,9 @@ struct LinksFile {
 LinksFile read_links(const std::string& path);
 // The same for a text; `name` is for messages.
 LinksFile parse_links(const std::string& text, const std::string& name);
+
+// The text of a link file from measurements: bits per second and seconds from rank i to rank j at i * ranks + j.
+// A port is as fast as its fastest link, and only what differs from all others by more than a fifth has a line.
+std::string print_links(int ranks, const std::vector<double>& rates, const std::vector<double>& latencies);
 
 }  // namespace lapwing::tool
