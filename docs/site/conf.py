@@ -32,6 +32,7 @@ install
 overlap
 guide
 lists
+synthesis
 reference
 troubleshooting
 compatibility

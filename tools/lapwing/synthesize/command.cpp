@@ -289,7 +289,7 @@ Command add_synthesize(CommandLine& tool) {
         "  port 3 rate 10mbit        one rank's port\n"
         "  link 0-1 rate 10mbit      between two ranks; 0>1: one way only\n"
         "  link 0-2 none             no link\n"
-        "\nThe lists are proven before they are written. The exit status is 1 when the catalogue is better "
+        "The lists are proven before they are written. The exit status is 1 when the catalogue is better "
         "for all\nsizes, and nothing was written; 2 when a file or an option is wrong.");
     return {app, [options] { return synthesize(*options); }};
 }
