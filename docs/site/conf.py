@@ -34,6 +34,7 @@ install
 overlap
 guide
 lists
+synthesis
 reference
 troubleshooting
 compatibility

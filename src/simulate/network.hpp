@@ -35,7 +35,8 @@ struct Occupancy {
     Passage pass(Time first, Time last, Time gap, Time wire, Time burst) {
         const Time begin = std::max(first, free);
         free = std::max(first - burst, free) + gap + wire;
-        return {begin, burst == 0 ? begin + wire : std::max({begin, last, free})};
+        // After a slower link the last byte arrives later than this link needs.
+        return {begin, burst == 0 ? std::max(begin + wire, last) : std::max({begin, last, free})};
     }
 };
 
@@ -63,6 +64,8 @@ class Network {
     }
     // Returns the next hop from `node`, which is not the host `to`. The last hop ends at the host.
     virtual Hop next(std::int32_t node, std::int32_t to, std::int32_t via) const = 0;
+    // Returns the rate of the parameters divided by the rate of a link; from 1 up.
+    virtual double slowness(std::uint32_t /*link*/) const { return 1; }
     // Returns a description for people: "torus of 4x4x4 hosts".
     virtual std::string what() const = 0;
 

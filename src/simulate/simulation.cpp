@@ -279,12 +279,14 @@ class Queue {
     }
 
     void move(const Event& event) {
-        const Time wire = wire_of(event);
+        Time wire = wire_of(event);
         Hop hop{.link = static_cast<std::uint32_t>(event.peer)};
         std::int32_t to = 0;
         if (network_ != nullptr) {
             to = host_of_[static_cast<std::size_t>(event.peer)];
             hop = network_->next(event.node, to, event.via);
+            const double slowness = network_->slowness(hop.link);
+            if (slowness != 1) wire = std::llround(static_cast<double>(wire) * slowness);
         }
         const Passage passage =
             links_[hop.link].pass(event.time, event.last, setting_.parameters.gap, wire, ranks_.burst());

@@ -6,7 +6,7 @@ import pathlib
 import re
 
 # A room may include itself and the rooms before it.
-ORDER = ["base", "device", "task", "recording", "collectives", "links", "topology", "simulate", "engines", "watch", "plan", "job", "c", "mpi"]
+ORDER = ["base", "device", "task", "recording", "collectives", "links", "topology", "simulate", "synthesis", "engines", "watch", "plan", "job", "c", "mpi"]
 # Folders beside the rooms: they may include any room, and no room may include them.
 BESIDE = ["tools", "bench", "apps", "tests"]
 # Where includes in quotes begin. Below each there is no circle of files.

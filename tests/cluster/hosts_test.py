@@ -50,6 +50,17 @@ class Hosts(ClusterTest):
             self.assertGreater(megabits, 0, output)
             self.assertLess(megabits, most, output)
 
+    def test_slow_ports_and_links(self):
+        output = self.shell(3, "tc qdisc show dev node3; for host in 1 2 3; do ssh node$host tc qdisc show dev eth0; done; "
+                               "ssh node1 tc class show dev eth0; ssh node1 tc filter show dev eth0",
+                            "--rate", "100mbit", "--slow", "3:10mbit,1-2:20mbit")
+        self.assertEqual(output.count("tbf"), 2, output)  # both ends of the slow port
+        self.assertEqual(output.count("rate 10Mbit burst"), 2, output)
+        self.assertEqual(output.count("qdisc htb"), 2, output)  # node1 and node2
+        self.assertIn("rate 20Mbit ceil 20Mbit", output)
+        self.assertIn("rate 80Mbit ceil 100Mbit", output)
+        self.assertIn("match 0a4d0002/ffffffff", output)  # 10.77.0.2
+
     def test_cores(self):
         usable = sorted(os.sched_getaffinity(0))
         show = f"{sys.executable} -c 'import os; print(sorted(os.sched_getaffinity(0)))'"
@@ -178,6 +189,10 @@ class Wrong(ClusterTest):
         self.wrong("--hosts", 2, "--rate", "fast", "--", "true", because="100mbit")
         self.wrong("--hosts", 2, "--rate", "100", "--", "true", because="100mbit")
         self.wrong("--hosts", 2, "--rate", "1bit", "--", "true", because="100kbit")
+        for slow, because in (("3:1mbit", "'3' must be a host from 1 to 2"), ("1-1:1mbit", "must join two hosts"), ("1:2gbit", "less than"),
+                              ("1-2", "must be 4:10mbit")):
+            self.wrong("--hosts", 2, "--slow", slow, "--", "true", because=because)
+        self.wrong("--hosts", 2, "--slow", "1:1mbit", "--rate", "none", "--", "true", because="--slow needs")
         self.wrong("--hosts", 2, "--mtu", 100, "--", "true", because="576 to 65535")
         self.wrong("--hosts", 2, "--burst", "1Ki", "--", "true", because="9018")
         self.wrong("--hosts", 2, "--network", "10.0.0.0/8", "--", "true", because="10.77.0.0/24")

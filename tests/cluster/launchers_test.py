@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 import tempfile
+import unittest
 
 import jobs
 import support
@@ -39,6 +40,19 @@ class Launchers(ClusterTest):
 
     def test_more_ranks_than_hosts(self):
         self.assertEqual(self.job(2, 4), {"node1": 2, "node2": 2})
+
+    @unittest.skipIf(MPI == "mpich", "what is measured does not depend on the MPI")
+    def test_links_are_measured(self):
+        with tempfile.TemporaryDirectory() as directory:
+            command = [TOOL, "cluster", "--hosts", 3, "--rate", "200mbit", "--burst", "20000", "--slow", "3:20mbit", "--", TOOL, "topology",
+                       "--links", f"{directory}/my.links", "--", f"mpirun.{MPI}", "-n", 3]
+            status, output = jobs.execute_on_hosts(MPI, 3, command, 60, support.environment())
+            self.assertEqual(status, 0, output)
+            lines = pathlib.Path(directory, "my.links").read_text().splitlines()
+        self.assertEqual(lines[1], "ranks 3")
+        (port,) = [line.split() for line in lines if line.startswith("port")]
+        self.assertEqual(port[1:3], ["2", "rate"], lines)
+        self.assertLess(float(port[3].replace("mbit", "")), 60, lines)
 
     def test_under_lapwing_run(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -131,6 +131,31 @@ TEST(SharedLinks, TheLaterMessageWaitsForTheEarlier) {
     EXPECT_EQ(two_messages(*fat_tree({2, 2}, {1, 1}, 1, hop)), 50 + 1000 + 3 * 100 + 2 * 1000 + 50);
 }
 
+// Latency 1000 (400 before the first link, 300 before each other one), overhead 10, 1 for a byte.
+Lists one_message() {
+    return make_message(100);
+}
+Time end_over(const Network& network) {
+    Setting setting;
+    setting.parameters = parameters(400, 10, 1);
+    setting.network = &network;
+    return simulate(one_message(), setting).end() / nanosecond;
+}
+
+TEST(UnequalLinks, AMessageTakesTheTimeOfTheSlowestLink) {
+    const auto network = [](std::vector<double> ports, double pair) {
+        std::vector<double> pairs(ports.size() * ports.size(), 1);
+        pairs[1] = pair;  // from host 0 to host 1
+        return unequal(std::move(ports), std::move(pairs), 300 * nanosecond);
+    };
+    EXPECT_EQ(end_over(*network({1, 1}, 1)), 10 + 1000 + 100 + 10);
+    EXPECT_EQ(end_over(*network({4, 1}, 1)), 10 + 1000 + 400 + 10);
+    EXPECT_EQ(end_over(*network({1, 4}, 1)), 10 + 1000 + 400 + 10);
+    EXPECT_EQ(end_over(*network({1, 1}, 7)), 10 + 1000 + 700 + 10);
+    EXPECT_EQ(end_over(*network({2, 3}, 7)), 10 + 1000 + 700 + 10);
+    walk_all_routes(*network({1, 2, 3}, 5), 3);
+}
+
 TEST(Crossbars, WithARankOnEachHostAreTheFlatNetwork) {
     const auto hosts = crossbar(8, 1);
     for (const char* algorithm : {"bruck", "flat", "pairwise"}) {

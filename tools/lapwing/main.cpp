@@ -43,7 +43,7 @@ Words split_words(std::vector<std::string>& arguments) {
 const std::pair<const char*, std::vector<const char*>> groups[] = {
     {"Run programs", {"run", "cluster"}},
     {"Understand", {"profile", "explain", "topology", "predict", "report", "status"}},
-    {"Measure", {"bench", "tune"}},
+    {"Measure", {"bench", "tune", "synthesize"}},
     {"Check", {"doctor", "verify", "info"}},
     {"Shell", {"completion"}},
 };
@@ -108,6 +108,7 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
                                            add_status(tool),
                                            add_bench(tool, words),
                                            add_tune(tool, words),
+                                           add_synthesize(tool),
                                            add_doctor(tool, words),
                                            add_verify(tool),
                                            add_info(tool),

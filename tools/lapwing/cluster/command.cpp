@@ -124,6 +124,9 @@ Command add_cluster(CommandLine& tool, const Words& words) {
     app->add_option("--rate", options->rate,
                     "Rate of each link in both directions: 100mbit, 1gbit, none (1gbit)")
         ->type_name("RATE");
+    app->add_option("--slow", options->slow,
+                    "Slower ports and links: 4:10mbit, the port of node4; 1-2:10mbit, the link of two hosts")
+        ->type_name("LIST");
     app->add_option("--rails", options->rails,
                     "Interfaces of each host: eth0, eth1, ..., each with links and a rate of its own (1)")
         ->type_name("N");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -36,6 +37,7 @@ std::string advice(const std::string& answer) {
     if (says("qdisc kind is unknown") || says("Specified qdisc not found")) {
         return "; this kernel has no tbf: load the module (modprobe sch_tbf), or use --rate none";
     }
+    if (says("Unknown filter") || says("Cannot find specified filter")) return "; --slow needs cls_u32: load the module (modprobe cls_u32)";
     if (says("Unknown device type") || says("not supported")) {
         return "; this kernel lacks virtual links: load the modules (modprobe bridge veth)";
     }
@@ -55,21 +57,60 @@ void run_batch(const char* program, const std::string& commands) {
                                                finished.timed_out ? "no answer" : answer, advice(answer)));
 }
 
-std::string shaper(const ClusterShape& shape, const std::string& interface, const char* place = "root") {
-    return fmt::format("qdisc add dev {} {} tbf rate {} burst {}b latency {}\n", interface, place, shape.rate,
-                       shape.burst, longest_queue);
+// A slow link's bytes of credit: the kernel cuts longer packets, which costs little at a low rate.
+std::uint64_t slow_burst(const ClusterShape& shape) {
+    return std::min<std::uint64_t>(shape.burst, 2 * static_cast<std::uint64_t>(shape.mtu) + 36);
+}
+
+std::string shaper(const ClusterShape& shape, const ClusterHost& host, const std::string& interface,
+                   const char* place = "root") {
+    const SlowLink* slow = nullptr;
+    for (const SlowLink& one : shape.slow)
+        if (!one.peer && shape.hosts[static_cast<std::size_t>(one.host)].name == host.name) slow = &one;
+    return fmt::format("qdisc add dev {} {} tbf rate {} burst {}b latency {}\n", interface, place,
+                       slow != nullptr ? slow->rate : shape.rate,
+                       slow != nullptr ? slow_burst(shape) : shape.burst, longest_queue);
+}
+
+// At the host's end, in place of its shaper, if links to some peers are slower than the port: a class of the
+// port for each of them, and one for all others.
+std::string shapers_to_peers(const ClusterShape& shape, const ClusterHost& host, int rail,
+                             const std::string& interface) {
+    std::string classes;
+    double others = read_rate(shape.rate);
+    int number = 2;
+    for (const SlowLink& one : shape.slow) {
+        if (!one.peer) continue;
+        const ClusterHost& first = shape.hosts[static_cast<std::size_t>(one.host)];
+        const ClusterHost& second = shape.hosts[static_cast<std::size_t>(*one.peer)];
+        if (first.name != host.name && second.name != host.name) continue;
+        const ClusterHost& peer = first.name == host.name ? second : first;
+        classes += fmt::format(
+            "class add dev {0} parent 1:ffff classid 1:{1:x} htb rate {2} ceil {2} burst {3}b cburst {3}b quantum {4}\n"
+            "filter add dev {0} parent 1: protocol ip u32 match ip dst {5}/32 flowid 1:{1:x}\n",
+            interface, number++, one.rate, slow_burst(shape), shape.mtu + 18, ClusterShape::address(peer, rail));
+        others -= one.bits;
+    }
+    if (classes.empty()) return shaper(shape, host, interface);
+    return fmt::format(
+               "qdisc add dev {0} root handle 1: htb default 1\n"
+               "class add dev {0} parent 1: classid 1:ffff htb rate {1} burst {2}b cburst {2}b quantum {4}\n"
+               "class add dev {0} parent 1:ffff classid 1:1 htb rate {3:.0f}bit ceil {1} burst {2}b cburst {2}b quantum "
+               "{4}\n",
+               interface, shape.rate, shape.burst, std::max(others, read_rate(shape.rate) / 10), shape.mtu + 18) +
+           classes;
 }
 
 // At the bridge's end. Without a rate there, several senders together would exceed what a receiver's link
 // carries.
-std::string shapers_to_host(const ClusterShape& shape, const std::string& port) {
-    if (!shape.impaired() || !shape.netem) return shape.rate.empty() ? "" : shaper(shape, port);
+std::string shapers_to_host(const ClusterShape& shape, const ClusterHost& host, const std::string& port) {
+    if (!shape.impaired() || !shape.netem) return shape.rate.empty() ? "" : shaper(shape, host, port);
     std::string text =
         fmt::format("qdisc add dev {} root handle 1: netem limit {}", port, max_delayed_packets);
     if (shape.delay > 0) text += fmt::format(" delay {}us", static_cast<double>(shape.delay) / 1000);
     if (shape.loss > 0) text += fmt::format(" loss {}%", shape.loss * 100);
     text += "\n";
-    if (!shape.rate.empty()) text += shaper(shape, port, "parent 1:1 handle 2:");
+    if (!shape.rate.empty()) text += shaper(shape, host, port, "parent 1:1 handle 2:");
     return text;
 }
 
@@ -126,7 +167,7 @@ void make_network(const ClusterShape& shape) {
                                      shape.mtu, host.holder, name);
             }
             links += fmt::format("link set {} master {} up\n", port, name);
-            shapers += shapers_to_host(shape, port);
+            shapers += shapers_to_host(shape, host, port);
             ++link;
         }
     }
@@ -150,7 +191,7 @@ void make_host_interfaces(const ClusterShape& shape, const ClusterHost& host) {
         // A lost packet is to be one of the link's, not 64 KiB that the kernel would cut into several.
         if (shape.loss > 0) links += fmt::format("link set {} gso_max_segs 1\n", name);
         multipath += fmt::format("mptcp endpoint add {} dev {} signal\n", address, name);
-        if (!shape.rate.empty()) shapers += shaper(shape, name);
+        if (!shape.rate.empty()) shapers += shapers_to_peers(shape, host, rail, name);
     }
     run_batch("ip", links);
     if (!shapers.empty()) run_batch("tc", shapers);

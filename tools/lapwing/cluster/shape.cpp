@@ -78,6 +78,33 @@ std::uint64_t default_burst(double bits_per_second, int mtu) {
     return static_cast<std::uint64_t>(std::ceil(bytes));
 }
 
+// "4:10mbit,1-2:10mbit": the port of node4, and the link of node1 and node2.
+std::vector<SlowLink> read_slow(const std::string& written, int hosts, double bits) {
+    std::vector<SlowLink> all;
+    if (written.empty()) return all;
+    const auto host = [&](const std::string& word) {
+        const auto number = parse_number(word);
+        if (!number || *number < 1 || *number > static_cast<std::uint64_t>(hosts))
+            throw_invalid(fmt::format("--slow {}: '{}' must be a host from 1 to {}", written, word, hosts));
+        return static_cast<int>(*number) - 1;
+    };
+    for (const std::string& entry : split(written, ',')) {
+        const std::vector<std::string> halves = split(entry, ':');
+        const std::vector<std::string> ends = split(halves.front(), '-');
+        if (halves.size() != 2 || ends.size() > 2) {
+            throw_invalid(fmt::format(
+                "--slow {}: must be 4:10mbit, the port of node4, or 1-2:10mbit, the link of two hosts", written));
+        }
+        SlowLink one{host(ends.front()), {}, halves[1], read_rate(halves[1])};
+        if (ends.size() == 2) one.peer = host(ends[1]);
+        if (one.peer == one.host) throw_invalid(fmt::format("--slow {}: a link must join two hosts", written));
+        if (one.bits >= bits)
+            throw_invalid(fmt::format("--slow {}: {} must be less than --rate", written, one.rate));
+        all.push_back(one);
+    }
+    return all;
+}
+
 nlohmann::json as_json(const ClusterHost& host) {
     return {{"name", host.name}, {"address", host.address}, {"cores", host.cores}, {"holder", host.holder}};
 }
@@ -129,7 +156,7 @@ double read_rate(std::string_view written) {
     }
     const double bits = number * found->bits;
     if (bits < 1e5 || bits > 1e12)
-        throw_invalid(fmt::format("--rate {}: must be 100kbit to 1000gbit", written));
+        throw_invalid(fmt::format("rate '{}': must be 100kbit to 1000gbit", written));
     return bits;
 }
 
@@ -171,12 +198,14 @@ ClusterShape read_shape(const ClusterOptions& options) {
         shape.rate = options.rate;
         const double bits = read_rate(options.rate);
         shape.burst = options.burst.empty() ? default_burst(bits, options.mtu) : read_bytes(options.burst);
+        shape.slow = read_slow(options.slow, options.hosts, bits);
         // tbf counts the Ethernet header, too.
         if (shape.burst < static_cast<std::uint64_t>(options.mtu) + 18 || shape.burst > 1U << 30) {
             throw_invalid(fmt::format("--burst {}: must be {} (the MTU and a header) to 1Gi bytes",
                                       options.burst, options.mtu + 18));
         }
     }
+    if (shape.rate.empty() && !options.slow.empty()) throw_invalid("--slow needs links with a --rate");
     if (!options.delay.empty()) shape.delay = read_delay(options.delay);
     if (!options.loss.empty()) shape.loss = read_loss(options.loss);
     shape.seed = options.seed;

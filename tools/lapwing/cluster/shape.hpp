@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +19,21 @@ struct ClusterHost {
     pid_t holder = 0;        // the process that keeps its namespaces, by its number inside the cluster
 };
 
+// A port, or the link of two hosts, that is slower than the others.
+struct SlowLink {
+    int host = 0;             // index
+    std::optional<int> peer;  // index; none: the host's port
+    std::string rate;         // as tc writes it, in each direction
+    double bits = 0;          // per second
+};
+
 struct ClusterShape {
     std::vector<ClusterHost> hosts;
     ClusterHost head;
     std::string rate;         // as tc writes it; empty: the links are not shaped
     std::uint64_t burst = 0;  // bytes that a link passes at once after a pause
-    int mtu = 0;              // bytes
+    std::vector<SlowLink> slow;
+    int mtu = 0;    // bytes
     int rails = 1;  // interfaces of each host: eth0, eth1, ..., each with a bridge and links of its own
     // From one host to another, in one direction.
     std::uint64_t delay = 0;      // nanoseconds
@@ -48,6 +58,7 @@ struct ClusterShape {
 struct ClusterOptions {
     int hosts = 0;
     std::string rate = "1gbit";
+    std::string slow;
     std::string burst;
     int mtu = 9000;
     int rails = 1;

@@ -43,6 +43,7 @@ void require_words(const CommandLine& app, const Words& words, const char* what,
 
 Command add_explain(CommandLine& tool);
 Command add_verify(CommandLine& tool);
+Command add_synthesize(CommandLine& tool);
 Command add_info(CommandLine& tool);
 Command add_predict(CommandLine& tool);
 Command add_report(CommandLine& tool);

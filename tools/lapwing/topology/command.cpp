@@ -8,10 +8,12 @@
 #include "base/error.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
+#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/arrange.hpp"
 #include "lapwing/launch/program.hpp"
+#include "lapwing/synthesize/links_file.hpp"
 #include "lapwing/topology/drawing.hpp"
 #include "lapwing/topology/machine.hpp"
 #include "lapwing/topology/places.hpp"
@@ -27,6 +29,7 @@ constexpr const char* program_name = "lapwing-survey";
 struct Options {
     std::string file;
     std::string engine;
+    std::string links;
     std::string mpi;
     bool json = false;
     bool dry_run = false;
@@ -64,7 +67,7 @@ int show_job(const Options& options, const Words& words) {
     const HostOrder order = settings.topology.empty() ? HostOrder() : HostOrder::read(settings.topology);
     const Starter starter = find_launcher(words.words, options.mpi);
     std::vector<std::string> command = words.words;
-    command.insert(command.end(), {find_mpi_program(program_name, *starter.family), "places"});
+    command.insert(command.end(), {find_mpi_program(program_name, *starter.family), options.links.empty() ? "places" : "links"});
     const Launch launch = arrange(starter, command, settings);
     if (options.dry_run) {
         fmt::print("{}", print(launch));
@@ -74,6 +77,12 @@ int show_job(const Options& options, const Words& words) {
     if (job.status != 0 || !job.result) {
         fmt::print(stderr, "lapwing topology: {}\n", why_no_result(job.status));
         return violations_found;
+    }
+    if (!options.links.empty()) {
+        const std::string text = print_links(job.result->at("ranks"), job.result->at("rates"), job.result->at("latencies"));
+        write_file(options.links, "# Measured by lapwing topology --links\n" + text, "the links");
+        fmt::print("{}", text);
+        return success;
     }
     const JobPlaces places(*job.result, order);
     if (options.json) {
@@ -86,9 +95,9 @@ int show_job(const Options& options, const Words& words) {
 
 int show(const CommandLine& app, const Options& options, const Words& words) {
     if (!words.separated && app.remaining().empty()) {
-        if (!options.engine.empty() || !options.mpi.empty() || options.dry_run) {
+        if (!options.engine.empty() || !options.mpi.empty() || !options.links.empty() || options.dry_run) {
             throw Error(ErrorCode::invalid_argument,
-                        "--engine, --mpi and --dry-run need a job: lapwing topology -- mpirun -n 2");
+                        "--engine, --links, --mpi and --dry-run need a job: lapwing topology -- mpirun -n 2");
         }
         return show_without_job(options);
     }
@@ -110,6 +119,9 @@ Command add_topology(CommandLine& tool, const Words& words) {
                     "The order of hosts in the network; for a job LAPWING_TOPOLOGY by default")
         ->type_name("FILE");
     app->add_flag("--json", options->json, "Print JSON");
+    app->add_option("--links", options->links,
+                    "Measure the links of each two ranks, and write them for `lapwing synthesize`")
+        ->type_name("FILE");
     app->add_option("--engine", options->engine, "Engine of the job")->type_name("E");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
     app->footer(

@@ -1,0 +1,355 @@
+#include "synthesis/routes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "base/error.hpp"
+
+namespace lapwing::synthesis {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+std::size_t at(int index) {
+    return static_cast<std::size_t>(index);
+}
+
+// The transfers of all chunks as a graph: which waits for which.
+class Timetable {
+  public:
+    Timetable(const Links& links, const Routes& routes, double bytes)
+        : links_(links), routes_(routes), bytes_(bytes), senders_(at(links.ranks)), processors_(at(links.ranks), 0), in_(at(links.ranks), 0),
+          pairs_(at(links.ranks * links.ranks), 0), waiting_(2 * routes.chunks.size() * at(links.ranks), 0),
+          urgency_(waiting_.size(), -1) {}
+
+    Schedule run() {
+        for (int chunk = 0; chunk < static_cast<int>(routes_.chunks.size()); ++chunk) prepare(chunk);
+        while (Sender* next = first_sender()) transfer(*next);
+        if (!result_.transfers.empty()) result_.mean /= static_cast<double>(result_.transfers.size());
+        return std::move(result_);
+    }
+
+  private:
+    struct Ready {
+        double when;
+        double urgency;
+        int chunk;
+        bool up;
+        int from;
+        int to;
+    };
+    struct Sender {
+        double free = 0;
+        double next = never;  // the earliest start of what is ready
+        std::vector<Ready> ready;
+    };
+
+    const Tree& tree(int chunk) const { return routes_.trees[at(chunk)]; }
+    std::size_t key(int chunk, bool down, int rank) const {
+        return (2 * at(chunk) + (down ? 1 : 0)) * at(links_.ranks) + at(rank);
+    }
+    double step(int from, int to) const {
+        return links_.latency + 2 * links_.task + bytes_ * links_.per_byte * links_.way(from, to);
+    }
+
+    // What follows a transfer down to `rank`, including it.
+    double urgency_down(int chunk, int rank) {
+        double& value = urgency_[key(chunk, true, rank)];
+        if (value >= 0) return value;
+        double below = 0;
+        const std::vector<int>& down = tree(chunk).down;
+        for (int child = 0; child < links_.ranks; ++child)
+            if (down[at(child)] == rank) below = std::max(below, urgency_down(chunk, child));
+        const int parent = down[at(rank)];
+        return value = below + (parent < 0 ? 0 : step(parent, rank));
+    }
+    double urgency_up(int chunk, int rank) {
+        double& value = urgency_[key(chunk, false, rank)];
+        if (value >= 0) return value;
+        const int parent = tree(chunk).up[at(rank)];
+        if (parent < 0) return value = urgency_down(chunk, rank);
+        return value = step(rank, parent) + urgency_up(chunk, parent);
+    }
+
+    void prepare(int chunk) {
+        const Tree& one = tree(chunk);
+        if (one.up.empty()) {
+            distribute(chunk, one.root, 0);
+            return;
+        }
+        for (int rank = 0; rank < links_.ranks; ++rank)
+            if (one.up[at(rank)] >= 0) ++waiting_[key(chunk, false, one.up[at(rank)])];
+        for (int rank = 0; rank < links_.ranks; ++rank)
+            if (waiting_[key(chunk, false, rank)] == 0) combined(chunk, rank, 0);
+    }
+
+    // The rank has all contributions of those below it.
+    void combined(int chunk, int rank, double when) {
+        const Tree& one = tree(chunk);
+        if (rank == one.root) {
+            distribute(chunk, rank, when);
+        } else {
+            offer({when, urgency_up(chunk, rank) + preference(chunk, false, rank), chunk, true, rank,
+                   one.up[at(rank)]});
+        }
+    }
+    void distribute(int chunk, int rank, double when) {
+        const std::vector<int>& down = tree(chunk).down;
+        for (int child = 0; child < links_.ranks; ++child) {
+            if (down[at(child)] != rank) continue;
+            offer({when, urgency_down(chunk, child) + preference(chunk, true, child), chunk, false, rank,
+                   child});
+        }
+    }
+    double preference(int chunk, bool down, int rank) const {
+        return routes_.preferences.empty() ? 0 : routes_.preferences[key(chunk, down, rank)];
+    }
+    void offer(const Ready& ready) {
+        Sender& sender = senders_[at(ready.from)];
+        sender.ready.push_back(ready);
+        sender.next = std::min(sender.next, std::max(sender.free, ready.when));
+    }
+
+    Sender* first_sender() {
+        Sender* first = nullptr;
+        for (Sender& sender : senders_)
+            if (sender.next < never && (first == nullptr || sender.next < first->next)) first = &sender;
+        return first;
+    }
+
+    void transfer(Sender& sender) {
+        const double now = sender.next;
+        auto best = sender.ready.end();
+        for (auto one = sender.ready.begin(); one != sender.ready.end(); ++one) {
+            if (one->when > now) continue;
+            if (best == sender.ready.end() || one->urgency > best->urgency) best = one;
+        }
+        const Ready chosen = *best;
+        *best = sender.ready.back();
+        sender.ready.pop_back();
+        const double wire = bytes_ * links_.per_byte;
+        // Cut-through: each link is busy for the bytes at its own rate.
+        const double begin = now + links_.task;
+        sender.free = now + std::max(links_.task, wire * links_.port(chosen.from));
+        double& pair = pairs_[at(chosen.from * links_.ranks + chosen.to)];
+        const double on_pair = std::max(begin, pair);
+        pair = on_pair + wire * links_.pair(chosen.from, chosen.to);
+        double& in = in_[at(chosen.to)];
+        const double arriving = std::max(on_pair + links_.latency, in);
+        in = arriving + wire * links_.port(chosen.to);
+        const double arrival =
+            std::max({in, pair + links_.latency, begin + wire * links_.port(chosen.from) + links_.latency});
+        sender.next = never;
+        for (const Ready& one : sender.ready)
+            sender.next = std::min(sender.next, std::max(sender.free, one.when));
+        result_.transfers.push_back({chosen.chunk, chosen.up, chosen.from, chosen.to, now, arrival});
+        result_.mean += arrival;
+        result_.work += 2 * (links_.task + bytes_ * links_.task_per_byte);
+        double& processor = processors_[at(chosen.to)];
+        const double received = processor = std::max(arrival, processor) + links_.task;
+        result_.seconds = std::max(result_.seconds, received);
+        if (!chosen.up) {
+            distribute(chosen.chunk, chosen.to, received);
+            return;
+        }
+        double& last = last_of(chosen.chunk, chosen.to);
+        last = std::max(last, received);
+        if (--waiting_[key(chosen.chunk, false, chosen.to)] == 0) combined(chosen.chunk, chosen.to, last);
+    }
+
+    double& last_of(int chunk, int rank) {
+        if (lasts_.empty()) lasts_.resize(routes_.chunks.size() * at(links_.ranks), 0);
+        return lasts_[at(chunk * links_.ranks + rank)];
+    }
+
+    const Links& links_;
+    const Routes& routes_;
+    double bytes_;
+    std::vector<Sender> senders_;
+    std::vector<double> processors_;  // seconds at which the receiving processor is free
+    std::vector<double> in_;     // seconds at which the receiving port is free
+    std::vector<double> pairs_;  // the same of the links of pairs
+    std::vector<int> waiting_;   // contributions that have not arrived
+    std::vector<double> urgency_;
+    std::vector<double> lasts_;
+    Schedule result_;
+};
+
+}  // namespace
+
+bool Links::joined(int from, int to) const {
+    return pair(from, to) < never;
+}
+
+double Links::way(int from, int to) const {
+    return std::max({port(from), pair(from, to), port(to)});
+}
+
+void require_connected(const Links& links) {
+    std::vector<int> reached = {0};
+    std::vector<char> known(at(links.ranks), 0);
+    known[0] = 1;
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+        for (int rank = 0; rank < links.ranks; ++rank) {
+            // A result must be able to go both ways.
+            if (known[at(rank)] != 0 || !links.joined(reached[i], rank) || !links.joined(rank, reached[i]))
+                continue;
+            known[at(rank)] = 1;
+            reached.push_back(rank);
+        }
+    }
+    const auto missing = std::find(known.begin(), known.end(), 0);
+    if (missing == known.end()) return;
+    throw Error(ErrorCode::unsupported,
+                fmt::format("no path of links joins ranks 0 and {}: no lists can be right",
+                            missing - known.begin()));
+}
+
+bool can_synthesize(Collective collective) {
+    switch (collective) {
+        case Collective::broadcast:
+        case Collective::gather:
+        case Collective::scatter:
+        case Collective::allgather:
+        case Collective::alltoall:
+        case Collective::reduce:
+        case Collective::allreduce:
+        case Collective::reduce_scatter_block:
+            return true;
+        default:
+            return false;
+    }
+}
+
+Routes routes_of(const Problem& problem, int pieces) {
+    Routes routes;
+    routes.pieces = pieces;
+    const int ranks = problem.ranks;
+    const bool reduced = is_reduction(problem.collective);
+    const auto only = [&](int rank) {
+        std::vector<char> needed(at(ranks), 0);
+        needed[at(rank)] = 1;
+        return needed;
+    };
+    const std::vector<char> all(at(ranks), 1);
+    const auto add = [&](int block, int root, const std::vector<char>& needed) {
+        for (int piece = 0; piece < pieces; ++piece)
+            routes.chunks.push_back({block, piece, root, reduced, needed});
+    };
+    switch (problem.collective) {
+        case Collective::broadcast:
+            add(0, problem.root, all);
+            break;
+        case Collective::reduce:
+            add(0, problem.root, only(problem.root));
+            break;
+        case Collective::allreduce:
+            add(0, -1, all);
+            break;
+        case Collective::alltoall:
+            // The block is that of the sender and of the receiver.
+            for (int from = 0; from < ranks; ++from)
+                for (int to = 0; to < ranks; ++to)
+                    if (from != to) add(from * ranks + to, from, only(to));
+            break;
+        default:
+            for (int rank = 0; rank < ranks; ++rank) {
+                switch (problem.collective) {
+                    case Collective::allgather:
+                        add(rank, rank, all);
+                        break;
+                    case Collective::gather:
+                        if (rank != problem.root) add(rank, rank, only(problem.root));
+                        break;
+                    case Collective::scatter:
+                        if (rank != problem.root) add(rank, problem.root, only(rank));
+                        break;
+                    default:  // reduce_scatter_block
+                        add(rank, rank, only(rank));
+                }
+            }
+    }
+    routes.preferences.assign(2 * routes.chunks.size() * at(ranks), 0);
+    return routes;
+}
+
+Schedule schedule(const Links& links, const Routes& routes, double bytes) {
+    return Timetable(links, routes, bytes).run();
+}
+
+namespace {
+
+// Seconds until every rank has heard of one, if each that has sends on as fast as its processor can (Karp et
+// al. 1993, "Optimal broadcast and summation in the LogP model").
+double spread(const Links& links) {
+    const double message = links.latency + 2 * links.task;
+    std::multiset<double> free = {0};  // of the ranks that have heard: when each can send
+    double last = 0;
+    for (int rank = 1; rank < links.ranks; ++rank) {
+        const double now = *free.begin();
+        free.erase(free.begin());
+        free.insert(now + links.task);
+        free.insert(now + message);
+        last = std::max(last, now + message);
+    }
+    return last;
+}
+
+}  // namespace
+
+double lower_bound(const Links& links, const Problem& problem, double bytes) {
+    const int ranks = problem.ranks;
+    if (ranks < 2) return 0;
+    const double message = links.latency + 2 * links.task;
+    const double wire = bytes * links.per_byte;
+    double rates = 0;
+    for (const double port : links.ports) rates += 1 / port;
+    const double others = ranks - 1;
+    double blocks = 0;  // the bytes of all sends, in blocks
+    const auto through = [&](int rank, double in, double out) {
+        return std::max(in, out) * links.port(rank);
+    };
+    double slowest = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const bool root = rank == problem.root;
+        double ports = 0;
+        switch (problem.collective) {
+            case Collective::broadcast:
+                ports = through(rank, root ? 0 : 1, root ? 1 : 0);
+                blocks = others;
+                break;
+            case Collective::reduce:
+                ports = through(rank, root ? 1 : 0, root ? 0 : 1);
+                blocks = others;
+                break;
+            case Collective::allreduce:
+                ports = through(rank, 1, 1);
+                blocks = 2 * others;
+                break;
+            case Collective::gather:
+                ports = through(rank, root ? others : 0, root ? 0 : 1);
+                break;
+            case Collective::scatter:
+                ports = through(rank, root ? 0 : 1, root ? others : 0);
+                break;
+            case Collective::allgather:
+                ports = through(rank, others, 1);
+                blocks = others * ranks;
+                break;
+            case Collective::reduce_scatter_block:
+                ports = through(rank, 1, others);
+                blocks = others * ranks;
+                break;
+            default:  // alltoall
+                ports = through(rank, others, others);
+        }
+        slowest = std::max(slowest, ports);
+    }
+    const double bytes_bound = wire * std::max(slowest, blocks / rates) + message;
+    return std::max(bytes_bound, problem.collective == Collective::alltoall ? message : spread(links));
+}
+
+}  // namespace lapwing::synthesis

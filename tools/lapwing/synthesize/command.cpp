@@ -1,0 +1,297 @@
+// lapwing synthesize: finds lists for links of unequal rates.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.hpp"
+#include "command_line/command_line.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/list_json.hpp"
+#include "lapwing/common/output_file.hpp"
+#include "lapwing/common/tables.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/synthesize/study.hpp"
+#include "synthesis/exact.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+constexpr std::uint64_t max_block = std::uint64_t{1} << 30;
+
+struct Options {
+    std::string collectives;
+    std::string topology;
+    int ranks = 0;
+    int root = 0;
+    std::string bytes = "64Ki";
+    std::string objective = "time";
+    std::string chunks;
+    std::uint64_t steps = 10000;
+    std::uint64_t seed = 1;
+    std::uint64_t solver = 500000;
+    double seconds = 0;
+    std::string engine = "kernel";
+    std::string tuning;
+    std::string output;
+    bool always = false;
+    bool json = false;
+};
+
+struct Row {
+    Problem problem;
+    Synthesized found;
+    std::vector<Rival> rivals;
+
+    bool better(synthesis::Objective objective) const {
+        if (rivals.empty()) return true;
+        return objective == synthesis::Objective::time ? found.seconds < rivals.front().seconds
+                                                       : found.work < rivals.front().work;
+    }
+};
+
+std::vector<int> read_chunks(const std::string& written) {
+    std::vector<int> chunks;
+    if (written.empty()) return chunks;
+    read_list("--chunks", written, [&](const std::string& word) {
+        const std::uint64_t number = read_bytes(word);
+        if (number < 1 || number > 256)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--chunks: '{}' must be a number from 1 to 256", word));
+        chunks.push_back(static_cast<int>(number));
+        return word;
+    });
+    return chunks;
+}
+
+std::vector<Problem> problems_of(const Options& options, int ranks) {
+    std::vector<Collective> collectives;
+    read_list("COLLECTIVE", options.collectives, [&](const std::string& word) {
+        collectives.push_back(read_collective(word));
+        if (!synthesis::can_synthesize(collectives.back()))
+            throw Error(ErrorCode::unsupported,
+                        fmt::format("lists of {} cannot be synthesized; those of broadcast, gather, scatter, "
+                                    "allgather, alltoall, reduce, allreduce and reduce_scatter_block can",
+                                    name(collectives.back())));
+        return word;
+    });
+    if (options.root < 0 || options.root >= ranks)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--root {}: must be a rank from 0 to {}", options.root, ranks - 1));
+    std::vector<std::uint64_t> sizes = read_blocks(options.bytes);
+    std::sort(sizes.begin(), sizes.end());
+    std::vector<Problem> problems;
+    for (const Collective collective : collectives) {
+        for (const std::uint64_t bytes : sizes) {
+            Problem problem = measured_problem(collective, ranks, bytes);
+            if (has_root(collective)) problem.root = options.root;
+            problems.push_back(problem);
+        }
+    }
+    return problems;
+}
+
+// Sizes between two that were asked for: the nearer one's lists, in proportion.
+ChunkSizes sizes_of(const std::vector<Row>& rows, std::size_t index) {
+    const auto middle = [&](std::size_t lower, std::size_t upper) {
+        return static_cast<std::uint64_t>(std::sqrt(static_cast<double>(rows[lower].problem.bytes) *
+                                                    static_cast<double>(rows[upper].problem.bytes)));
+    };
+    const auto same = [&](std::size_t other) {
+        return other < rows.size() && rows[other].problem.collective == rows[index].problem.collective;
+    };
+    ChunkSizes sizes;
+    if (index > 0 && same(index - 1)) sizes.min_bytes = middle(index - 1, index) + 1;
+    if (same(index + 1)) sizes.max_bytes = middle(index, index + 1);
+    return sizes;
+}
+
+std::string compared(const Row& row, synthesis::Objective objective) {
+    const bool time = objective == synthesis::Objective::time;
+    std::string text =
+        fmt::format("{} of {} ranks, blocks of {} bytes: {}; no lists below {}; {}", name(row.problem.collective),
+                    row.problem.ranks, row.problem.bytes, print_seconds(row.found.seconds),
+                    print_seconds(row.found.bound), row.found.how);
+    if (!time) text += fmt::format("; processors {}", print_seconds(row.found.work));
+    if (row.rivals.empty()) return text + "; no algorithm of the catalogue does without the missing links";
+    const Rival& rival = row.rivals.front();
+    text += fmt::format("; best of the catalogue: {} {}", rival.name, print_seconds(rival.seconds));
+    return time ? text : text + fmt::format(", processors {}", print_seconds(rival.work));
+}
+
+std::string file_of(const Options& options, const std::vector<Row>& rows, const LinksFile& links,
+                    synthesis::Objective objective) {
+    std::string text = fmt::format(
+        "# Written by lapwing synthesize {}: objective {}, links {:016x} ({}), engine {}, {} steps, seed {}\n"
+        "# Times are simulated.\n",
+        LAPWING_VERSION, options.objective, links.fingerprint,
+        std::filesystem::path(options.topology).filename().string(), options.engine, options.steps,
+        options.seed);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (!options.always && !rows[i].better(objective)) continue;
+        ListSet set = rows[i].found.set;
+        set.chunks = sizes_of(rows, i);
+        set.algorithm = "synthesized";
+        text += fmt::format("\n# {}\n{}", compared(rows[i], objective), print(set));
+    }
+    return text;
+}
+
+std::string percent(double part, double whole) {
+    return fmt::format("{:+.0f} %", 100 * (part / whole - 1));
+}
+
+void print_rows(const std::vector<Row>& rows, synthesis::Objective objective) {
+    const bool time = objective == synthesis::Objective::time;
+    std::vector<std::vector<std::string>> table = {{"collective", "bytes", "chunks", "synthesized",
+                                                    "best of the catalogue", "", time ? "time" : "work",
+                                                    "bound", "search"}};
+    for (const Row& row : rows) {
+        std::vector<std::string> cells = {name(row.problem.collective), std::to_string(row.problem.bytes),
+                                          std::to_string(row.found.pieces), print_seconds(row.found.seconds)};
+        if (row.rivals.empty()) {
+            cells.insert(cells.end(), {"-", "-", "-"});
+        } else {
+            const Rival& rival = row.rivals.front();
+            cells.insert(cells.end(), {rival.name, print_seconds(rival.seconds),
+                                       time ? percent(row.found.seconds, rival.seconds)
+                                            : percent(row.found.work, rival.work)});
+        }
+        cells.insert(cells.end(), {print_seconds(row.found.bound), row.found.how});
+        table.push_back(cells);
+    }
+    fmt::print("{}", align(table));
+    for (const Row& row : rows) {
+        if (row.better(objective)) continue;
+        fmt::print("{} of {} bytes: {} of the catalogue is better: LAPWING_ALGORITHM={}={}\n",
+                   name(row.problem.collective), row.problem.bytes, row.rivals.front().name,
+                   name(row.problem.collective), row.rivals.front().name);
+    }
+}
+
+Json as_json(const std::vector<Row>& rows) {
+    Json all = Json::array();
+    for (const Row& row : rows) {
+        Json rivals = Json::array();
+        for (const Rival& rival : row.rivals)
+            rivals.push_back({{"algorithm", rival.name}, {"seconds", rival.seconds}, {"work", rival.work}});
+        all.push_back({{"problem", to_json(row.problem)},
+                       {"chunks", row.found.pieces},
+                       {"seconds", row.found.seconds},
+                       {"work", row.found.work},
+                       {"bound", row.found.bound},
+                       {"search", row.found.how},
+                       {"catalogue", rivals}});
+    }
+    return all;
+}
+
+int synthesize(const Options& options) {
+    const LinksFile links = read_links(options.topology);
+    if (options.ranks != 0 && options.ranks != links.links.ranks)
+        throw Error(ErrorCode::invalid_argument, fmt::format("--ranks {}: {} describes the links of {} ranks",
+                                                             options.ranks, options.topology, links.links.ranks));
+    static const std::string objectives[] = {"time", "work"};
+    SynthesisOptions how;
+    how.search.objective =
+        pick("objective", options.objective, objectives) == 0 ? synthesis::Objective::time : synthesis::Objective::work;
+    how.search.steps = options.steps;
+    how.search.seed = options.seed;
+    how.pieces = read_chunks(options.chunks);
+    how.solver_limit = options.solver;
+    std::vector<std::string> engines;
+    for (const simulate::Engine& engine : simulate::engines()) engines.emplace_back(engine.name);
+    const simulate::Engine& engine = simulate::engines()[pick("engine", options.engine, engines)];
+    std::optional<Tuning> tuning;
+    if (!options.tuning.empty()) tuning = Tuning::read(options.tuning);
+    const SynthesisStudy study(links, engine, tuning ? &*tuning : nullptr);
+    const std::vector<Problem> problems = problems_of(options, links.links.ranks);
+    for (const Problem& problem : problems) {
+        for (const int chunks : how.pieces) {
+            if (static_cast<std::uint64_t>(chunks) > problem.bytes / problem.element_bytes())
+                throw Error(ErrorCode::invalid_argument,
+                            fmt::format("--chunks {}: a block of {} bytes has fewer elements", chunks,
+                                        problem.bytes));
+        }
+    }
+    if (options.solver > 0 && !synthesis::solver_version())
+        fmt::print(stderr, "lapwing synthesize: no exact search: install Z3's library, libz3-4\n");
+
+    std::vector<Row> rows;
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+        if (options.seconds > 0) {
+            const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
+            how.search.stop = [end] { return std::chrono::steady_clock::now() > end; };
+        }
+        rows.push_back({problems[i], study.synthesize(problems[i], how),
+                        study.rivals(problems[i], how.search.objective)});
+    }
+    if (options.json) {
+        fmt::print("{}\n", as_json(rows).dump(2));
+    } else {
+        print_rows(rows, how.search.objective);
+    }
+    const bool any = options.always || std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
+                         return row.better(how.search.objective);
+                     });
+    if (!any) return violations_found;
+    if (!options.output.empty()) write_file(options.output, file_of(options, rows, links, how.search.objective), "the lists");
+    return success;
+}
+
+}  // namespace
+
+Command add_synthesize(CommandLine& tool) {
+    auto options = std::make_shared<Options>();
+    CommandLine* app = tool.add_subcommand("synthesize", "Find lists for links of unequal rates");
+    app->usage("Usage: lapwing synthesize COLLECTIVE --topology FILE [OPTIONS]");
+    app->add_option("COLLECTIVE", options->collectives, "Collectives, such as allreduce,allgather")->required();
+    app->add_option("--topology", options->topology, "The links of the group; see below")
+        ->type_name("FILE")
+        ->required();
+    app->add_option("--ranks", options->ranks, "Number of ranks; an error if the file has another")
+        ->type_name("N");
+    app->add_option("--root", options->root, "Root of collectives that have one (0)")->type_name("R");
+    app->add_option("--bytes", options->bytes, "Bytes of a block: 64Ki,1Mi or 4Ki:1Mi (64Ki)")->type_name("B");
+    app->add_option("--objective", options->objective,
+                    "What is minimized: time, until the last rank is done, or work of all processors (time)")
+        ->type_name("O");
+    app->add_option("--chunks", options->chunks, "Chunks of a block: only these numbers (several)")
+        ->type_name("N");
+    app->add_option("--steps", options->steps, "Changes that the search tries for each number of chunks (10000)")
+        ->type_name("N");
+    app->add_option("--seed", options->seed, "Another search (1)")->type_name("N");
+    app->add_option("--solver", options->solver,
+                    "Limit of the exact search, in Z3's units of work; 0: none (500000)")
+        ->type_name("N");
+    app->add_option("--seconds", options->seconds,
+                    "End the search of each size after so long; results then depend on the machine (no limit)")
+        ->type_name("S")
+        ->range(0.0, 1e6);
+    app->add_option("--engine", options->engine, "The engine that is simulated (kernel)")->type_name("E");
+    app->add_option("--tuning", options->tuning, "Costs of messages, by `lapwing tune`")->type_name("FILE");
+    app->add_option("--output,-o", options->output, "Write the lists that are better than the catalogue")
+        ->type_name("FILE");
+    app->add_flag("--always", options->always, "Write all lists, also where the catalogue is better");
+    app->add_flag("--json", options->json, "Print JSON");
+    app->footer(
+        "Examples:\n"
+        "  lapwing synthesize allreduce --topology my.links --bytes 64Ki,1Mi -o my.lists\n"
+        "  lapwing run --algorithm iallreduce=file:my.lists -- mpirun -n 4 ./program\n"
+        "\nA link file describes a group with one rank on each host:\n"
+        "  ranks 4\n"
+        "  rate 100mbit              of each port, in both directions\n"
+        "  latency 60us              from rank to rank\n"
+        "  task 5us                  of the processor for each send and receive (by the tuning)\n"
+        "  port 3 rate 10mbit        one rank's port\n"
+        "  link 0-1 rate 10mbit      between two ranks; 0>1: one way only\n"
+        "  link 0-2 none             no link\n"
+        "The lists are proven before they are written. The exit status is 1 when the catalogue is better "
+        "for all\nsizes, and nothing was written; 2 when a file or an option is wrong.");
+    return {app, [options] { return synthesize(*options); }};
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,60 @@
+// What `lapwing synthesize` compares: synthesized lists and the catalogue, in one simulation on the same links.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lapwing/synthesize/links_file.hpp"
+#include "plan/tuning.hpp"
+#include "simulate/setting.hpp"
+#include "synthesis/search.hpp"
+
+namespace lapwing::tool {
+
+struct SynthesisOptions {
+    std::vector<int> pieces;  // of a block; empty: several
+    synthesis::Search search;
+    std::uint64_t solver_limit = 0;  // 0: no exact search
+};
+
+struct Synthesized {
+    ListSet set;
+    int pieces = 1;
+    double seconds = 0;  // simulated
+    double work = 0;     // seconds of all processors, by the model
+    double bound = 0;    // seconds that no lists can undercut
+    std::string how;     // "optimal in 5 steps", ...
+};
+
+struct Rival {
+    std::string name;  // an algorithm of the catalogue
+    double seconds = 0;
+    double work = 0;
+};
+
+class SynthesisStudy {
+  public:
+    // The constants of messages that the file does not have come from the tuning, else from what Lapwing ships.
+    SynthesisStudy(LinksFile file, const simulate::Engine& engine, const Tuning* tuning);
+
+    const synthesis::Links& links() const { return links_; }
+
+    Synthesized synthesize(const Problem& problem, const SynthesisOptions& options) const;
+    // The algorithms of the catalogue that need no missing link, the best one first.
+    std::vector<Rival> rivals(const Problem& problem, synthesis::Objective objective) const;
+    // Throws Error (invalid_argument) if the lists need a link that is missing.
+    double simulated_seconds(const std::vector<List>& lists) const;
+
+  private:
+    double work_of(const std::vector<List>& lists) const;
+    bool have_links(const std::vector<List>& lists) const;
+
+    synthesis::Links links_;
+    simulate::Setting setting_;
+    std::unique_ptr<simulate::Network> network_;
+};
+
+}  // namespace lapwing::tool
