@@ -92,8 +92,7 @@ void grow(const Links& links, const std::vector<int>& roots, double bytes,
                 if (has[chunk][at(u)] == never) continue;
                 for (int v = 0; v < links.ranks; ++v) {
                     if (has[chunk][at(v)] != never || !links.joined(u, v)) continue;
-                    const double start =
-                        std::max({has[chunk][at(u)], out[at(u)], in[at(v)] - links.latency});
+                    const double start = std::max({has[chunk][at(u)], out[at(u)], in[at(v)] - links.latency});
                     const double arrival = start + step(links, u, v, bytes);
                     if (arrival > first || (arrival == first && holders[chunk] >= holders[chosen])) continue;
                     first = arrival;
@@ -206,7 +205,8 @@ std::optional<Routes> along(const Links& links, Routes routes, const std::vector
         for (int rank = 0; rank < links.ranks; ++rank) {
             const int above = tree.down[at(rank)];
             if (above >= 0 && !links.joined(above, rank)) return {};
-            if (!tree.up.empty() && tree.up[at(rank)] >= 0 && !links.joined(rank, tree.up[at(rank)])) return {};
+            if (!tree.up.empty() && tree.up[at(rank)] >= 0 && !links.joined(rank, tree.up[at(rank)]))
+                return {};
         }
     }
     return routes;
@@ -266,7 +266,8 @@ bool connected(const Links& links) {
     }
 }
 
-// A tree from the first of `ranks` to all of them, searched for that group alone; as parents in the whole group.
+// A tree from the first of `ranks` to all of them, searched for that group alone; as parents in the whole
+// group.
 void add_tree(const Links& links, const std::vector<int>& ranks, std::uint64_t steps, double bytes,
               std::vector<int>& parents) {
     if (ranks.size() < 2) return;

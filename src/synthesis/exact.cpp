@@ -132,7 +132,9 @@ class Formulas {
                 const int pair = pairs_[at(from * links_.ranks + to)];
                 if (pair <= std::max(ports_[at(from)], ports_[at(to)])) continue;
                 one_at_a_time([&](const Start& start) { return start.from == from && start.to == to; },
-                              [&](const Start& start) { return std::pair{start.step, start.step + pair}; });
+                              [&](const Start& start) {
+                                  return std::pair{start.step, start.step + pair};
+                              });
             }
         }
         return true;
@@ -272,8 +274,9 @@ class Formulas {
                     for (const std::size_t start : contributions[at(rank)])
                         if (starts_[start].step + length(starts_[start].from, rank) > step)
                             later.push_back(fmt::format("x{}", start));
-                    ways.push_back(later.empty() ? root[at(rank)]
-                                                 : fmt::format("(and {} (not {}))", root[at(rank)], any(later)));
+                    ways.push_back(later.empty()
+                                       ? root[at(rank)]
+                                       : fmt::format("(and {} (not {}))", root[at(rank)], any(later)));
                 }
                 for (const std::size_t start : receives[at(rank)])
                     if (starts_[start].step + length(starts_[start].from, rank) <= step)
@@ -347,7 +350,8 @@ std::optional<std::string> solver_version() {
     return solver()->version();
 }
 
-Exact find_exactly(const Links& links, const Problem& problem, int pieces, double bytes, std::uint64_t limit) {
+Exact find_exactly(const Links& links, const Problem& problem, int pieces, double bytes,
+                   std::uint64_t limit) {
     Exact result;
     const Routes routes = routes_of(problem, pieces);
     if (routes.chunks.empty() || links.ranks < 2) return {Exact::End::too_large};
@@ -355,7 +359,8 @@ Exact find_exactly(const Links& links, const Problem& problem, int pieces, doubl
     const int first = std::max(1, static_cast<int>(lower_bound(links, problem, bytes * pieces) / unit));
     int undecided = 0;
     // Rounding to whole steps halves a time at most.
-    for (int steps = std::max(1, first / 2); steps <= first + max_further_steps && undecided < max_undecided; ++steps) {
+    for (int steps = std::max(1, first / 2); steps <= first + max_further_steps && undecided < max_undecided;
+         ++steps) {
         Formulas formulas(links, routes, bytes, steps);
         if (!formulas.write()) {
             result.end = Exact::End::too_large;

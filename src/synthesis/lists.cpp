@@ -14,8 +14,13 @@ std::size_t at(int index) {
 class ListWriter {
   public:
     ListWriter(const Problem& problem, const Routes& routes, const Schedule& schedule, int rank)
-        : problem_(problem), routes_(routes), rank_(rank), builder_(problem, rank),
-          received_(routes.chunks.size()), sent_by_(at(problem.ranks), 0), waited_(at(problem.ranks), 0),
+        : problem_(problem),
+          routes_(routes),
+          rank_(rank),
+          builder_(problem, rank),
+          received_(routes.chunks.size()),
+          sent_by_(at(problem.ranks), 0),
+          waited_(at(problem.ranks), 0),
           scratch_blocks_(at(routes.pieces), 0) {
         for (const Transfer& transfer : schedule.transfers) {
             if (transfer.from == rank) sends_.push_back(transfer);
@@ -59,13 +64,15 @@ class ListWriter {
     Span contribution(const Chunk& chunk) const {
         const bool all = problem_.collective == Collective::scatter ||
                          problem_.collective == Collective::reduce_scatter_block;
-        if (problem_.collective == Collective::alltoall) return block(in, chunk, chunk.block % problem_.ranks);
+        if (problem_.collective == Collective::alltoall)
+            return block(in, chunk, chunk.block % problem_.ranks);
         return block(in, chunk, all ? chunk.block : 0);
     }
     Span result(const Chunk& chunk) const {
         const bool all =
             problem_.collective == Collective::gather || problem_.collective == Collective::allgather;
-        if (problem_.collective == Collective::alltoall) return block(out, chunk, chunk.block / problem_.ranks);
+        if (problem_.collective == Collective::alltoall)
+            return block(out, chunk, chunk.block / problem_.ranks);
         return block(out, chunk, all ? chunk.block : 0);
     }
     // Of the same position in the block, so that the lists serve every size.

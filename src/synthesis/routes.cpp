@@ -21,8 +21,14 @@ std::size_t at(int index) {
 class Timetable {
   public:
     Timetable(const Links& links, const Routes& routes, double bytes)
-        : links_(links), routes_(routes), bytes_(bytes), senders_(at(links.ranks)), processors_(at(links.ranks), 0), in_(at(links.ranks), 0),
-          pairs_(at(links.ranks * links.ranks), 0), waiting_(2 * routes.chunks.size() * at(links.ranks), 0),
+        : links_(links),
+          routes_(routes),
+          bytes_(bytes),
+          senders_(at(links.ranks)),
+          processors_(at(links.ranks), 0),
+          in_(at(links.ranks), 0),
+          pairs_(at(links.ranks * links.ranks), 0),
+          waiting_(2 * routes.chunks.size() * at(links.ranks), 0),
           urgency_(waiting_.size(), -1) {}
 
     Schedule run() {
@@ -170,9 +176,9 @@ class Timetable {
     double bytes_;
     std::vector<Sender> senders_;
     std::vector<double> processors_;  // seconds at which the receiving processor is free
-    std::vector<double> in_;     // seconds at which the receiving port is free
-    std::vector<double> pairs_;  // the same of the links of pairs
-    std::vector<int> waiting_;   // contributions that have not arrived
+    std::vector<double> in_;          // seconds at which the receiving port is free
+    std::vector<double> pairs_;       // the same of the links of pairs
+    std::vector<int> waiting_;        // contributions that have not arrived
     std::vector<double> urgency_;
     std::vector<double> lasts_;
     Schedule result_;
@@ -203,9 +209,9 @@ void require_connected(const Links& links) {
     }
     const auto missing = std::find(known.begin(), known.end(), 0);
     if (missing == known.end()) return;
-    throw Error(ErrorCode::unsupported,
-                fmt::format("no path of links joins ranks 0 and {}: no lists can be right",
-                            missing - known.begin()));
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("no path of links joins ranks 0 and {}: no lists can be right", missing - known.begin()));
 }
 
 bool can_synthesize(Collective collective) {

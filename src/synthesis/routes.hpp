@@ -1,11 +1,13 @@
-// Routes of a collective on unequal links: for each chunk the trees along which it is reduced and distributed.
+// Routes of a collective on unequal links: for each chunk the trees along which it is reduced and
+// distributed.
 //
 // A block is divided into `pieces` chunks. A chunk that is reduced goes up a tree to its root, which combines
 // the contributions; a chunk that is distributed goes down a tree from its root. An allreduce does both, and
 // any rank may be the root. A chunk of an alltoall goes to one rank, perhaps by way of others.
 //
 // The model of time is that of simulate/parameters.hpp for one message on a chain of three links (the
-// sender's port, the link of the pair, the receiver's port), without noise and without the cost of local work.
+// sender's port, the link of the pair, the receiver's port), without noise and without the cost of local
+// work.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace lapwing::synthesis {
 namespace {
 
-constexpr double mean_share = 1e-3;      // of the value: among equal ends, early arrivals are better
+constexpr double mean_share = 1e-3;         // of the value: among equal ends, early arrivals are better
 constexpr double first_temperature = 0.02;  // of the value
 constexpr double last_temperature = 1e-4;
 constexpr std::uint64_t steps_between_stops = 64;
@@ -79,7 +79,8 @@ class Annealing {
     bool change(std::size_t chunk) {
         Tree& tree = now_.trees[chunk];
         const Chunk& of = now_.chunks[chunk];
-        const bool distributed = std::any_of(tree.down.begin(), tree.down.end(), [](int p) { return p >= 0; });
+        const bool distributed =
+            std::any_of(tree.down.begin(), tree.down.end(), [](int p) { return p >= 0; });
         if (random(6) == 0) return take_over(chunk);
         if (of.root < 0 && random(5) == 0) return move_root(tree, random_rank());
         if (!tree.up.empty() && (!distributed || random(2) == 0)) return move_up(tree);
@@ -188,9 +189,8 @@ Routes search(const Links& links, const Problem& problem, int pieces, double byt
     const auto value = [&](const Routes& routes) {
         return value_of(schedule(links, routes, bytes), how.objective);
     };
-    const auto best = std::min_element(starts.begin(), starts.end(), [&](const Routes& a, const Routes& b) {
-        return value(a) < value(b);
-    });
+    const auto best = std::min_element(starts.begin(), starts.end(),
+                                       [&](const Routes& a, const Routes& b) { return value(a) < value(b); });
     return Annealing(links, bytes, how, std::move(*best)).run();
 }
 

@@ -24,7 +24,13 @@ constexpr double nowhere = std::numeric_limits<double>::infinity();
 
 Links equal_links(int ranks) {
     const auto count = static_cast<std::size_t>(ranks);
-    return {ranks, latency, task, per_byte, 0, std::vector<double>(count, 1), std::vector<double>(count * count, 1)};
+    return {ranks,
+            latency,
+            task,
+            per_byte,
+            0,
+            std::vector<double>(count, 1),
+            std::vector<double>(count * count, 1)};
 }
 
 void set_pair(Links& links, int one, int other, double slowness) {
@@ -40,7 +46,8 @@ const std::vector<Collective> synthesized = {
     Collective::broadcast, Collective::gather, Collective::scatter,   Collective::allgather,
     Collective::alltoall,  Collective::reduce, Collective::allreduce, Collective::reduce_scatter_block};
 
-Routes found(const Links& links, const Problem& problem, int pieces, double bytes, std::uint64_t steps = 2000) {
+Routes found(const Links& links, const Problem& problem, int pieces, double bytes,
+             std::uint64_t steps = 2000) {
     return search(links, problem, pieces, bytes, {.steps = steps});
 }
 
@@ -58,12 +65,14 @@ int messages_between(const ListSet& set, int one, int other) {
 
 std::vector<std::string> wrong(const ListSet& set) {
     std::vector<std::string> whats;
-    for (const Violation& violation : check(set.problem, set.lists)) whats.push_back(violation.what(set.lists));
+    for (const Violation& violation : check(set.problem, set.lists))
+        whats.push_back(violation.what(set.lists));
     if (whats.empty()) {
         for (const Violation& violation : check_chains_on_hosts(set.lists, 1))
             whats.push_back(violation.what(set.lists));
     }
-    if (whats.empty() && !first_unaligned(set).empty()) whats.push_back("not aligned: " + first_unaligned(set));
+    if (whats.empty() && !first_unaligned(set).empty())
+        whats.push_back("not aligned: " + first_unaligned(set));
     return whats;
 }
 
@@ -170,7 +179,8 @@ TEST(Synthesis, AllListsAreRightOnRandomLinks) {
 TEST(Synthesis, EveryConstructionIsRight) {
     Links links = equal_links(12);
     links.ports[5] = 10;
-    for (const Collective collective : {Collective::allreduce, Collective::broadcast, Collective::reduce_scatter_block}) {
+    for (const Collective collective :
+         {Collective::allreduce, Collective::broadcast, Collective::reduce_scatter_block}) {
         const Problem problem = problem_of(collective, 12);
         const std::vector<Routes> all = constructions(links, problem, 2, 10000);
         EXPECT_EQ(all.size(), 4U) << name(collective);  // greedy, ring, ring with a leaf, two levels
@@ -227,7 +237,7 @@ TEST_F(ExactSynthesis, KnownOptima) {
             << name(collective);
         return exact.steps;
     };
-    EXPECT_EQ(steps(Collective::broadcast, 1, 1), 2);  // log2 P
+    EXPECT_EQ(steps(Collective::broadcast, 1, 1), 2);      // log2 P
     EXPECT_EQ(steps(Collective::broadcast, 3, 65536), 4);  // pieces - 1 + log2 P
     EXPECT_EQ(steps(Collective::allgather, 1, 65536), 3);  // P - 1
     EXPECT_EQ(steps(Collective::alltoall, 1, 65536), 3);
@@ -243,7 +253,8 @@ TEST_F(ExactSynthesis, ASlowLinkIsAvoidedWithoutFurtherSteps) {
     const Exact exact = find_exactly(links, problem, 1, 65536, limit);
     ASSERT_EQ(exact.end, Exact::End::optimal);
     EXPECT_EQ(exact.steps, 3);
-    EXPECT_EQ(messages_between(lists_of(problem, *exact.routes, schedule(links, *exact.routes, 65536)), 0, 1), 0);
+    EXPECT_EQ(messages_between(lists_of(problem, *exact.routes, schedule(links, *exact.routes, 65536)), 0, 1),
+              0);
 }
 
 TEST_F(ExactSynthesis, LargeProblemsAreDeclined) {

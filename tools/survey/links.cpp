@@ -1,7 +1,7 @@
 // How long messages take between each two ranks, one pair after the other, while all others wait.
 //
-// Latency: half of the fastest of several round trips of a byte. Rate: messages in one direction, as many as take
-// a while, after so many that a shaper's credit is spent.
+// Latency: half of the fastest of several round trips of a byte. Rate: messages in one direction, as many as
+// take a while, after so many that a shaper's credit is spent.
 #include <mpi.h>
 
 #include <algorithm>
@@ -41,7 +41,8 @@ double stream(int self, int from, int to, int messages, std::vector<char>& buffe
         if (self == from)
             MPI_Send(buffer.data(), message_bytes, MPI_BYTE, to, message_tag, MPI_COMM_WORLD);
         else
-            MPI_Recv(buffer.data(), message_bytes, MPI_BYTE, from, message_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(buffer.data(), message_bytes, MPI_BYTE, from, message_tag, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
     }
     if (self == to)
         MPI_Send(buffer.data(), 1, MPI_BYTE, from, message_tag, MPI_COMM_WORLD);
@@ -61,7 +62,8 @@ double rate(int self, int from, int to, std::vector<char>& buffer) {
             MPI_Send(&seconds, 1, MPI_DOUBLE, peer, message_tag, MPI_COMM_WORLD);
         else
             MPI_Recv(&seconds, 1, MPI_DOUBLE, peer, message_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (seconds > enough_seconds || messages >= max_messages) return 8.0 * message_bytes * messages / seconds;
+        if (seconds > enough_seconds || messages >= max_messages)
+            return 8.0 * message_bytes * messages / seconds;
         messages *= 4;
     }
 }

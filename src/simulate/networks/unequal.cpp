@@ -12,7 +12,9 @@ namespace {
 class Unequal : public Network {
   public:
     Unequal(std::vector<double> ports, std::vector<double> pairs, Time hop)
-        : Network(static_cast<int>(ports.size()), 1, hop), ports_(std::move(ports)), pairs_(std::move(pairs)) {}
+        : Network(static_cast<int>(ports.size()), 1, hop),
+          ports_(std::move(ports)),
+          pairs_(std::move(pairs)) {}
 
     std::uint32_t links() const override { return count() * (2 + count()); }
     Hop next(std::int32_t node, std::int32_t to, std::int32_t) const override {
@@ -25,7 +27,9 @@ class Unequal : public Network {
     double slowness(std::uint32_t link) const override {
         return link < 2 * count() ? ports_[link % count()] : pairs_[link - 2 * count()];
     }
-    std::string what() const override { return fmt::format("network of {} hosts with unequal links", hosts()); }
+    std::string what() const override {
+        return fmt::format("network of {} hosts with unequal links", hosts());
+    }
 
   private:
     std::uint32_t count() const { return static_cast<std::uint32_t>(hosts()); }

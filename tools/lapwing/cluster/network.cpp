@@ -37,7 +37,8 @@ std::string advice(const std::string& answer) {
     if (says("qdisc kind is unknown") || says("Specified qdisc not found")) {
         return "; this kernel has no tbf: load the module (modprobe sch_tbf), or use --rate none";
     }
-    if (says("Unknown filter") || says("Cannot find specified filter")) return "; --slow needs cls_u32: load the module (modprobe cls_u32)";
+    if (says("Unknown filter") || says("Cannot find specified filter"))
+        return "; --slow needs cls_u32: load the module (modprobe cls_u32)";
     if (says("Unknown device type") || says("not supported")) {
         return "; this kernel lacks virtual links: load the modules (modprobe bridge veth)";
     }
@@ -86,18 +87,22 @@ std::string shapers_to_peers(const ClusterShape& shape, const ClusterHost& host,
         if (first.name != host.name && second.name != host.name) continue;
         const ClusterHost& peer = first.name == host.name ? second : first;
         classes += fmt::format(
-            "class add dev {0} parent 1:ffff classid 1:{1:x} htb rate {2} ceil {2} burst {3}b cburst {3}b quantum {4}\n"
+            "class add dev {0} parent 1:ffff classid 1:{1:x} htb rate {2} ceil {2} burst {3}b cburst {3}b "
+            "quantum {4}\n"
             "filter add dev {0} parent 1: protocol ip u32 match ip dst {5}/32 flowid 1:{1:x}\n",
-            interface, number++, one.rate, slow_burst(shape), shape.mtu + 18, ClusterShape::address(peer, rail));
+            interface, number++, one.rate, slow_burst(shape), shape.mtu + 18,
+            ClusterShape::address(peer, rail));
         others -= one.bits;
     }
     if (classes.empty()) return shaper(shape, host, interface);
     return fmt::format(
                "qdisc add dev {0} root handle 1: htb default 1\n"
                "class add dev {0} parent 1: classid 1:ffff htb rate {1} burst {2}b cburst {2}b quantum {4}\n"
-               "class add dev {0} parent 1:ffff classid 1:1 htb rate {3:.0f}bit ceil {1} burst {2}b cburst {2}b quantum "
+               "class add dev {0} parent 1:ffff classid 1:1 htb rate {3:.0f}bit ceil {1} burst {2}b cburst "
+               "{2}b quantum "
                "{4}\n",
-               interface, shape.rate, shape.burst, std::max(others, read_rate(shape.rate) / 10), shape.mtu + 18) +
+               interface, shape.rate, shape.burst, std::max(others, read_rate(shape.rate) / 10),
+               shape.mtu + 18) +
            classes;
 }
 

@@ -93,11 +93,13 @@ std::vector<SlowLink> read_slow(const std::string& written, int hosts, double bi
         const std::vector<std::string> ends = split(halves.front(), '-');
         if (halves.size() != 2 || ends.size() > 2) {
             throw_invalid(fmt::format(
-                "--slow {}: must be 4:10mbit, the port of node4, or 1-2:10mbit, the link of two hosts", written));
+                "--slow {}: must be 4:10mbit, the port of node4, or 1-2:10mbit, the link of two hosts",
+                written));
         }
         SlowLink one{host(ends.front()), {}, halves[1], read_rate(halves[1])};
         if (ends.size() == 2) one.peer = host(ends[1]);
-        if (one.peer == one.host) throw_invalid(fmt::format("--slow {}: a link must join two hosts", written));
+        if (one.peer == one.host)
+            throw_invalid(fmt::format("--slow {}: a link must join two hosts", written));
         if (one.bits >= bits)
             throw_invalid(fmt::format("--slow {}: {} must be less than --rate", written, one.rate));
         all.push_back(one);

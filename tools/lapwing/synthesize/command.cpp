@@ -112,9 +112,9 @@ ChunkSizes sizes_of(const std::vector<Row>& rows, std::size_t index) {
 std::string compared(const Row& row, synthesis::Objective objective) {
     const bool time = objective == synthesis::Objective::time;
     std::string text =
-        fmt::format("{} of {} ranks, blocks of {} bytes: {}; no lists below {}; {}", name(row.problem.collective),
-                    row.problem.ranks, row.problem.bytes, print_seconds(row.found.seconds),
-                    print_seconds(row.found.bound), row.found.how);
+        fmt::format("{} of {} ranks, blocks of {} bytes: {}; no lists below {}; {}",
+                    name(row.problem.collective), row.problem.ranks, row.problem.bytes,
+                    print_seconds(row.found.seconds), print_seconds(row.found.bound), row.found.how);
     if (!time) text += fmt::format("; processors {}", print_seconds(row.found.work));
     if (row.rivals.empty()) return text + "; no algorithm of the catalogue does without the missing links";
     const Rival& rival = row.rivals.front();
@@ -192,12 +192,13 @@ Json as_json(const std::vector<Row>& rows) {
 int synthesize(const Options& options) {
     const LinksFile links = read_links(options.topology);
     if (options.ranks != 0 && options.ranks != links.links.ranks)
-        throw Error(ErrorCode::invalid_argument, fmt::format("--ranks {}: {} describes the links of {} ranks",
-                                                             options.ranks, options.topology, links.links.ranks));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--ranks {}: {} describes the links of {} ranks", options.ranks,
+                                options.topology, links.links.ranks));
     static const std::string objectives[] = {"time", "work"};
     SynthesisOptions how;
-    how.search.objective =
-        pick("objective", options.objective, objectives) == 0 ? synthesis::Objective::time : synthesis::Objective::work;
+    how.search.objective = pick("objective", options.objective, objectives) == 0 ? synthesis::Objective::time
+                                                                                 : synthesis::Objective::work;
     how.search.steps = options.steps;
     how.search.seed = options.seed;
     how.pieces = read_chunks(options.chunks);
@@ -223,7 +224,8 @@ int synthesize(const Options& options) {
     std::vector<Row> rows;
     for (std::size_t i = 0; i < problems.size(); ++i) {
         if (options.seconds > 0) {
-            const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
+            const auto end =
+                std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
             how.search.stop = [end] { return std::chrono::steady_clock::now() > end; };
         }
         rows.push_back({problems[i], study.synthesize(problems[i], how),
@@ -238,7 +240,8 @@ int synthesize(const Options& options) {
                          return row.better(how.search.objective);
                      });
     if (!any) return violations_found;
-    if (!options.output.empty()) write_file(options.output, file_of(options, rows, links, how.search.objective), "the lists");
+    if (!options.output.empty())
+        write_file(options.output, file_of(options, rows, links, how.search.objective), "the lists");
     return success;
 }
 
@@ -248,27 +251,31 @@ Command add_synthesize(CommandLine& tool) {
     auto options = std::make_shared<Options>();
     CommandLine* app = tool.add_subcommand("synthesize", "Find lists for links of unequal rates");
     app->usage("Usage: lapwing synthesize COLLECTIVE --topology FILE [OPTIONS]");
-    app->add_option("COLLECTIVE", options->collectives, "Collectives, such as allreduce,allgather")->required();
+    app->add_option("COLLECTIVE", options->collectives, "Collectives, such as allreduce,allgather")
+        ->required();
     app->add_option("--topology", options->topology, "The links of the group; see below")
         ->type_name("FILE")
         ->required();
     app->add_option("--ranks", options->ranks, "Number of ranks; an error if the file has another")
         ->type_name("N");
     app->add_option("--root", options->root, "Root of collectives that have one (0)")->type_name("R");
-    app->add_option("--bytes", options->bytes, "Bytes of a block: 64Ki,1Mi or 4Ki:1Mi (64Ki)")->type_name("B");
+    app->add_option("--bytes", options->bytes, "Bytes of a block: 64Ki,1Mi or 4Ki:1Mi (64Ki)")
+        ->type_name("B");
     app->add_option("--objective", options->objective,
                     "What is minimized: time, until the last rank is done, or work of all processors (time)")
         ->type_name("O");
     app->add_option("--chunks", options->chunks, "Chunks of a block: only these numbers (several)")
         ->type_name("N");
-    app->add_option("--steps", options->steps, "Changes that the search tries for each number of chunks (10000)")
+    app->add_option("--steps", options->steps,
+                    "Changes that the search tries for each number of chunks (10000)")
         ->type_name("N");
     app->add_option("--seed", options->seed, "Another search (1)")->type_name("N");
     app->add_option("--solver", options->solver,
                     "Limit of the exact search, in Z3's units of work; 0: none (500000)")
         ->type_name("N");
-    app->add_option("--seconds", options->seconds,
-                    "End the search of each size after so long; results then depend on the machine (no limit)")
+    app->add_option(
+           "--seconds", options->seconds,
+           "End the search of each size after so long; results then depend on the machine (no limit)")
         ->type_name("S")
         ->range(0.0, 1e6);
     app->add_option("--engine", options->engine, "The engine that is simulated (kernel)")->type_name("E");

@@ -64,7 +64,8 @@ class Reader {
             require_words(words, 2, "ranks 4");
             const auto ranks = parse_number(words[1]);
             if (!ranks || *ranks < 2 || *ranks > max_ranks_of_links)
-                refuse(fmt::format("'{}' must be a number of ranks from 2 to {}", words[1], max_ranks_of_links));
+                refuse(
+                    fmt::format("'{}' must be a number of ranks from 2 to {}", words[1], max_ranks_of_links));
             if (links_.ranks != 0) refuse("'ranks' was given before");
             links_.ranks = static_cast<int>(*ranks);
             ports_.assign(*ranks, 0);

@@ -20,7 +20,7 @@
 namespace lapwing::tool {
 
 struct LinksFile {
-    synthesis::Links links;        // task is 0 unless the file has it
+    synthesis::Links links;  // task is 0 unless the file has it
     bool has_task = false;
     std::uint64_t fingerprint = 0;  // of the text
 };
@@ -30,8 +30,9 @@ LinksFile read_links(const std::string& path);
 // The same for a text; `name` is for messages.
 LinksFile parse_links(const std::string& text, const std::string& name);
 
-// The text of a link file from measurements: bits per second and seconds from rank i to rank j at i * ranks + j.
-// A port is as fast as its fastest link, and only what differs from all others by more than a fifth has a line.
+// The text of a link file from measurements: bits per second and seconds from rank i to rank j at i * ranks +
+// j. A port is as fast as its fastest link, and only what differs from all others by more than a fifth has a
+// line.
 std::string print_links(int ranks, const std::vector<double>& rates, const std::vector<double>& latencies);
 
 }  // namespace lapwing::tool

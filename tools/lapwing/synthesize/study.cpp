@@ -25,7 +25,8 @@ constexpr std::size_t max_transfers = 4096;
 std::vector<int> default_pieces(const Problem& problem) {
     std::vector<int> pieces = {1, 2, 4};
     const int ranks = problem.ranks;
-    const bool whole = problem.collective == Collective::allreduce || problem.collective == Collective::broadcast ||
+    const bool whole = problem.collective == Collective::allreduce ||
+                       problem.collective == Collective::broadcast ||
                        problem.collective == Collective::reduce;
     if (whole) pieces.insert(pieces.end(), {8, 16, ranks, 2 * ranks});
     std::sort(pieces.begin(), pieces.end());
@@ -123,7 +124,8 @@ Synthesized SynthesisStudy::synthesize(const Problem& problem, const SynthesisOp
         }
         const auto consider = [&](const synthesis::Routes& routes) {
             Synthesized one;
-            one.set = synthesis::lists_of(problem, routes, synthesis::schedule(links_, routes, bytes / pieces));
+            one.set =
+                synthesis::lists_of(problem, routes, synthesis::schedule(links_, routes, bytes / pieces));
             const std::vector<List> lists = scaled(one.set, problem);
             one.seconds = simulated_seconds(lists);
             one.work = work_of(lists);
@@ -165,8 +167,9 @@ std::vector<Rival> SynthesisStudy::rivals(const Problem& problem, synthesis::Obj
         rivals.push_back(rival);
     }
     std::stable_sort(rivals.begin(), rivals.end(), [&](const Rival& a, const Rival& b) {
-        return objective == synthesis::Objective::time ? a.seconds < b.seconds
-                                                       : std::pair{a.work, a.seconds} < std::pair{b.work, b.seconds};
+        return objective == synthesis::Objective::time
+                   ? a.seconds < b.seconds
+                   : std::pair{a.work, a.seconds} < std::pair{b.work, b.seconds};
     });
     return rivals;
 }

@@ -1,4 +1,5 @@
-// What `lapwing synthesize` compares: synthesized lists and the catalogue, in one simulation on the same links.
+// What `lapwing synthesize` compares: synthesized lists and the catalogue, in one simulation on the same
+// links.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ struct Rival {
 
 class SynthesisStudy {
   public:
-    // The constants of messages that the file does not have come from the tuning, else from what Lapwing ships.
+    // The constants of messages that the file does not have come from the tuning, else from what Lapwing
+    // ships.
     SynthesisStudy(LinksFile file, const simulate::Engine& engine, const Tuning* tuning);
 
     const synthesis::Links& links() const { return links_; }

@@ -67,7 +67,8 @@ int show_job(const Options& options, const Words& words) {
     const HostOrder order = settings.topology.empty() ? HostOrder() : HostOrder::read(settings.topology);
     const Starter starter = find_launcher(words.words, options.mpi);
     std::vector<std::string> command = words.words;
-    command.insert(command.end(), {find_mpi_program(program_name, *starter.family), options.links.empty() ? "places" : "links"});
+    command.insert(command.end(), {find_mpi_program(program_name, *starter.family),
+                                   options.links.empty() ? "places" : "links"});
     const Launch launch = arrange(starter, command, settings);
     if (options.dry_run) {
         fmt::print("{}", print(launch));
@@ -79,7 +80,8 @@ int show_job(const Options& options, const Words& words) {
         return violations_found;
     }
     if (!options.links.empty()) {
-        const std::string text = print_links(job.result->at("ranks"), job.result->at("rates"), job.result->at("latencies"));
+        const std::string text =
+            print_links(job.result->at("ranks"), job.result->at("rates"), job.result->at("latencies"));
         write_file(options.links, "# Measured by lapwing topology --links\n" + text, "the links");
         fmt::print("{}", text);
         return success;
