@@ -69,7 +69,8 @@ auto of(const Problem& problem, int last, const Leaf& leaf, const Join& join) {
 // Returns whether the bits of the result may depend on the bracketing. They do not for integers, whose
 // operators are associative.
 inline bool matters(const Problem& problem) {
-    return is_reduction(problem.collective) && !is_integer(problem.type);
+    const bool integers = applies(Operator::bit_and, problem.type);
+    return is_reduction(problem.collective) && !integers;
 }
 
 // Returns the problem with the operands of each operation in rank order, if the bracketing matters.

@@ -10,6 +10,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "task/elements.hpp"
@@ -62,6 +63,16 @@ TEST(Reduce, EveryOperatorOnItsTypes) {
             const auto of = static_cast<Type>(type);
             std::vector<std::byte> source(2 * size_in_bytes(of), std::byte{3});
             std::vector<std::byte> target(2 * size_in_bytes(of), std::byte{5});
+            // Bytes that are all alike are no long double of x87, which has its first digit in a bit.
+            if (std::string_view(name(of)).find("long_double") != std::string_view::npos) {
+                const std::size_t step =
+                    of == Type::long_double_int32 ? size_in_bytes(of) : sizeof(long double);
+                for (std::size_t at = 0; at < target.size(); at += step) {
+                    const long double numbers[] = {3, 5};
+                    std::memcpy(source.data() + at, &numbers[0], sizeof(long double));
+                    std::memcpy(target.data() + at, &numbers[1], sizeof(long double));
+                }
+            }
             const std::vector<std::byte> before = target;
             reduce(one, of, target.data(), source.data(), target.size());
             const bool changes =
