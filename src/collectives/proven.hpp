@@ -1,6 +1,7 @@
 // For which numbers of ranks the lists of an algorithm are proven, before any run of `lapwing verify`.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "collectives/algorithm.hpp"
@@ -20,5 +21,10 @@ std::optional<ProvenForms> proven_for_all_ranks(Collective collective, std::stri
 // some numbers up to `sampled_ranks`, in every form.
 constexpr int enumerated_ranks = 20;
 constexpr int sampled_ranks = 64;
+
+// A saved run of `lapwing verify` (docs/results/amd-epyc/verify.txt) has proven the lists of every algorithm
+// for each number of ranks up to `verified_ranks`, and for these larger numbers.
+constexpr int verified_ranks = 128;
+constexpr std::array verified_samples = {256, 257};
 
 }  // namespace lapwing

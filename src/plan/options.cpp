@@ -20,10 +20,11 @@ std::uint64_t max_bytes_by_memory(const Settings& settings) {
 
 Checks parse_checks(const std::string& value, bool prove) {
 #ifdef NDEBUG
-    const bool default_check = prove;
+    constexpr bool debug_build = false;
 #else
-    const bool default_check = true;
+    constexpr bool debug_build = true;
 #endif
+    const bool default_check = debug_build || prove;
     Checks checks;
     std::string lists = value;
     if (value == "calls") {

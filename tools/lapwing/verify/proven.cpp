@@ -1,6 +1,7 @@
 #include "lapwing/verify/proven.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "collectives/proven.hpp"
 #include "lapwing/common/list_json.hpp"
@@ -20,7 +21,7 @@ std::string forms_of(const ProvenForms& forms, Collective collective) {
 }  // namespace
 
 void print_proven(std::span<const Choice> choices, bool json) {
-    const std::string some = fmt::format("1 to {}, some to {}", enumerated_ranks, sampled_ranks);
+    const std::string some = fmt::format("1 to {}, {}", verified_ranks, fmt::join(verified_samples, ", "));
     std::vector<std::vector<std::string>> rows = {{"collective", "algorithm", "ranks", "except"}};
     Json algorithms = Json::array();
     const Algorithm* last = nullptr;
@@ -41,15 +42,19 @@ void print_proven(std::span<const Choice> choices, bool json) {
     }
     if (json) {
         fmt::print("{}\n", Json{{"algorithms", algorithms},
+                                {"verified_ranks", verified_ranks},
+                                {"verified_samples", verified_samples},
                                 {"enumerated_ranks", enumerated_ranks},
                                 {"sampled_ranks", sampled_ranks}}
                                .dump(2));
         return;
     }
     fmt::print(
-        "{}\n{} of {} algorithms are proven for every number of ranks; the tests prove the lists of all for "
-        "{}\n",
-        align(rows), proven, rows.size() - 1, some);
+        "{}\n{} of {} algorithms are proven for every number of ranks, the others for these by a saved run "
+        "of "
+        "this command\n(docs/results/amd-epyc/verify.txt). The tests prove the lists of all for 1 to {}, "
+        "some to {}.\n",
+        align(rows), proven, rows.size() - 1, enumerated_ranks, sampled_ranks);
 }
 
 }  // namespace lapwing::tool
