@@ -25,6 +25,6 @@ constexpr int sampled_ranks = 64;
 // A saved run of `lapwing verify` (docs/results/amd-epyc/verify.txt) has proven the lists of every algorithm
 // for each number of ranks up to `verified_ranks`, and for these larger numbers.
 constexpr int verified_ranks = 128;
-constexpr std::array verified_samples = {256, 257};
+inline constexpr std::array verified_samples = {256, 257};
 
 }  // namespace lapwing
