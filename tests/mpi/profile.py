@@ -242,6 +242,10 @@ def main():
             rows = json.loads(file.read_text())["calls"]
             test.expect("a Fortran program's own functions are named", status == 0 and rows and all(
                 row["module"].endswith(f"f90-{mpi}") and row.get("symbol") for row in rows), output + str(rows))
+        late = build / "tests" / f"late-{mpi}"
+        if late.exists():
+            status, output = test.run([], [late, build / "tests" / f"late_library-{mpi}"], 2)
+            test.expect("a program that loads its MPI late", status == 0 and "MPI_Ialltoall" in output, output)
         status, output = test.run(["--file", "/no/directory/file"], program)
         test.expect("a file that cannot be written", status == 2 and "all done" not in output and
                     "the profile cannot be written to /no/directory/file" in output, output)

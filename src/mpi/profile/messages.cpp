@@ -22,7 +22,10 @@ using lapwing::recording::Call;
 
 constexpr int no_rank = lapwing::recording::no_rank;
 constexpr int no_message = 0;
-const MPI_Comm no_communicator = MPI_COMM_NULL;
+// Looked up at each use: Open MPI's handles are addresses inside its library, which a program may load late.
+constexpr struct {
+    operator MPI_Comm() const { return MPI_COMM_NULL; }
+} no_communicator;
 [[maybe_unused]] constexpr int no_peer = -1;
 [[maybe_unused]] constexpr int no_tag = -1;
 [[maybe_unused]] constexpr MPI_Comm* no_made = nullptr;
