@@ -2,6 +2,7 @@
 could hide. Bounds only: nothing here asks how fast the machine is."""
 
 import json
+import os
 import pathlib
 import re
 import sys
@@ -180,13 +181,15 @@ class Profile(jobs.Test):
 
 
 def main():
-    build, mpi = pathlib.Path(sys.argv[1]), sys.argv[2]
-    source = pathlib.Path(__file__).with_name("waits.c")
+    build, mpi = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+    source = pathlib.Path(__file__).resolve().with_name("waits.c")
     marks = {mark: number + 1 for number, line in enumerate(source.read_text().splitlines(), 1)
              for mark in re.findall(r"mark: ([\w ]+?) \*/", line)}
     test = Profile(build, mpi)
     program = [build / "tests" / f"waits-{mpi}"]
+    before = os.getcwd()
     with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)  # where parts are left, if any
         file = pathlib.Path(scratch) / "profile.json"
         status, output = test.run(["--json", "--file", file], program)
         found = json.loads(file.read_text())
@@ -251,7 +254,8 @@ def main():
                     "the profile cannot be written to /no/directory/file" in output, output)
         status, output = test.run([], [build / "tests" / f"faults-{mpi}", "killed", "1", "offered"], 3)
         test.expect("a rank that is killed", status not in (0, None) and "did not reach MPI_Finalize" in output, output)
-    left = list(pathlib.Path.cwd().glob("lapwing-profile.parts*"))
+        left = list(pathlib.Path.cwd().glob("lapwing-profile.parts*"))
+        os.chdir(before)
     test.expect("no parts are left", not left, str(left))
     return test.status()
 
