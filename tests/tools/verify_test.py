@@ -150,7 +150,7 @@ class Files(ToolTest):
         self.assertRegex(out, r"\n  allreduce +two_level +1 to \d+, 256, 257 *\n")
         rows = json.loads(self.call("verify", "--list", "--json")[0])["algorithms"]
         self.assertRegex(out, rf"\n{sum(row['all_ranks'] for row in rows)} of {len(rows)} algorithms are proven")
-        self.assertEqual(len(self.call("verify", "--list", "--collective", "scan")[0].splitlines()), 5)
+        self.assertEqual(len(self.call("verify", "--list", "--collective", "scan")[0].splitlines()), 6)
         self.refused("verify", "--list", "--ranks", 3, because="use --list alone")
 
     def test_reproducible(self):
