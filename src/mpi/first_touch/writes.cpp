@@ -53,7 +53,7 @@ constexpr std::uint64_t min_interval = 500'000;
 constexpr std::uint64_t max_interval = 50'000'000;
 constexpr std::uint64_t fault = 700;
 constexpr std::uint64_t share = 10;
-constexpr std::uint64_t least_page = 4096;
+constexpr std::uint64_t min_page = 4096;
 
 struct Watched {
     std::uintptr_t begin = 0;
@@ -93,7 +93,7 @@ bool set_range(const Watched& one, bool watched) {
 bool scan(Watched& one) {
     std::array<Region, 64> regions;
     const std::uint64_t began = nanoseconds();
-    const bool marks = began - one.marked >= share * fault * (one.bytes / least_page);
+    const bool marks = began - one.marked >= share * fault * (one.bytes / min_page);
     std::uint64_t bytes = 0;
     for (std::uintptr_t at = one.begin; at < one.end;) {
         Scan arguments{};

@@ -117,12 +117,8 @@ void take_off(const Called& called, MPI_Request handle, std::uint64_t now) {
     state.flying = state.flights.size();
 }
 
-// A nonblocking collective that was completed at this site.
-void record_complete(const Flight& flight, std::uint64_t ended, std::uint32_t site) {
-    const Called& called = flight.called;
-    const std::uint64_t alive = ended - flight.started;
-    const std::uint64_t busy =
-        flight.thread == &time_in_calls ? time_in_calls - flight.before : flight.inside;
+// A collective from its start to `ended`.
+void record_collective(const Called& called, std::uint64_t ended, std::uint8_t kind) {
     trace::record({.began = called.began,
                    .ended = ended,
                    .bytes = called.bytes,
@@ -130,7 +126,16 @@ void record_complete(const Flight& flight, std::uint64_t ended, std::uint32_t si
                    .index = called.site,
                    .peer = static_cast<std::int32_t>(called.communicator),
                    .what = trace::What::collective,
-                   .kind = static_cast<std::uint8_t>(called.kind + 1)});
+                   .kind = kind});
+}
+
+// A nonblocking collective that was completed at this site.
+void record_complete(const Flight& flight, std::uint64_t ended, std::uint32_t site) {
+    const Called& called = flight.called;
+    const std::uint64_t alive = ended - flight.started;
+    const std::uint64_t busy =
+        flight.thread == &time_in_calls ? time_in_calls - flight.before : flight.inside;
+    record_collective(called, ended, static_cast<std::uint8_t>(called.kind + 1));
     trace::record({.began = flight.started,
                    .ended = flight.started + flight.inside,
                    .bytes = alive > busy ? alive - busy : 0,  // nanoseconds outside of such calls
@@ -226,14 +231,7 @@ void leave(const Called& called) {
     const std::uint64_t now = trace::now();
     if (!called.is_message) {
         time_in_calls += now - called.began;
-        trace::record({.began = called.began,
-                       .ended = now,
-                       .bytes = called.bytes,
-                       .operation = called.number,
-                       .index = called.site,
-                       .peer = static_cast<std::int32_t>(called.communicator),
-                       .what = trace::What::collective,
-                       .kind = called.kind});
+        record_collective(called, now, called.kind);
     }
     watch_sent(called);
     end_transfer(called, now, 0, 0);
