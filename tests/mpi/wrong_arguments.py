@@ -37,6 +37,13 @@ def main():
             differences = [f"{ours!r} instead of {theirs!r}" for ours, theirs in zip(told, expected) if ours != theirs]
             test.expect(f"{ranks} ranks, {form} {' '.join(options)}: {len(told)} answers as alone", status == 0 and told == expected,
                         f"{output[-2000:]}\nexit status {status}, {len(expected)} answers alone; {differences[:20]}")
+        program = [test.built("wrong_arguments"), "own_blocks", file]
+        for ranks in (1, 3):
+            for engine in ("host", "kernel"):
+                status, told, output = run(test.under(["--engine", engine], ranks, program), file, test.environment)
+                test.expect(f"own blocks that differ, {ranks} ranks, {engine}",
+                            status == 0 and len(told) == 57 and told[-1] == "end" and not any("touched" in line for line in told),
+                            f"{output[-2000:]}\nexit status {status}, {told}")
     return test.status()
 
 

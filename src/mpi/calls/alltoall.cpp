@@ -24,6 +24,12 @@ struct AlltoallCall {
         // In place, blocks arrive where others still wait to be sent.
         buffers.copies_sent = in_place;
         describe_blocks<Argument>(problem, buffers, received.block_bytes(buffers.received));
+        if constexpr (Argument::has_parts) {
+            compare_own_blocks(problem.parts.front(), group.rank, buffers);
+        } else if (!in_place && own_blocks_differ(sent.block_bytes(buffers.sent), problem.bytes, buffers)) {
+            buffers.sent = buffers.received;
+            buffers.copies_sent = true;
+        }
         return true;
     }
     watch::CallArguments recorded(int) const { return {.bytes = received.recorded_bytes()}; }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "mpi/calls/call.hpp"
 #include "mpi/calls/signatures.hpp"
@@ -43,6 +44,7 @@ void set_blocks(UserBuffer& buffer, const Peers& peers, Block block) {
 //   set_for(all, peers) the same for neighbours
 //   has_parts           whether the problem has Parts, because blocks differ
 //   block_bytes(all)    bytes of one block, where it has no Parts
+//   own_bytes(all, rank)  bytes of the block of that rank
 //   recorded_bytes()    the same for the journal; 0 where blocks differ
 
 // One block, or adjacent blocks of one size.
@@ -78,6 +80,7 @@ struct BlockArgument {
     std::uint64_t block_bytes(const UserBuffer& all) const {
         return static_cast<std::uint64_t>(count) * all.block().layout.size;
     }
+    std::uint64_t own_bytes(const UserBuffer& all, int) const { return block_bytes(all); }
     std::uint64_t recorded_bytes() const { return lapwing::recorded_bytes(count, type); }
     // The rank's own block is in the buffer already.
     void contribute(UserBuffer& received, int rank) const {
@@ -121,6 +124,9 @@ struct BlocksArgument {
         });
     }
     std::uint64_t block_bytes(const UserBuffer&) const { return 0; }
+    std::uint64_t own_bytes(const UserBuffer& all, int rank) const {
+        return all.block(static_cast<std::size_t>(rank)).bytes();
+    }
     std::uint64_t recorded_bytes() const { return 0; }
     void contribute(UserBuffer& received, int rank) const {
         received.contributes_block(static_cast<std::size_t>(rank));
@@ -165,6 +171,37 @@ struct TypedBlocksArgument {
     std::uint64_t block_bytes(const UserBuffer&) const { return 0; }
     std::uint64_t recorded_bytes() const { return 0; }
 };
+
+// MPI requires that a rank sends itself as many bytes as it receives from itself. No network reports a
+// difference, because lists copy these blocks. If they differ, the call completes with MPI_ERR_TRUNCATE; but
+// its list runs, because the other ranks wait for it: without these blocks, or as if the call were in place.
+inline bool own_blocks_differ(std::uint64_t sent, std::uint64_t received, UserBuffers& buffers) {
+    if (sent == received) return false;
+    buffers.error = MPI_ERR_TRUNCATE;
+    return true;
+}
+
+// The same for the blocks between a rank and itself among the parts, which match in their order.
+inline void compare_own_blocks(Parts& parts, int rank, UserBuffers& buffers) {
+    const auto own = [rank](const Part& part) { return part.peer == rank; };
+    auto sent = std::find_if(parts.sends.begin(), parts.sends.end(), own);
+    auto received = std::find_if(parts.receives.begin(), parts.receives.end(), own);
+    const auto bytes_of = [](auto part, const std::vector<Part>& all) {
+        return part == all.end() ? UINT64_MAX : part->bytes;
+    };
+    while (sent != parts.sends.end() || received != parts.receives.end()) {
+        if (own_blocks_differ(bytes_of(sent, parts.sends), bytes_of(received, parts.receives), buffers))
+            break;
+        sent = std::find_if(sent + 1, parts.sends.end(), own);
+        received = std::find_if(received + 1, parts.receives.end(), own);
+    }
+    if (buffers.error == MPI_SUCCESS) return;
+    for (std::vector<Part>* const all : {&parts.sends, &parts.receives}) {
+        for (Part& part : *all) {
+            if (own(part)) part.bytes = 0;
+        }
+    }
+}
 
 // Describes the blocks of a problem: by their parts, or by the size of one block.
 template <typename Argument>

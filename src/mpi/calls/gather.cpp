@@ -17,20 +17,22 @@ struct GatherCall {
     bool describe(const Communicator& group, Problem& problem, UserBuffers& buffers) const {
         if (!has_rank(group, root)) return false;
         const bool receives = !has_root || group.rank == root;
-        const bool in_place = sent.in_place();
+        bool in_place = sent.in_place();
         if (in_place ? !receives : !sent.plausible()) return false;
         if (receives && !received.plausible(static_cast<std::size_t>(group.ranks))) return false;
         const Elements own = in_place ? Elements() : sent.elements();
         if (own.refused()) return false;
-        if (!in_place) buffers.sent.set(own, has_root ? root : group.rank);
         if (receives) {
             received.set(buffers.received, group.ranks);
             if (buffers.received.refused_where_gathered()) return false;
-            if (in_place)
-                received.contribute(buffers.received, group.rank);
-            else if (received.has_own(sent, own.layout.size, group.rank))
-                return false;
+            if (!in_place) {
+                if (received.has_own(sent, own.layout.size, group.rank)) return false;
+                in_place =
+                    own_blocks_differ(own.bytes(), received.own_bytes(buffers.received, group.rank), buffers);
+            }
+            if (in_place) received.contribute(buffers.received, group.rank);
         }
+        if (!in_place) buffers.sent.set(own, has_root ? root : group.rank);
         problem.root = root;
         problem.in_place = in_place;
         describe_blocks<Received>(problem, buffers,

@@ -50,6 +50,7 @@ struct NeighborCall {
             (gathers ? buffers.received.refused_where_gathered() : buffers.received.refused()))
             return false;
         problem.parts.push_back({buffers.sent.parts(), arriving(neighbors, buffers.received)});
+        compare_own_blocks(problem.parts.front(), group.rank, buffers);
         return true;
     }
     watch::CallArguments recorded(int) const { return {}; }

@@ -15,17 +15,20 @@ struct ScatterCall {
     bool describe(const Communicator& group, Problem& problem, UserBuffers& buffers) const {
         if (!has_rank(group, root)) return false;
         const bool is_root = group.rank == root;
-        const bool in_place = received.in_place();
+        bool in_place = received.in_place();
         if (is_root && !sent.plausible(static_cast<std::size_t>(group.ranks))) return false;
         if (in_place ? !is_root : !received.plausible()) return false;
         const Elements own = in_place ? Elements() : received.elements();
         if (own.refused_where_gathered()) return false;
-        if (!in_place) buffers.received.set(own, root);
         if (is_root) {
             sent.set(buffers.sent, group.ranks);
             if (buffers.sent.refused()) return false;
-            if (!in_place && sent.has_own(received, own.layout.size, root)) return false;
+            if (!in_place) {
+                if (sent.has_own(received, own.layout.size, root)) return false;
+                in_place = own_blocks_differ(sent.own_bytes(buffers.sent, root), own.bytes(), buffers);
+            }
         }
+        if (!in_place) buffers.received.set(own, root);
         problem.root = root;
         problem.in_place = in_place;
         describe_blocks<Sent>(problem, buffers, is_root ? sent.block_bytes(buffers.sent) : own.bytes());

@@ -265,7 +265,7 @@ bool RequestTable::advance(Request& request, bool waited_for) {
 
 // The last byte has arrived, or the link has failed.
 void RequestTable::finish(Request& request) {
-    if (request.error == MPI_SUCCESS) request.error = request.packed.driver_error;
+    if (request.error == MPI_SUCCESS) request.error = request.packed.error;
     if (request.error == MPI_SUCCESS) request.error = request.reducer.error();
     if (!request.packed.unpacking.empty() && request.error == MPI_SUCCESS)
         request.error = unpack_all(request);

@@ -23,7 +23,7 @@ namespace {
     request.buffers.call_site = user.call_site;
     request.recorded = user.recorded;
     int error = MPI_SUCCESS;
-    request.packed.driver_error = MPI_SUCCESS;
+    request.packed.error = user.error;
     // An empty buffer is not stored: 5 ns, because the engine loads both addresses at once.
     if (!user.sent.empty())
         request.buffers.in = user.sent.send_address(request.packed, user.copies_sent, &error);

@@ -46,7 +46,7 @@ class Packer {
         if (driver_error_ == MPI_SUCCESS) driver_error_ = data_.finish();
         if (driver_error_ == MPI_SUCCESS) return;
         std::memset(packed_, 0, bytes_);
-        packed_data_.driver_error = driver_error_;
+        packed_data_.error = driver_error_;
     }
 
   private:

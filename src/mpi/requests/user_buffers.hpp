@@ -71,9 +71,9 @@ struct PackedData {
     Staging out;
     device::HostMemory device;  // instead of the two, for data of a device
     std::vector<Unpacking> unpacking;
-    // Of a driver that failed to copy data from a device. The list runs anyway, with zeros, because the other
-    // ranks wait for it.
-    int driver_error = MPI_SUCCESS;
+    // The call completes with this error, but its list runs, because the other ranks wait for it: a driver
+    // failed to copy data from a device, and the list sends zeros instead; or UserBuffers::error.
+    int error = MPI_SUCCESS;
     CollectiveCount* count = nullptr;  // of the report
 };
 
@@ -108,6 +108,8 @@ class UserBuffer {
     bool empty() const { return !one_ && several_.empty(); }
     // The elements of a buffer of one block.
     const Elements& block() const { return one_->elements; }
+    // Those of one block of a buffer of several.
+    const Elements& block(std::size_t index) const { return several_[index].elements; }
     // Whether the MPI refuses one of the datatypes.
     bool refused() const;
     bool refused_where_gathered() const;
@@ -175,6 +177,8 @@ struct UserBuffers {
     UserBuffer received;
     // The list overwrites the send buffer before it is sent: alltoall in place.
     bool copies_sent = false;
+    // The call completes with this error of MPI. The list uses only valid memory nevertheless.
+    int error = MPI_SUCCESS;
     std::optional<MpiOperator> reduction;  // by the MPI's code
     const void* call_site = nullptr;       // as in Buffers
     watch::CallId recorded;                // in the journal
