@@ -210,8 +210,32 @@ void check_meeting(const Problem& p, int rank) {
 
 }  // namespace
 
+std::optional<OwnBlock> differing_own_block(const Parts& parts, int rank) {
+    if (parts.sends.empty() || parts.receives.empty()) return {};
+    const auto next = [rank](const std::vector<Part>& all, auto from) {
+        return std::find_if(from, all.end(), [rank](const Part& part) { return part.peer == rank; });
+    };
+    auto sent = next(parts.sends, parts.sends.begin());
+    auto received = next(parts.receives, parts.receives.begin());
+    while (sent != parts.sends.end() || received != parts.receives.end()) {
+        OwnBlock block{};
+        if (sent != parts.sends.end()) {
+            block.sent = sent->bytes;
+            sent = next(parts.sends, sent + 1);
+        }
+        if (received != parts.receives.end()) {
+            block.received = received->bytes;
+            received = next(parts.receives, received + 1);
+        }
+        if (block.sent != block.received) return block;
+    }
+    return {};
+}
+
 void validate_parts(const Problem& p, int rank) {
     check_rank(p, p.parts_of(rank), rank);
+    if (const auto own = differing_own_block(p.parts_of(rank), rank))
+        check_equal(p, rank, rank, own->sent, own->received);
 }
 
 void validate_parts(const Problem& p) {

@@ -1,6 +1,8 @@
 // Validation of problems.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/error.hpp"
@@ -28,5 +30,14 @@ class PartsError : public Error {
 void validate_parts(const Problem& problem);
 // Checks the parts of `rank` alone, in the same way as far as possible.
 void validate_parts(const Problem& problem, int rank);
+
+struct OwnBlock {
+    std::uint64_t sent;
+    std::uint64_t received;
+};
+// Returns the lengths of the first block between `rank` and itself that it sends and receives with different
+// lengths. A missing block counts as an empty one. Returns nothing if there is none, or if the rank is in
+// place.
+std::optional<OwnBlock> differing_own_block(const Parts& parts, int rank);
 
 }  // namespace lapwing

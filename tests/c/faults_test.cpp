@@ -227,7 +227,7 @@ TEST(GroupFaults, OptionsThatDifferAreAnError) {
 TEST(CallFaults, WrongArgumentsStartNothing) {
     as_threads(2, {"engine=host"}, [](lapwing_group* group, int rank) {
         lapwing_operation* operation = nullptr;
-        const auto refused = [&](lapwing_status status, const char* why) {
+        const auto refused = [&](lapwing_status status, const std::string& why) {
             EXPECT_EQ(status, LAPWING_INVALID_ARGUMENT) << why;
             EXPECT_THAT(lapwing_message(), HasSubstr(why));
             EXPECT_EQ(operation, nullptr);
@@ -254,7 +254,10 @@ TEST(CallFaults, WrongArgumentsStartNothing) {
         refused(lapwing_allgatherv(group, data, 4, data, overlapping, &operation), "overlap");
         const lapwing_part parts[] = {{0, 4}, {8, 4}};
         refused(lapwing_allgatherv(group, data, 5, data, parts, &operation),
-                "gives 5 bytes, and its part has 4");
+                "sends 5 bytes to rank " + std::to_string(rank) + ", which expects 4");
+        const lapwing_part shorter[] = {{0, 3}, {8, 3}};
+        refused(lapwing_alltoallv(group, data, shorter, data, parts, &operation),
+                "sends 3 bytes to rank " + std::to_string(rank) + ", which expects 4");
         refused(lapwing_alltoallv(group, data, nullptr, data, parts, &operation), "sends is null");
         const int stranger = 7;
         const lapwing_neighbors neighbors = {1, 1, &stranger, &stranger};

@@ -109,9 +109,9 @@ void Acceptor::advance_pending(std::uint64_t number) {
     const std::string why = advance(descriptor, handshake);
     if (!greeted && handshake.greeted()) ++greeted_;
     if (!why.empty()) {
-        // A member may have closed the connection: no error here.
-        const bool gone = handshake.greeted() && handshake.failure() == nullptr;
-        return gone ? drop(found) : reject(found, why);
+        // The other side closed the connection: a member that freed its group, or a scan of ports. Neither
+        // has an effect.
+        return handshake.failure() == nullptr ? drop(found) : reject(found, why);
     }
     if (handshake.greeted()) {
         if (const char* const refused = callbacks_.refuses(handshake.claim())) return reject(found, refused);

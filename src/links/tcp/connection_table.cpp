@@ -91,7 +91,7 @@ void ConnectionTable::fail_if_aborted() {
 }
 
 const char* ConnectionTable::refuses(int member, int lane) {
-    if (closed()) return "it is of this job, but its group has been given up";
+    if (closed()) return nullptr;  // take_in() drops the connection: the peer will free its group as well
     const int peer = rank_of(member);
     if (peer < 0 || peer == rank_) return "it is of this job, but not of the group that it names";
     if (lane < 0 || lane >= lanes_) return "it is of this job, but its group has fewer lanes here";

@@ -10,6 +10,7 @@
 
 #include "mpi/calls/call.hpp"
 #include "mpi/calls/signatures.hpp"
+#include "task/validation.hpp"
 
 namespace lapwing {
 
@@ -181,24 +182,13 @@ inline bool own_blocks_differ(std::uint64_t sent, std::uint64_t received, UserBu
     return true;
 }
 
-// The same for the blocks between a rank and itself among the parts, which match in their order.
+// The same for all blocks between the rank and itself among the parts.
 inline void compare_own_blocks(Parts& parts, int rank, UserBuffers& buffers) {
-    const auto own = [rank](const Part& part) { return part.peer == rank; };
-    auto sent = std::find_if(parts.sends.begin(), parts.sends.end(), own);
-    auto received = std::find_if(parts.receives.begin(), parts.receives.end(), own);
-    const auto bytes_of = [](auto part, const std::vector<Part>& all) {
-        return part == all.end() ? UINT64_MAX : part->bytes;
-    };
-    while (sent != parts.sends.end() || received != parts.receives.end()) {
-        if (own_blocks_differ(bytes_of(sent, parts.sends), bytes_of(received, parts.receives), buffers))
-            break;
-        sent = std::find_if(sent + 1, parts.sends.end(), own);
-        received = std::find_if(received + 1, parts.receives.end(), own);
-    }
-    if (buffers.error == MPI_SUCCESS) return;
+    if (!differing_own_block(parts, rank)) return;
+    buffers.error = MPI_ERR_TRUNCATE;
     for (std::vector<Part>* const all : {&parts.sends, &parts.receives}) {
         for (Part& part : *all) {
-            if (own(part)) part.bytes = 0;
+            if (part.peer == rank) part.bytes = 0;
         }
     }
 }
