@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "engines/kernel/chain_plan.hpp"
 #include "engines/kernel_ranks.hpp"
@@ -188,6 +190,52 @@ TEST_F(KernelEngine, TheEventThreadAdvancesShortReductions) {
             }
             EXPECT_TRUE(one.right());
             together.arrive_and_wait();
+        });
+    }
+}
+
+// Returns how many operations all rings of this process were given, and how many rings there are.
+std::pair<std::uint64_t, int> submitted_to_rings() {
+    std::pair<std::uint64_t, int> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code gone;  // another thread may have closed the descriptor
+        if (std::filesystem::read_symlink(entry, gone) != "anon_inode:[io_uring]") continue;
+        std::ifstream about("/proc/self/fdinfo/" + entry.path().filename().string());
+        for (std::string name; about >> name;) {
+            std::uint64_t number = 0;
+            if (name != "SqTail:" || !(about >> number)) continue;
+            found.first += number;
+            ++found.second;
+        }
+    }
+    return found;
+}
+
+// A start sends by a plain system call. The kernel could only take the first message out of its socket: then
+// a thread must reduce.
+TEST_F(KernelEngine, StartsOfShortReductionsSubmitNothing) {
+    for (const ProgressLists lists : {ProgressLists::none, ProgressLists::long_ones, ProgressLists::all}) {
+        const Setting setting{.problem = {.collective = Collective::allreduce,
+                                          .ranks = 4,
+                                          .bytes = 4096,
+                                          .op = Operator::sum,
+                                          .type = Type::int32},
+                              .algorithm = "recursive_doubling",
+                              .event_thread_lists = lists};
+        on_all_ranks(setting, [](RankRuns& one, int rank, std::barrier<>& together) {
+            // One thread at a time can read about a ring.
+            const auto submitted = [&] {
+                together.arrive_and_wait();
+                const auto found = rank == 0 ? submitted_to_rings() : std::pair<std::uint64_t, int>{0, 4};
+                together.arrive_and_wait();
+                EXPECT_GE(found.second, 4);
+                return found.first;
+            };
+            const std::uint64_t before = submitted();
+            for (int i = 0; i < 2; ++i) one.start();
+            EXPECT_EQ(submitted(), before);
+            one.wait_all();
+            EXPECT_TRUE(one.right());
         });
     }
 }

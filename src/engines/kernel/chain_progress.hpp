@@ -37,7 +37,8 @@ class RunChains {
         return !in_stage_ && stage_ < plan.stages.size() && host_steps >= plan.stages[stage_].host_steps;
     }
     bool stage_is_complete() const { return in_stage_ && stage_open_ == 0; }
-    // Whether no chain has a send left, in this stage or a later one.
+    // Whether no chain that has begun has a send left. If the list is not short, no later stage may have one
+    // either.
     bool only_receives_left(const ChainPlan& plan) const;
     // The first stage that is not complete.
     std::size_t stage() const { return stage_; }

@@ -183,9 +183,10 @@ void Scheduler::begin_stage(KernelRun& run) {
     submit_if_needed(run);
 }
 
-// The rest of the run only receives, and no other rank waits for what this rank does with the messages. Then
-// the messages may wait in the sockets. Submitting the chains, with an interrupt for each message, would cost
-// more than the copies that it hides.
+// Until a thread calls, the run only receives: either no other rank waits for what this rank does with the
+// messages, or the list is short and a thread must work before the next send. Then the messages may wait in
+// the sockets. Submitting the chains, with an interrupt for each message, would cost more than the copies
+// that it hides.
 bool Scheduler::may_stay_in_sockets(const KernelRun& run) const {
     return run.plan->may_wait_in_sockets() && !run.has_sleeper && run.state == KernelRun::State::running &&
            !lanes_.has_waiter(run) && !host_steps_.event_thread_may_help(run) &&
