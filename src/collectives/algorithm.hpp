@@ -46,8 +46,10 @@ enum class Paths {
     single,   // one message at a time on a host's link, as in a tree or a chain
     shared,   // all ranks send at once to arbitrary ranks: the ranks of a host share its link
     ring,     // along the placement's order: one message per host at a time, and every step takes that long
-    numbers   // to the ranks with the next numbers: as `ring` if the ranks of each host are consecutive, else
+    numbers,  // to the ranks with the next numbers: as `ring` if the ranks of each host are consecutive, else
               // as `shared`
+    doubling  // equal messages to the rank 1, 2, 4, ... away, from the root on if the collective has one: a
+              // step takes as long as the slowest of its messages
 };
 
 inline Verdict applies_always(const Problem&, const Parameters&) {

@@ -1,5 +1,8 @@
 #include "collectives/two_level.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "collectives/arithmetic.hpp"
 
 namespace lapwing::two_level {
@@ -100,8 +103,46 @@ double cost_of_tree(const Problem& problem, const Parameters& parameters, const 
            (count - 1) * std::max(each, intra_node_per_segment);
 }
 
+namespace {
+
+// Returns the maximum number of messages that leave one host in the step between ranks `distance` apart. Of a
+// tree from the root, only the ranks that have the data send.
+int max_leaving(const Problem& problem, int distance, std::vector<int>& by_host) {
+    const Placement& placement = *problem.placement;
+    const bool tree = has_root(problem.collective);
+    const int root = tree ? problem.root : 0;
+    by_host.assign(static_cast<std::size_t>(placement.hosts()), 0);
+    const auto host_of = [&](int place) { return placement.host_of((place + root) % problem.ranks); };
+    for (int place = 0; place < problem.ranks; place += tree ? 2 * distance : 1) {
+        const int peer = place ^ distance;
+        if (peer < problem.ranks && host_of(place) != host_of(peer))
+            ++by_host[static_cast<std::size_t>(host_of(place))];
+    }
+    return *std::max_element(by_host.begin(), by_host.end());
+}
+
+Machine machine_for_doubling(const Problem& problem, const Machine& machine) {
+    Machine flat = machine;
+    flat.latency = flat.task = flat.per_byte = 0;
+    double steps = 0;
+    std::vector<int> by_host;
+    for (int distance = 1; distance < problem.ranks; distance *= 2) {
+        const int leaving = max_leaving(problem, distance, by_host);
+        flat.latency += leaving > 0 ? machine.latency : machine.intra_node_latency;
+        flat.task += leaving > 0 ? machine.task : machine.intra_node_task;
+        flat.per_byte += leaving > 0 ? machine.per_byte * leaving : machine.intra_node_per_byte;
+        ++steps;
+    }
+    for (double Machine::*const constant : {&Machine::latency, &Machine::task, &Machine::per_byte})
+        flat.*constant /= steps;
+    return flat;
+}
+
+}  // namespace
+
 Machine machine_for_flat(const Problem& problem, Paths paths, const Machine& machine) {
     if (!has_levels(problem)) return machine;
+    if (paths == Paths::doubling) return machine_for_doubling(problem, machine);
     if (paths == Paths::numbers) paths = problem.placement->has_runs() ? Paths::ring : Paths::shared;
     if (paths == Paths::by_root) paths = has_root(problem.collective) ? Paths::single : Paths::shared;
     if (paths == Paths::ring) return machine;

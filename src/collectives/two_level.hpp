@@ -112,7 +112,8 @@ double cost_of_tree(const Problem& problem, const Parameters& parameters, const 
                     double intra_node_per_segment);
 
 // Returns the constants for the cost of an algorithm that ignores hosts: around a ring those of inter-node
-// messages, else those of peers that are drawn at random. See Paths.
+// messages, with doubling the means over the steps between these ranks, else those of peers that are drawn at
+// random. See Paths.
 Machine machine_for_flat(const Problem& problem, Paths paths, const Machine& machine);
 
 }  // namespace lapwing::two_level

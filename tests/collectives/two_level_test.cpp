@@ -288,9 +288,11 @@ TEST(TwoLevel, IsChosenWhereItIsCheaper) {
         return std::string(candidates(problem).front().choice.algorithm->name);
     };
     const Hosts hosts = blocks_of_ranks(8, 8);
-    for (const Collective collective : {Collective::barrier, Collective::broadcast, Collective::allreduce,
-                                        Collective::allgather, Collective::reduce}) {
-        const Problem problem = problem_of(collective, 64, 0, collective == Collective::barrier ? 0 : 8);
+    // With consecutive numbers, recursive doubling has as few steps between hosts, and none to come back.
+    EXPECT_EQ(first(on_hosts(problem_of(Collective::barrier, 64, 0, 0), hosts)), "recursive_doubling");
+    for (const Collective collective :
+         {Collective::broadcast, Collective::allreduce, Collective::allgather, Collective::reduce}) {
+        const Problem problem = problem_of(collective, 64, 0, 8);
         EXPECT_EQ(first(on_hosts(problem, hosts)), "two_level") << name(collective);
         EXPECT_NE(first(problem), "two_level") << name(collective);
     }

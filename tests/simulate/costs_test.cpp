@@ -52,18 +52,18 @@ struct Compared {
     double ratio() const { return formula / simulated; }
 };
 
-// Nothing where the algorithm declines, or has too many messages for a test.
-std::optional<Compared> compare(const Algorithm& algorithm, int ranks, std::uint64_t bytes) {
+// Nothing where the algorithm declines, or has too many messages for a test. `each`: ranks of a host; 0: the
+// algorithm ignores hosts, and so does the comparison.
+std::optional<Compared> compare(const Algorithm& algorithm, int ranks, std::uint64_t bytes, int each) {
     const Machine machine;
     const Choice choice{&algorithm, default_parameters(algorithm)};
     Problem problem = measured_problem(algorithm.collective, ranks, bytes);
     std::unique_ptr<Network> network;
-    if (algorithm.knows_hosts) {
+    if (each > 0) {
         std::vector<std::uint64_t> hosts;
-        for (int rank = 0; rank < ranks; ++rank)
-            hosts.push_back(static_cast<std::uint64_t>(rank / ranks_of_host));
+        for (int rank = 0; rank < ranks; ++rank) hosts.push_back(static_cast<std::uint64_t>(rank / each));
         problem.placement = placement_on_hosts(hosts);
-        network = crossbar((ranks + ranks_of_host - 1) / ranks_of_host, ranks_of_host);
+        network = crossbar((ranks + each - 1) / each, each);
     }
     if (!algorithm.applies(problem, choice.parameters)) return std::nullopt;
     const std::size_t tasks = build(problem, ranks - 1, choice).tasks.size();
@@ -73,6 +73,10 @@ std::optional<Compared> compare(const Algorithm& algorithm, int ranks, std::uint
         simulate(make_lists(problem, choice),
                  {.engine = engine("card"), .parameters = parameters_of(machine), .network = network.get()});
     return Compared{modelled_seconds(problem, choice, machine), to_seconds(outcome.end())};
+}
+
+std::optional<Compared> compare(const Algorithm& algorithm, int ranks, std::uint64_t bytes) {
+    return compare(algorithm, ranks, bytes, algorithm.knows_hosts ? ranks_of_host : 0);
 }
 
 TEST(Formulas, AreNearToSimulationsOfTheirLists) {
@@ -116,6 +120,46 @@ TEST(Formulas, OfDoublingAndRingsAreExact) {
             const auto found = compare(*choice.algorithm, ranks, 65536);
             ASSERT_TRUE(found);
             EXPECT_NEAR(found->ratio(), 1, 0.005) << algorithm << ", " << ranks << " ranks";
+        }
+    }
+}
+
+// Where ranks double, few steps leave a host: one of eight on two hosts of 128 ranks.
+TEST(Formulas, OfDoublingFollowThePlacement) {
+    for (const Collective collective :
+         {Collective::barrier, Collective::broadcast, Collective::reduce, Collective::allreduce}) {
+        const bool tree = has_root(collective);
+        const Choice choice = parse_choice(collective, tree ? "binomial" : "recursive_doubling");
+        for (const auto& [hosts, each] : {std::pair(2, 128), {4, 8}, {8, 4}}) {
+            for (const std::uint64_t bytes : {8, 1024}) {
+                const auto found = compare(*choice.algorithm, hosts * each, bytes, each);
+                ASSERT_TRUE(found);
+                EXPECT_GT(found->ratio(), 0.9) << name(collective) << ", " << hosts << " x " << each;
+                // The messages that share a host's link overlap with the work of their senders.
+                EXPECT_LT(found->ratio(), bytes == 8 ? 1.1 : 1.4)
+                    << name(collective) << ", " << hosts << " x " << each;
+            }
+        }
+    }
+}
+
+// The formulas take what is within 15 % of the fastest in a simulation of the hosts.
+TEST(Formulas, ChooseWellOnHosts) {
+    for (const Collective collective :
+         {Collective::barrier, Collective::broadcast, Collective::reduce, Collective::allreduce}) {
+        for (const auto& [hosts, each] : {std::pair(2, 128), {4, 8}, {8, 8}}) {
+            std::optional<Compared> cheapest;
+            double fastest = 0;
+            for (const char* const algorithm :
+                 {has_root(collective) ? "binomial" : "recursive_doubling", "two_level", "multi_level"}) {
+                const auto found =
+                    compare(*parse_choice(collective, algorithm).algorithm, hosts * each, 8, each);
+                ASSERT_TRUE(found) << algorithm;
+                fastest = cheapest ? std::min(fastest, found->simulated) : found->simulated;
+                if (!cheapest || found->formula < cheapest->formula) cheapest = found;
+            }
+            EXPECT_LE(cheapest->simulated, 1.15 * fastest)
+                << name(collective) << ", " << hosts << " x " << each;
         }
     }
 }

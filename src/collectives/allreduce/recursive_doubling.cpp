@@ -76,6 +76,7 @@ const Algorithm recursive_doubling = {
         },
     .cost = [](const Problem& problem, const Parameters&,
                const Machine& machine) { return cost_of_doubling(problem, machine); },
+    .paths = Paths::doubling,
 };
 
 }  // namespace lapwing::allreduce

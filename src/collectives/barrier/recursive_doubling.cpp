@@ -47,6 +47,7 @@ const Algorithm recursive_doubling = {
     .source = "Graham et al. 2010, section IV",
     .build = build,
     .cost = cost,
+    .paths = Paths::doubling,
 };
 
 }  // namespace lapwing::barrier

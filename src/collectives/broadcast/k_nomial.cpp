@@ -80,6 +80,7 @@ const Algorithm binomial = {
     .build = [](const Problem& problem, int rank, const Parameters&) { return build_tree(problem, rank, 2); },
     .cost = [](const Problem& problem, const Parameters&,
                const Machine& machine) { return cost_of_tree(problem, 2, machine); },
+    .paths = Paths::doubling,
 };
 
 const Algorithm flat = {

@@ -48,6 +48,7 @@ const Algorithm binomial = {
     .applies = applies,
     .build = build,
     .cost = cost,
+    .paths = Paths::doubling,
 };
 
 }  // namespace lapwing::reduce
