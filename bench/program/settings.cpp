@@ -7,6 +7,7 @@
 namespace lapwing::bench {
 namespace {
 
+// Those that Exchange can call.
 constexpr Collective collectives[] = {Collective::barrier,  Collective::broadcast, Collective::gather,
                                       Collective::gatherv,  Collective::scatter,   Collective::allgather,
                                       Collective::alltoall, Collective::alltoallv, Collective::allreduce};
@@ -14,9 +15,9 @@ constexpr Method methods[] = {Method::wait, Method::poll, Method::fixed};
 constexpr Compute computes[] = {Compute::work, Compute::sleep, Compute::automatic};
 
 template <typename Kind, std::size_t count>
-Kind find(const Kind (&kinds)[count], const std::string& written) {
+Kind find(const Kind (&kinds)[count], const char* (*name_of)(Kind), const std::string& written) {
     for (const Kind kind : kinds) {
-        if (written == name(kind)) return kind;
+        if (written == name_of(kind)) return kind;
     }
     throw Error(ErrorCode::invalid_argument, "'" + written + "' is not known to this program");
 }
@@ -28,54 +29,6 @@ void take(const nlohmann::json& json, const char* key, Value& value) {
 }
 
 }  // namespace
-
-const char* name(Collective collective) {
-    switch (collective) {
-        case Collective::barrier:
-            return "MPI_Ibarrier";
-        case Collective::broadcast:
-            return "MPI_Ibcast";
-        case Collective::gather:
-            return "MPI_Igather";
-        case Collective::gatherv:
-            return "MPI_Igatherv";
-        case Collective::scatter:
-            return "MPI_Iscatter";
-        case Collective::allgather:
-            return "MPI_Iallgather";
-        case Collective::alltoall:
-            return "MPI_Ialltoall";
-        case Collective::alltoallv:
-            return "MPI_Ialltoallv";
-        case Collective::allreduce:
-            return "MPI_Iallreduce";
-    }
-    return "";
-}
-
-const char* blocking_name(Collective collective) {
-    switch (collective) {
-        case Collective::barrier:
-            return "MPI_Barrier";
-        case Collective::broadcast:
-            return "MPI_Bcast";
-        case Collective::gather:
-            return "MPI_Gather";
-        case Collective::gatherv:
-            return "MPI_Gatherv";
-        case Collective::scatter:
-            return "MPI_Scatter";
-        case Collective::allgather:
-            return "MPI_Allgather";
-        case Collective::alltoall:
-            return "MPI_Alltoall";
-        case Collective::alltoallv:
-            return "MPI_Alltoallv";
-        case Collective::allreduce:
-            return "MPI_Allreduce";
-    }
-    return "";
-}
 
 const char* name(Method method) {
     switch (method) {
@@ -109,15 +62,15 @@ Settings read_settings(const char* text) {
     json.at("benchmark").get_to(settings.benchmark);
     json.at("engines").get_to(settings.engines);
     for (const nlohmann::json& word : json.at("collectives")) {
-        settings.collectives.push_back(find(collectives, word.get<std::string>()));
+        settings.collectives.push_back(find(collectives, mpi_name, word.get<std::string>()));
     }
     json.at("bytes").get_to(settings.bytes);
     if (json.contains("methods")) {
         for (const nlohmann::json& word : json.at("methods")) {
-            settings.methods.push_back(find(methods, word.get<std::string>()));
+            settings.methods.push_back(find(methods, name, word.get<std::string>()));
         }
     }
-    settings.compute = find(computes, json.at("compute").get<std::string>());
+    settings.compute = find(computes, name, json.at("compute").get<std::string>());
     json.at("rounds").get_to(settings.rounds);
     json.at("seconds").get_to(settings.seconds);
     json.at("iterations").get_to(settings.iterations);

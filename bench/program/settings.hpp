@@ -5,19 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "task/problem.hpp"
+
 namespace lapwing::bench {
 
-enum class Collective {
-    barrier,
-    broadcast,
-    gather,
-    gatherv,
-    scatter,
-    allgather,
-    alltoall,
-    alltoallv,
-    allreduce
-};
 // How a rank computes: without calling MPI; with tests until the collective is complete; for a time instead
 // of an amount.
 enum class Method { wait, poll, fixed };
@@ -56,8 +47,6 @@ struct Settings {
 // Throws std::exception for anything that `lapwing bench` does not write.
 Settings read_settings(const char* text);
 
-const char* name(Collective collective);           // "MPI_Ibarrier"
-const char* blocking_name(Collective collective);  // "MPI_Barrier"
 const char* name(Method method);
 const char* name(Compute compute);
 

@@ -52,7 +52,7 @@ nlohmann::json measure_idle(Bench& bench) {
     for (std::size_t i = 0; i < rounds.size(); ++i) {
         result.push_back({{"engine", callers[i]->engine},
                           {"used", engine_used(*callers[i])},
-                          {"collective", name(Collective::broadcast)},
+                          {"collective", mpi_name(Collective::broadcast)},
                           {"bytes", bytes},
                           {"operations", operations},
                           {"rounds", rounds[i]}});

@@ -23,7 +23,7 @@ nlohmann::json SubjectLine::describe() const {
 nlohmann::json head(const Bench& bench, Collective collective, std::uint64_t bytes,
                     const std::string& method) {
     const Traffic traffic = traffic_of(collective, bytes, bench.rank, bench.ranks, 0);
-    return {{"collective", name(collective)},
+    return {{"collective", mpi_name(collective)},
             {"bytes", bytes},
             {"method", method},
             {"busiest_bytes", bench.slowest(static_cast<double>(traffic.bytes()))}};

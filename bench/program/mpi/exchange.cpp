@@ -70,11 +70,7 @@ Exchange::Exchange(Collective collective, std::uint64_t bytes, int rank, int ran
             out_.make({bytes});
             in_.make(from);
             break;
-        case Collective::gather:
-        case Collective::gatherv:
-        case Collective::scatter:
-        case Collective::alltoall:
-        case Collective::alltoallv:
+        default:  // a block for each peer
             out_.make(to);
             in_.make(from);
             break;
@@ -99,11 +95,7 @@ void Exchange::fill(std::uint64_t iteration) {
         case Collective::allgather:
             fill_block(out_.buffer.data(), bytes_, iteration, rank_, to_all);
             break;
-        case Collective::gather:
-        case Collective::gatherv:
-        case Collective::scatter:
-        case Collective::alltoall:
-        case Collective::alltoallv:
+        default:  // a block for each peer
             for (int peer = 0; peer < ranks_; ++peer) {
                 const auto which = static_cast<std::size_t>(peer);
                 if (out_.lengths[which] == 0) continue;
@@ -160,6 +152,8 @@ void Exchange::with_arguments(const Caller& caller, Act act) {
             act(direct ? PMPI_Iallreduce : MPI_Iallreduce, direct ? PMPI_Allreduce : MPI_Allreduce, out, in,
                 static_cast<int>(out_.buffer.size() / sizeof(double)), MPI_DOUBLE, MPI_SUM, where);
             break;
+        default:
+            throw Error(ErrorCode::unsupported, fmt::format("{} is not measured", mpi_name(collective_)));
     }
 }
 
@@ -177,7 +171,7 @@ void Exchange::refuse(const Caller& caller, std::uint64_t byte, const std::strin
     throw Error(
         ErrorCode::internal,
         fmt::format("{} of {} bytes by engine {}: wrong data on rank {} in exchange {}: byte {} of {}",
-                    name(collective_), bytes_, caller.engine, rank_, iteration_, byte, of));
+                    mpi_name(collective_), bytes_, caller.engine, rank_, iteration_, byte, of));
 }
 
 void Exchange::check(const Caller& caller) const {
@@ -198,12 +192,7 @@ void Exchange::check(const Caller& caller) const {
             if (wrong != length) refuse(caller, wrong, "the sum");
             break;
         }
-        case Collective::gather:
-        case Collective::gatherv:
-        case Collective::scatter:
-        case Collective::allgather:
-        case Collective::alltoall:
-        case Collective::alltoallv:
+        default:  // a block from each peer
             for (int peer = 0; peer < ranks_; ++peer) {
                 const auto which = static_cast<std::size_t>(peer);
                 check_block(in_.places[which], in_.lengths[which], peer,

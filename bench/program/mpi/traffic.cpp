@@ -38,12 +38,9 @@ std::uint64_t block_bytes(Collective collective, std::uint64_t bytes, int from, 
             return bytes;
         case Collective::alltoallv:
             return uneven(bytes, from, to);
-        case Collective::barrier:
-        case Collective::broadcast:
-        case Collective::allreduce:
-            break;
+        default:
+            return 0;
     }
-    return 0;
 }
 
 std::uint64_t Traffic::bytes() const {
@@ -97,12 +94,7 @@ Traffic traffic_of(Collective collective, std::uint64_t bytes, int rank, int ran
                 send(at(distance), both_shares(bytes, rank, at(distance), ranks));
             }
             break;
-        case Collective::gather:
-        case Collective::gatherv:
-        case Collective::scatter:
-        case Collective::allgather:
-        case Collective::alltoall:
-        case Collective::alltoallv:
+        default:  // blocks for each peer
             for (int distance = 1; distance < ranks; ++distance) {
                 receive(at(-distance), block_bytes(collective, bytes, at(-distance), rank, root));
                 send(at(distance), block_bytes(collective, bytes, rank, at(distance), root));
