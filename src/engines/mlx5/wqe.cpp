@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstring>
+#include <map>
 
 namespace lapwing::mlx5 {
 namespace {
@@ -62,21 +63,11 @@ void put_waiting(std::byte* block, std::uint32_t index, std::uint32_t object) {
 }
 
 const char* name(std::uint8_t opcode) {
-    switch (static_cast<Opcode>(opcode)) {
-        case Opcode::nop:
-            return "NOP";
-        case Opcode::write:
-            return "RDMA_WRITE";
-        case Opcode::write_immediate:
-            return "RDMA_WRITE_IMM";
-        case Opcode::send:
-            return "SEND";
-        case Opcode::wait:
-            return "WAIT";
-        case Opcode::enable_send:
-            return "SEND_EN";
-    }
-    return "unknown";
+    static const std::map<Opcode, const char*> names = {
+        {Opcode::nop, "NOP"},   {Opcode::write, "RDMA_WRITE"}, {Opcode::write_immediate, "RDMA_WRITE_IMM"},
+        {Opcode::send, "SEND"}, {Opcode::wait, "WAIT"},        {Opcode::enable_send, "SEND_EN"}};
+    const auto found = names.find(static_cast<Opcode>(opcode));
+    return found != names.end() ? found->second : "unknown";
 }
 
 }  // namespace
@@ -158,36 +149,22 @@ std::optional<Completion> completion(const CompletionQueue& queue, std::uint32_t
 }
 
 std::string syndrome_in_words(std::uint8_t syndrome) {
-    switch (syndrome) {
-        case 0x01:
-            return "local length error";
-        case 0x02:
-            return "local queue pair operation error";
-        case 0x04:
-            return "local protection error";
-        case 0x05:
-            return "flushed: the queue pair had failed before";
-        case 0x06:
-            return "memory window bind error";
-        case 0x10:
-            return "bad response";
-        case 0x11:
-            return "local access error";
-        case 0x12:
-            return "remote invalid request";
-        case 0x13:
-            return "remote access error";
-        case 0x14:
-            return "remote operation error";
-        case 0x15:
-            return "the peer does not answer";
-        case 0x16:
-            return "the peer has posted no receive";
-        case 0x22:
-            return "remote aborted";
-        default:
-            return fmt::format("syndrome {:#04x}", syndrome);
-    }
+    static const std::map<std::uint8_t, const char*> words = {
+        {0x01, "local length error"},
+        {0x02, "local queue pair operation error"},
+        {0x04, "local protection error"},
+        {0x05, "flushed: the queue pair had failed before"},
+        {0x06, "memory window bind error"},
+        {0x10, "bad response"},
+        {0x11, "local access error"},
+        {0x12, "remote invalid request"},
+        {0x13, "remote access error"},
+        {0x14, "remote operation error"},
+        {0x15, "the peer does not answer"},
+        {0x16, "the peer has posted no receive"},
+        {0x22, "remote aborted"}};
+    const auto found = words.find(syndrome);
+    return found != words.end() ? found->second : fmt::format("syndrome {:#04x}", syndrome);
 }
 
 std::vector<Field> fields_of(const std::byte* block) {

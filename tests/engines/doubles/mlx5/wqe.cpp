@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 namespace lapwing::mlx5_double {
 namespace {
 
@@ -261,84 +263,26 @@ bool holds(const DataWait& wait, std::uint64_t memory) {
 }
 
 const char* print(Refusal refusal) {
-    switch (refusal) {
-        case Refusal::none:
-            return "nothing";
-        case Refusal::unknown_opcode:
-            return "unknown opcode";
-        case Refusal::unknown_modifier:
-            return "unknown opcode modifier";
-        case Refusal::wrong_index:
-            return "wrong index of the entry in its queue";
-        case Refusal::wrong_queue:
-            return "the number of another queue";
-        case Refusal::wrong_size:
-            return "size not allowed";
-        case Refusal::reserved_bits:
-            return "reserved bits are not zero";
-        case Refusal::unknown_object:
-            return "no such queue";
-        case Refusal::not_master:
-            return "management request in a queue that is no master";
-        case Refusal::not_managed:
-            return "enable of a queue that is not managed";
-        case Refusal::beyond_posted:
-            return "enable beyond what is posted";
-        case Refusal::too_far:
-            return "enable 2^15 or more ahead";
-        case Refusal::memory_key:
-            return "memory that the key does not cover";
-        case Refusal::queue_overflow:
-            return "posted over a request that is not complete";
-        case Refusal::bell_before_record:
-            return "bell before the doorbell record";
-        case Refusal::bell_of_managed:
-            return "bell of a managed queue";
-        case Refusal::completions_overrun:
-            return "overrun of a completion queue";
-        case Refusal::receive_too_short:
-            return "receive shorter than the message";
-        case Refusal::remote_access:
-            return "remote memory that the key does not cover";
-        case Refusal::wait_failed:
-            return "what is waited for does not lie there";
-        case Refusal::unsupported:
-            return "not supported";
-    }
-    return "?";
+    static constexpr const char* words[] = {
+#define LAPWING_REFUSAL(name, words) words,
+#include "engines/doubles/mlx5/refusals.def"
+    };
+    return words[static_cast<std::size_t>(refusal)];
 }
 
 std::string print(const Request& request) {
     const Control& head = request.control;
-    const char* name = "?";
-    switch (head.opcode) {
-        case nop:
-            name = "NOP";
-            break;
-        case rdma_write:
-            name = "RDMA_WRITE";
-            break;
-        case rdma_write_immediate:
-            name = "RDMA_WRITE_IMM";
-            break;
-        case send:
-            name = "SEND";
-            break;
-        case send_immediate:
-            name = "SEND_IMM";
-            break;
-        case wait:
-            name = head.modifier == 0 ? "WAIT" : "WAIT (data)";
-            break;
-        case receive_enable:
-            name = "RECV_EN";
-            break;
-        case send_enable:
-            name = "SEND_EN";
-            break;
-        default:
-            break;
-    }
+    static const std::map<std::uint8_t, const char*> names = {{nop, "NOP"},
+                                                              {rdma_write, "RDMA_WRITE"},
+                                                              {rdma_write_immediate, "RDMA_WRITE_IMM"},
+                                                              {send, "SEND"},
+                                                              {send_immediate, "SEND_IMM"},
+                                                              {wait, "WAIT"},
+                                                              {receive_enable, "RECV_EN"},
+                                                              {send_enable, "SEND_EN"}};
+    const auto found = names.find(head.opcode);
+    std::string name = found != names.end() ? found->second : "?";
+    if (head.opcode == wait && head.modifier != 0) name += " (data)";
     std::string text = fmt::format("{} index {:#06x} queue {:#08x} segments {}", name, head.index, head.queue,
                                    head.segments);
     if (head.opcode == wait || head.opcode == send_enable || head.opcode == receive_enable)

@@ -30,27 +30,8 @@ enum Opcode : std::uint8_t {
 
 // The reason of a refusal. The number is the vendor syndrome of the error completion.
 enum class Refusal : std::uint8_t {
-    none = 0,
-    unknown_opcode,
-    unknown_modifier,  // opmod, or the operation or the action of a wait on data
-    wrong_index,       // not the index of the block where it lies
-    wrong_queue,       // another queue's number
-    wrong_size,        // DS
-    reserved_bits,     // bits that must be zero are not
-    unknown_object,    // no such completion queue or queue pair
-    not_master,        // a management request in a queue without cd_master
-    not_managed,       // an enable of a queue that is not managed
-    beyond_posted,     // an enable of requests that are not posted
-    too_far,           // an enable 2^15 or more ahead
-    memory_key,        // the key is not known, or does not cover the span
-    queue_overflow,    // posted over a request that is not complete
-    bell_before_record,
-    bell_of_managed,
-    completions_overrun,
-    receive_too_short,
-    remote_access,
-    wait_failed,  // a wait on data that must not be retried
-    unsupported,  // a feature that this card lacks
+#define LAPWING_REFUSAL(name, words) name,
+#include "engines/doubles/mlx5/refusals.def"
 };
 const char* print(Refusal refusal);
 
