@@ -4,41 +4,20 @@
 
 #include <string>
 
-#include "collectives/catalogue.hpp"
 #include "engines/deferred_work_of_ranks.hpp"
 #include "engines/host/engine.hpp"
 #include "engines/triggered/engine.hpp"
 #include "links/process/process_link.hpp"
 #include "plan/planner.hpp"
 #include "support/engines.hpp"
-#include "task/sample.hpp"
+#include "support/in_place_forms.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {
 namespace {
 
+using namespace in_place_forms;
 using namespace testing_engines;
-
-Problem in_place(Problem problem, bool is) {
-    problem.in_place = is;
-    return problem;
-}
-
-// Problems that a rank may know in another form than its peers, with an algorithm each.
-template <typename Body>
-void for_each_problem(const Body& body) {
-    for (const Algorithm* const algorithm : catalogue()) {
-        const Collective collective = algorithm->collective;
-        if (!in_place_by_itself(collective) || has_parts(collective) || algorithm->knows_hosts) continue;
-        const Choice choice{algorithm, default_parameters(*algorithm)};
-        for (const int ranks : {2, 3, 4, 6, 8}) {
-            for (const Problem& problem : sample_problems(collective, ranks, 40)) {
-                if (!problem.in_place && algorithm->applies(problem, choice.parameters))
-                    body(problem, choice);
-            }
-        }
-    }
-}
 
 // Whether a limit makes an engine take one form and decline the other.
 TEST(TriggeredAgreement, AListTakesTheSameOfTheNetworkInBothForms) {

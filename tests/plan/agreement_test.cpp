@@ -4,34 +4,14 @@
 
 #include <string>
 
-#include "collectives/catalogue.hpp"
 #include "plan/selection.hpp"
-#include "task/sample.hpp"
+#include "support/in_place_forms.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {
 namespace {
 
-Problem in_place(Problem problem, bool is) {
-    problem.in_place = is;
-    return problem;
-}
-
-// Problems that a rank may know in another form than its peers, with an algorithm each.
-template <typename Body>
-void for_each_problem(const Body& body) {
-    for (const Algorithm* const algorithm : catalogue()) {
-        const Collective collective = algorithm->collective;
-        if (!in_place_by_itself(collective) || has_parts(collective) || algorithm->knows_hosts) continue;
-        const Choice choice{algorithm, default_parameters(*algorithm)};
-        for (const int ranks : {2, 3, 4, 6, 8}) {
-            for (const Problem& problem : sample_problems(collective, ranks, 40)) {
-                if (!problem.in_place && algorithm->applies(problem, choice.parameters))
-                    body(problem, choice);
-            }
-        }
-    }
-}
+using namespace in_place_forms;
 
 TEST(Agreement, AnAlgorithmAppliesToBothFormsOfAProblem) {
     for_each_problem([](const Problem& problem, const Choice& choice) {

@@ -7,6 +7,7 @@
 #include "task/parts.hpp"
 #include "task/text.hpp"
 #include "task/validation.hpp"
+#include "three_ranks.hpp"
 
 namespace lapwing {
 namespace {
@@ -72,64 +73,45 @@ std::string sizes(const Problem& problem) {
     return text;
 }
 
-Problem three_of_4_bytes(Collective collective, int root = 0, bool in_place = false) {
-    return {.collective = collective,
-            .ranks = 3,
-            .root = root,
-            .bytes = collective == Collective::barrier ? 0U : 4U,
-            .in_place = in_place,
-            .type = Type::uint32};
-}
-
 TEST(Problem, GivesEveryRankItsSizesAndItsInput) {
     using enum Collective;
-    EXPECT_EQ(sizes(three_of_4_bytes(barrier)), "0 0 -, 0 0 -, 0 0 -");
-    EXPECT_EQ(sizes(three_of_4_bytes(broadcast, 1)), "0 4 -, 4 0 in[0+4], 0 4 -");
-    EXPECT_EQ(sizes(three_of_4_bytes(gather, 1)), "4 0 in[0+4], 4 12 in[0+4], 4 0 in[0+4]");
-    EXPECT_EQ(sizes(three_of_4_bytes(gather, 1, true)), "4 0 in[0+4], 0 12 out[4+4], 4 0 in[0+4]");
-    EXPECT_EQ(sizes(three_of_4_bytes(scatter, 1)), "0 4 -, 12 4 in[0+12], 0 4 -");
-    EXPECT_EQ(sizes(three_of_4_bytes(scatter, 1, true)), "0 4 -, 12 0 in[0+12], 0 4 -");
-    EXPECT_EQ(sizes(three_of_4_bytes(allgather)), "4 12 in[0+4], 4 12 in[0+4], 4 12 in[0+4]");
-    EXPECT_EQ(sizes(three_of_4_bytes(allgather, 0, true)), "0 12 out[0+4], 0 12 out[4+4], 0 12 out[8+4]");
-    EXPECT_EQ(sizes(three_of_4_bytes(alltoall)), "12 12 in[0+12], 12 12 in[0+12], 12 12 in[0+12]");
-    EXPECT_EQ(sizes(three_of_4_bytes(reduce, 2)), "4 0 in[0+4], 4 0 in[0+4], 4 4 in[0+4]");
-    EXPECT_EQ(sizes(three_of_4_bytes(reduce, 2, true)), "4 0 in[0+4], 4 0 in[0+4], 0 4 out[0+4]");
-    EXPECT_EQ(sizes(three_of_4_bytes(allreduce)), "4 4 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
-    EXPECT_EQ(sizes(three_of_4_bytes(allreduce, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
-    EXPECT_EQ(sizes(three_of_4_bytes(reduce_scatter_block)), "12 4 in[0+12], 12 4 in[0+12], 12 4 in[0+12]");
-    EXPECT_EQ(sizes(three_of_4_bytes(reduce_scatter_block, 0, true)),
+    EXPECT_EQ(sizes(three_blocks(barrier)), "0 0 -, 0 0 -, 0 0 -");
+    EXPECT_EQ(sizes(three_blocks(broadcast, 1)), "0 4 -, 4 0 in[0+4], 0 4 -");
+    EXPECT_EQ(sizes(three_blocks(gather, 1)), "4 0 in[0+4], 4 12 in[0+4], 4 0 in[0+4]");
+    EXPECT_EQ(sizes(three_blocks(gather, 1, true)), "4 0 in[0+4], 0 12 out[4+4], 4 0 in[0+4]");
+    EXPECT_EQ(sizes(three_blocks(scatter, 1)), "0 4 -, 12 4 in[0+12], 0 4 -");
+    EXPECT_EQ(sizes(three_blocks(scatter, 1, true)), "0 4 -, 12 0 in[0+12], 0 4 -");
+    EXPECT_EQ(sizes(three_blocks(allgather)), "4 12 in[0+4], 4 12 in[0+4], 4 12 in[0+4]");
+    EXPECT_EQ(sizes(three_blocks(allgather, 0, true)), "0 12 out[0+4], 0 12 out[4+4], 0 12 out[8+4]");
+    EXPECT_EQ(sizes(three_blocks(alltoall)), "12 12 in[0+12], 12 12 in[0+12], 12 12 in[0+12]");
+    EXPECT_EQ(sizes(three_blocks(reduce, 2)), "4 0 in[0+4], 4 0 in[0+4], 4 4 in[0+4]");
+    EXPECT_EQ(sizes(three_blocks(reduce, 2, true)), "4 0 in[0+4], 4 0 in[0+4], 0 4 out[0+4]");
+    EXPECT_EQ(sizes(three_blocks(allreduce)), "4 4 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
+    EXPECT_EQ(sizes(three_blocks(allreduce, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
+    EXPECT_EQ(sizes(three_blocks(reduce_scatter_block)), "12 4 in[0+12], 12 4 in[0+12], 12 4 in[0+12]");
+    EXPECT_EQ(sizes(three_blocks(reduce_scatter_block, 0, true)),
               "0 12 out[0+12], 0 12 out[0+12], 0 12 out[0+12]");
-    EXPECT_EQ(sizes(three_of_4_bytes(scan)), "4 4 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
-    EXPECT_EQ(sizes(three_of_4_bytes(scan, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
-    EXPECT_EQ(sizes(three_of_4_bytes(exscan)), "4 0 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
-    EXPECT_EQ(sizes(three_of_4_bytes(exscan, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
-}
-
-// Block `from` has 4 * from bytes.
-Problem parts_of_three(Collective collective, int root = 0, bool in_place = false) {
-    Problem problem = three_of_4_bytes(collective, root, in_place);
-    const bool by_sender = collective != Collective::scatterv && collective != Collective::reduce_scatter;
-    problem.parts = all_parts(
-        problem, [&](int from, int to) { return 4 * static_cast<std::uint64_t>(by_sender ? from : to); });
-    problem.bytes = average_block(problem);
-    return problem;
+    EXPECT_EQ(sizes(three_blocks(scan)), "4 4 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
+    EXPECT_EQ(sizes(three_blocks(scan, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
+    EXPECT_EQ(sizes(three_blocks(exscan)), "4 0 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
+    EXPECT_EQ(sizes(three_blocks(exscan, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
 }
 
 TEST(Problem, GivesEveryRankItsSizesByItsParts) {
     using enum Collective;
-    EXPECT_EQ(sizes(parts_of_three(gatherv, 1)), "0 0 -, 4 12 in[0+4], 8 0 in[0+8]");
-    EXPECT_EQ(sizes(parts_of_three(gatherv, 1, true)), "0 0 -, 0 12 out[0+4], 8 0 in[0+8]");
-    EXPECT_EQ(sizes(parts_of_three(scatterv, 1)), "0 0 -, 12 4 in[0+12], 0 8 -");
-    EXPECT_EQ(sizes(parts_of_three(scatterv, 1, true)), "0 0 -, 12 0 in[0+12], 0 8 -");
-    EXPECT_EQ(sizes(parts_of_three(allgatherv)), "0 12 -, 4 12 in[0+4], 8 12 in[0+8]");
-    EXPECT_EQ(sizes(parts_of_three(allgatherv, 0, true)), "0 12 -, 0 12 out[0+4], 0 12 out[4+8]");
-    EXPECT_EQ(sizes(parts_of_three(alltoallv)), "0 12 -, 12 12 in[0+12], 24 12 in[0+24]");
-    EXPECT_EQ(sizes(parts_of_three(reduce_scatter)), "12 0 in[0+12], 12 4 in[0+12], 12 8 in[0+12]");
-    EXPECT_EQ(sizes(parts_of_three(reduce_scatter, 0, true)),
+    EXPECT_EQ(sizes(three_by_parts(gatherv, 1)), "0 0 -, 4 12 in[0+4], 8 0 in[0+8]");
+    EXPECT_EQ(sizes(three_by_parts(gatherv, 1, true)), "0 0 -, 0 12 out[0+4], 8 0 in[0+8]");
+    EXPECT_EQ(sizes(three_by_parts(scatterv, 1)), "0 0 -, 12 4 in[0+12], 0 8 -");
+    EXPECT_EQ(sizes(three_by_parts(scatterv, 1, true)), "0 0 -, 12 0 in[0+12], 0 8 -");
+    EXPECT_EQ(sizes(three_by_parts(allgatherv)), "0 12 -, 4 12 in[0+4], 8 12 in[0+8]");
+    EXPECT_EQ(sizes(three_by_parts(allgatherv, 0, true)), "0 12 -, 0 12 out[0+4], 0 12 out[4+8]");
+    EXPECT_EQ(sizes(three_by_parts(alltoallv)), "0 12 -, 12 12 in[0+12], 24 12 in[0+24]");
+    EXPECT_EQ(sizes(three_by_parts(reduce_scatter)), "12 0 in[0+12], 12 4 in[0+12], 12 8 in[0+12]");
+    EXPECT_EQ(sizes(three_by_parts(reduce_scatter, 0, true)),
               "0 12 out[0+12], 0 12 out[0+12], 0 12 out[0+12]");
     // Each sends to all, itself too; rank 0 has nothing to send.
-    EXPECT_EQ(sizes(parts_of_three(neighbor_allgather)), "0 12 -, 4 12 in[0+4], 8 12 in[0+8]");
-    EXPECT_EQ(sizes(parts_of_three(neighbor_alltoall)), "0 12 -, 12 12 in[0+12], 24 12 in[0+24]");
+    EXPECT_EQ(sizes(three_by_parts(neighbor_allgather)), "0 12 -, 4 12 in[0+4], 8 12 in[0+8]");
+    EXPECT_EQ(sizes(three_by_parts(neighbor_alltoall)), "0 12 -, 12 12 in[0+12], 24 12 in[0+24]");
 }
 
 TEST(Problem, GapsBetweenPartsBelongToTheSizes) {
@@ -164,7 +146,7 @@ TEST(Problem, HasPartsOrBytes) {
     EXPECT_THAT(validation_fault(problem), HasSubstr("gather has blocks of one length"));
     for (const Collective collective : all_collectives()) {
         if (!has_parts(collective)) continue;
-        problem = parts_of_three(collective);
+        problem = three_by_parts(collective);
         const bool all_know =
             collective == Collective::allgatherv || collective == Collective::reduce_scatter;
         EXPECT_EQ(problem.bytes, all_know ? 4U : 0U);
@@ -179,13 +161,13 @@ TEST(Problem, HasPartsOrBytes) {
 
 TEST(Problem, OnlySomeAreInPlaceAndOnlyReductionsAreOrdered) {
     for (const Collective collective : all_collectives()) {
-        Problem problem = three_of_4_bytes(collective);
-        if (has_parts(collective)) problem = parts_of_three(collective);
+        Problem problem = three_blocks(collective);
+        if (has_parts(collective)) problem = three_by_parts(collective);
         problem.in_place = true;
         if (has_parts(collective) && may_be_in_place(collective))
-            problem = parts_of_three(collective, 0, true);
+            problem = three_by_parts(collective, 0, true);
         EXPECT_EQ(validation_fault(problem) == "valid", may_be_in_place(collective)) << name(collective);
-        problem = has_parts(collective) ? parts_of_three(collective) : three_of_4_bytes(collective);
+        problem = has_parts(collective) ? three_by_parts(collective) : three_blocks(collective);
         problem.ordered = true;
         EXPECT_EQ(validation_fault(problem) == "valid", is_reduction(collective)) << name(collective);
     }
@@ -246,7 +228,7 @@ TEST(Problem, TheCallersOwnOperatorHasElementsOfItsOwn) {
 }
 
 TEST(Problem, PartsOfReductionsAreWholeElements) {
-    Problem problem = parts_of_three(Collective::reduce_scatter);
+    Problem problem = three_by_parts(Collective::reduce_scatter);
     problem.type = Type::uint64;
     EXPECT_THAT(validation_fault(problem), HasSubstr("4 bytes are not whole elements of uint64"));
     problem.type = Type::uint16;

@@ -9,6 +9,7 @@
 #include "task/sample.hpp"
 #include "task/text.hpp"
 #include "task/validation.hpp"
+#include "three_ranks.hpp"
 
 namespace lapwing {
 namespace {
@@ -26,24 +27,6 @@ std::vector<std::string> told(const Problem& problem, int rank) {
         rows.push_back(print(result.out) + " of " + ranks + " from " + std::to_string(result.offset));
     }
     return rows;
-}
-
-Problem three_blocks(Collective collective, int root = 0, bool in_place = false) {
-    return {.collective = collective,
-            .ranks = 3,
-            .root = root,
-            .bytes = collective == Collective::barrier ? 0U : 4U,
-            .in_place = in_place,
-            .type = Type::uint32};
-}
-// Block `from` or, of what a root or a vector holds, `to` has that many times 4 bytes.
-Problem by_parts(Collective collective, int root = 0, bool in_place = false) {
-    Problem problem = three_blocks(collective, root, in_place);
-    const bool by_sender = collective != Collective::scatterv && collective != Collective::reduce_scatter;
-    problem.parts = all_parts(
-        problem, [&](int from, int to) { return 4 * static_cast<std::uint64_t>(by_sender ? from : to); });
-    problem.bytes = average_block(problem);
-    return problem;
 }
 
 TEST(Results, OfBlocksOfOneLength) {
@@ -78,30 +61,32 @@ TEST(Results, OfReductions) {
         EXPECT_THAT(told(three_blocks(exscan, 0, in_place), 0), IsEmpty());
         EXPECT_THAT(told(three_blocks(exscan, 0, in_place), 1), ElementsAre("out[0+4] of 0 from 0"));
         EXPECT_THAT(told(three_blocks(exscan, 0, in_place), 2), ElementsAre("out[0+4] of 0-1 from 0"));
-        EXPECT_THAT(told(by_parts(reduce_scatter, 0, in_place), 2), ElementsAre("out[0+8] of 0-2 from 4"));
-        EXPECT_THAT(told(by_parts(reduce_scatter, 0, in_place), 0), IsEmpty());
+        EXPECT_THAT(told(three_by_parts(reduce_scatter, 0, in_place), 2),
+                    ElementsAre("out[0+8] of 0-2 from 4"));
+        EXPECT_THAT(told(three_by_parts(reduce_scatter, 0, in_place), 0), IsEmpty());
     }
 }
 
 TEST(Results, OfParts) {
     using enum Collective;
     for (const bool in_place : {false, true}) {
-        EXPECT_THAT(told(by_parts(gatherv, 1, in_place), 1),
+        EXPECT_THAT(told(three_by_parts(gatherv, 1, in_place), 1),
                     ElementsAre("out[0+4] of 1 from 0", "out[4+8] of 2 from 0"));
-        EXPECT_THAT(told(by_parts(gatherv, 1, in_place), 2), IsEmpty());
-        EXPECT_THAT(told(by_parts(scatterv, 1, in_place), 2), ElementsAre("out[0+8] of 1 from 4"));
-        EXPECT_THAT(told(by_parts(allgatherv, 0, in_place), 0),
+        EXPECT_THAT(told(three_by_parts(gatherv, 1, in_place), 2), IsEmpty());
+        EXPECT_THAT(told(three_by_parts(scatterv, 1, in_place), 2), ElementsAre("out[0+8] of 1 from 4"));
+        EXPECT_THAT(told(three_by_parts(allgatherv, 0, in_place), 0),
                     ElementsAre("out[0+4] of 1 from 0", "out[4+8] of 2 from 0"));
     }
-    EXPECT_THAT(told(by_parts(scatterv, 1), 1), ElementsAre("out[0+4] of 1 from 0"));
-    EXPECT_THAT(told(by_parts(scatterv, 1, true), 1), IsEmpty());
-    EXPECT_THAT(told(by_parts(alltoallv), 2), ElementsAre("out[0+4] of 1 from 8", "out[4+8] of 2 from 16"));
-    EXPECT_THAT(told(by_parts(neighbor_allgather), 2),
+    EXPECT_THAT(told(three_by_parts(scatterv, 1), 1), ElementsAre("out[0+4] of 1 from 0"));
+    EXPECT_THAT(told(three_by_parts(scatterv, 1, true), 1), IsEmpty());
+    EXPECT_THAT(told(three_by_parts(alltoallv), 2),
+                ElementsAre("out[0+4] of 1 from 8", "out[4+8] of 2 from 16"));
+    EXPECT_THAT(told(three_by_parts(neighbor_allgather), 2),
                 ElementsAre("out[0+4] of 1 from 0", "out[4+8] of 2 from 0"));
 }
 
 TEST(Results, BlocksAreWhereTheirRanksHaveThem) {
-    Problem problem = by_parts(Collective::gatherv, 1);
+    Problem problem = three_by_parts(Collective::gatherv, 1);
     problem.parts[2].sends[0].offset = 5;
     problem.parts[1].receives = {{0, 3, 0}, {1, 20, 4}, {2, 1, 8}};
     EXPECT_THAT(told(problem, 1), ElementsAre("out[20+4] of 1 from 0", "out[1+8] of 2 from 5"));
