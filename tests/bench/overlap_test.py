@@ -1,44 +1,25 @@
-"""lapwing bench on 2 local ranks: rows, the values computed from their samples, and faults that it must detect.
-
-Variables: LAPWING_TOOL, LAPWING_BUILD (the build directory), MPI_FAMILY (openmpi or mpich).
-"""
+"""lapwing bench on 2 local ranks: rows, the values computed from their samples, and faults that it must detect."""
 
 import json
-import os
 import pathlib
 import shlex
 import shutil
 import statistics
-import tempfile
 import unittest
 
 import jobs
-from support import TOOL, ToolTest, clean_environment
+from launched import BUILD, MPI, LaunchedTest, launcher_environment
+from support import TOOL
 
-BUILD = pathlib.Path(os.environ["LAPWING_BUILD"])
-MPI = os.environ["MPI_FAMILY"]
-LIMIT = 150  # seconds
 FURTHER = "iscatter,iallgather,igatherv,ialltoallv,iallreduce"
 
 
-def launcher_environment():
-    environment = clean_environment()
-    return {**environment, **{k: v for k, v in jobs.environment(MPI, BUILD).items() if k == "LD_PRELOAD"}}
-
-
-class Overlap(ToolTest):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.scratch = pathlib.Path(directory.name)
-
+class Overlap(LaunchedTest):
     def measure(self, *options, what="overlap", rounds=2, iterations=2, ranks=2, status=0, tool=TOOL):
         """Runs the benchmark. Returns its JSON (None if it wrote none) and its output."""
         file = self.scratch / "result.json"
-        command = [tool, "bench", what, "--rounds", rounds, "--iterations", iterations, "--json", file, *options, "--",
-                   *jobs.launcher(MPI, ranks)]
-        ended, output = jobs.execute(command, LIMIT, launcher_environment())
-        self.assertEqual(ended, status, output)
+        output = self.start("bench", what, "--rounds", rounds, "--iterations", iterations, "--json", file, *options,
+                            ranks=ranks, status=status, seconds=150, tool=tool)
         text = file.read_text()
         return (json.loads(text) if text else None), output
 

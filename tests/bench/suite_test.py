@@ -1,23 +1,15 @@
 """Every benchmark of `lapwing bench`, as small as possible, on 2 local ranks: its JSON, its tables, and that each
 finds a wrong byte. No time is judged.
-
-Variables: LAPWING_TOOL, LAPWING_BUILD (the build directory), MPI_FAMILY (openmpi or mpich).
 """
 
 import json
 import math
-import os
-import pathlib
 import statistics
-import tempfile
 import unittest
 
 import jobs
-from support import ToolTest, clean_environment
+from launched import MPI, LaunchedTest
 
-BUILD = pathlib.Path(os.environ["LAPWING_BUILD"])
-MPI = os.environ["MPI_FAMILY"]
-LIMIT = 100  # seconds
 TINY = ["--rounds", "2", "--iterations", "2", "--engine", "mpi,host"]
 
 # Benchmark: options that make it small, the quantities of its summary, and the keys that distinguish its rows. A
@@ -54,20 +46,10 @@ def key(row):
     return row["collective"], row["bytes"], row.get("parameter", {}).get("value", row.get("variant"))
 
 
-class Suite(ToolTest):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.scratch = pathlib.Path(directory.name)
-
+class Suite(LaunchedTest):
     def bench(self, *words, status=0):
         """Runs `lapwing bench`. Returns its output."""
-        environment = {**clean_environment(),
-                       **{k: v for k, v in jobs.environment(MPI, BUILD).items() if k == "LD_PRELOAD"}}
-        ended, output = jobs.execute([os.environ["LAPWING_TOOL"], "bench", *words, "--", *jobs.launcher(MPI, 2)],
-                                     LIMIT, environment)
-        self.assertEqual(ended, status, output)
-        return output
+        return self.start("bench", *words, status=status)
 
     def read(self, name):
         return json.loads((self.scratch / f"{name}.json").read_text())

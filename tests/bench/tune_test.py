@@ -1,36 +1,19 @@
-"""lapwing tune on 2 and 3 local ranks: it writes a file that this build reads and that decides its choices.
-
-Variables: LAPWING_TOOL, LAPWING_BUILD (the build directory), MPI_FAMILY (openmpi or mpich).
-"""
+"""lapwing tune on 2 and 3 local ranks: it writes a file that this build reads and that decides its choices."""
 
 import json
-import os
-import pathlib
-import tempfile
 import unittest
 
-import jobs
-from support import TOOL, ToolTest, clean_environment
+from launched import BUILD, MPI, LaunchedTest
 
-BUILD = pathlib.Path(os.environ["LAPWING_BUILD"])
-MPI = os.environ["MPI_FAMILY"]
-LIMIT = 100  # seconds
 TINY = ("--rounds", 3, "--time", 0, "--bytes", "64,1Ki")
 
 
-class Tune(ToolTest):
+class Tune(LaunchedTest):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.file = pathlib.Path(directory.name) / "tuning.json"
-        self.environment = {**clean_environment(), **{
-            name: value for name, value in jobs.environment(MPI, BUILD).items() if name == "LD_PRELOAD"}}
+        self.file = self.scratch / "tuning.json"
 
     def tune(self, *options, ranks=2, status=0):
-        command = [TOOL, "tune", "-o", self.file, *TINY, *options, "--", *jobs.launcher(MPI, ranks)]
-        ended, output = jobs.execute(command, LIMIT, self.environment)
-        self.assertEqual(ended, status, output)
-        return output
+        return self.start("tune", "-o", self.file, *TINY, *options, ranks=ranks, status=status)
 
     def tables(self):
         return json.loads(self.file.read_text())["tables"]
@@ -70,10 +53,8 @@ class Tune(ToolTest):
         table = {"engine": "host", "hosts": "one", "ranks": [3, 3],
                  "choices": {"alltoall": [{"from": 0, "take": "ring"}], "barrier": [{"from": 0, "take": "dissemination"}]}}
         self.file.write_text(json.dumps({"lapwing_tuning": 1, "tables": [table]}))
-        command = [TOOL, "run", "--engine", "host", "--tuning", self.file, "--report", "--", *jobs.launcher(MPI, 3),
-                   BUILD / "tests" / f"faults-{MPI}", "plain"]
-        ended, output = jobs.execute(command, LIMIT, self.environment)
-        self.assertEqual(ended, 0, output)
+        output = self.start("run", "--engine", "host", "--tuning", self.file, "--report", ranks=3,
+                            program=[BUILD / "tests" / f"faults-{MPI}", "plain"])
         self.assertIn(" ring on host", output)
         self.assertNotIn("pairwise on host", output)
 

@@ -2,9 +2,7 @@
 
 import json
 import os
-import pathlib
 import shutil
-import tempfile
 import unittest
 
 import samples
@@ -13,9 +11,6 @@ from support import ToolTest
 
 class Command(ToolTest):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.scratch = pathlib.Path(directory.name)
         self.page = self.scratch / "report.html"
         self.result = self.scratch / "overlap.json"
         self.result.write_text(json.dumps(samples.overlap()))

@@ -1,8 +1,6 @@
 """lapwing predict: tables, JSON, the options that it refuses and the cases that it leaves out."""
 
 import json
-import pathlib
-import tempfile
 import unittest
 
 from support import ToolTest
@@ -12,11 +10,6 @@ ROUND = ["--constants", "latency=5us,task=1us,per_byte=1ns,copy=0ns,copy_per_byt
 
 
 class Predict(ToolTest):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
-
     def rows(self, *arguments, status=0):
         out, _ = self.call("predict", *arguments, "--json", "-", status=status)
         result = json.loads(out)
@@ -62,7 +55,7 @@ class Predict(ToolTest):
         self.assertNotEqual(self.rows(*words, "--seed", 9), [(row, engine)])
 
     def test_traces_and_late_ranks(self):
-        trace = self.directory / "noise.txt"
+        trace = self.scratch / "noise.txt"
         trace.write_text("# of a machine\n0\t0\n50000\t25000\n100000\t0\n")
         share = self.value("loss_of_work", "barrier", "--ranks", 2, "--engine", "card", "--noise", trace, "--work", "1ms",
                            "--rounds", 1)
@@ -164,7 +157,7 @@ class Predict(ToolTest):
                 (("barrier", "--ranks", 4, "--work", "900s", "--late", "one:1s", "--iterations", 10000), "26 days"),
                 (("barrier", "--ranks", 4, "--loggopsim"), "--engine host"),
                 (("ialltoallv", "--ranks", 8192), "at most 4096 ranks"),
-                (("barrier", "--ranks", 4, "--tuning", self.directory / "none"), "none")):
+                (("barrier", "--ranks", 4, "--tuning", self.scratch / "none"), "none")):
             with self.subTest(words=words):
                 _, err = self.call("predict", *words, status=2)
                 self.assertIn(because, err)
@@ -175,22 +168,17 @@ class Predict(ToolTest):
         self.assertAlmostEqual(base, 22e-6, places=12)
 
     def test_recorded_programs_that_are_wrong_are_refused(self):
-        self.refused("predict", "--program", self.directory, because="has no recording")
-        self.refused("predict", "--program", self.directory, "--ranks", 64, because="two or more")
-        self.refused("predict", "barrier", "--program", self.directory, because="not both")
-        self.refused("predict", "--program", self.directory, "--late", "one:1ms", because="late ranks")
-        self.refused("predict", "--program", self.directory, "--passes", 8, "--noise", "10hz:1ms", because="all passes")
+        self.refused("predict", "--program", self.scratch, because="has no recording")
+        self.refused("predict", "--program", self.scratch, "--ranks", 64, because="two or more")
+        self.refused("predict", "barrier", "--program", self.scratch, because="not both")
+        self.refused("predict", "--program", self.scratch, "--late", "one:1ms", because="late ranks")
+        self.refused("predict", "--program", self.scratch, "--passes", 8, "--noise", "10hz:1ms", because="all passes")
         self.refused("predict", "barrier", "--ranks", 4, "--engine", "native", because="native")
         self.refused("predict", "barrier", because="--ranks is missing")
 
 
 
 class Pipelines(ToolTest):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
-
     def rows(self, pipeline, *arguments, status=0):
         out, _ = self.call("predict", "--pipeline", pipeline, *arguments, "--json", "-", status=status)
         result = json.loads(out)
@@ -202,7 +190,7 @@ class Pipelines(ToolTest):
         return {quantity: spread["median"] for quantity, spread in engine["summary"].items()}
 
     def script(self, text):
-        file = self.directory / f"{len(list(self.directory.iterdir()))}.pipeline"
+        file = self.scratch / f"{len(list(self.scratch.iterdir()))}.pipeline"
         file.write_text(text)
         return file
 

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 import unittest
 
@@ -41,9 +40,7 @@ def soon(condition):
 class Run(ToolTest):
     def setUp(self):
         # An installation of its own: the tool, and preload libraries that are never loaded.
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.prefix = pathlib.Path(directory.name)
+        self.prefix = self.scratch
         (self.prefix / "bin").mkdir()
         (self.prefix / "lib").mkdir()
         self.tool = shutil.copy2(TOOL, self.prefix / "bin" / "lapwing")

@@ -1,8 +1,10 @@
 """Functions that the tests of the tool share: they call the tool and compare its output with golden files."""
 
+import functools
 import os
 import pathlib
 import subprocess
+import tempfile
 import unittest
 
 TOOL = os.environ["LAPWING_TOOL"]
@@ -21,6 +23,13 @@ def clean_environment(**changes):
 
 class ToolTest(unittest.TestCase):
     maxDiff = None
+
+    @functools.cached_property
+    def scratch(self):
+        """An empty directory, which is removed after the test."""
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        return pathlib.Path(directory.name)
 
     def call(self, *arguments, status=0, tool=TOOL, cwd=None, **variables):
         """Runs the tool and expects `status`. Returns standard output and standard error."""

@@ -1,8 +1,6 @@
 """lapwing synthesize: what it finds on links whose best lists are known, what it writes, and what it refuses."""
 
 import json
-import pathlib
-import tempfile
 import unittest
 
 from support import ToolTest
@@ -12,9 +10,6 @@ EQUAL = "ranks 4\nrate 100mbit\nlatency 60us\ntask 2us\n"
 
 class Synthesize(ToolTest):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.scratch = pathlib.Path(directory.name)
         self.lists = self.scratch / "my.lists"
 
     def links(self, text):

@@ -2,8 +2,6 @@
 
 import json
 import os
-import pathlib
-import tempfile
 import unittest
 
 from support import ToolTest
@@ -48,11 +46,6 @@ class Machine(ToolTest):
 
 
 class Network(ToolTest):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.scratch = pathlib.Path(directory.name)
-
     def write(self, text):
         path = self.scratch / "my.topology"
         path.write_text(text)

@@ -4,7 +4,6 @@ import json
 import pathlib
 import re
 import stat
-import tempfile
 import unittest
 
 from support import ToolTest
@@ -15,9 +14,6 @@ TABLE = {"engine": "kernel", "hosts": "several", "ranks": [4, 8], "machine": {"l
 
 class WithFile(ToolTest):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.scratch = pathlib.Path(directory.name)
         self.file = self.write("tuning.json", {"lapwing_tuning": 1, "tables": [TABLE]})
 
     def write(self, name, content):
