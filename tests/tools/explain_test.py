@@ -1,10 +1,8 @@
 """lapwing explain: the tables of the barrier, formats, and the errors for wrong options."""
 
 import json
-import pathlib
 import shutil
 import subprocess
-import tempfile
 import unittest
 import xml.dom.minidom
 
@@ -94,10 +92,9 @@ class EveryCollective(ToolTest):
 
     def proven(self, *arguments):
         """The output of explain is a list file that verify proves."""
-        with tempfile.TemporaryDirectory() as directory:
-            file = pathlib.Path(directory) / "lists"
-            self.call("explain", *arguments, "--ranks", 5, "--format", "text", "-o", file)
-            self.assertIn("proved 5 lists and their chain forms", self.call("verify", file)[0])
+        file = self.scratch / "lists"
+        self.call("explain", *arguments, "--ranks", 5, "--format", "text", "-o", file)
+        self.assertIn("proved 5 lists and their chain forms", self.call("verify", file)[0])
 
     def test_lists_are_proven(self):
         for collective in COLLECTIVES:
@@ -224,12 +221,11 @@ class Choice(ToolTest):
 
 class Formats(ToolTest):
     def test_text_is_a_list_file(self):
-        with tempfile.TemporaryDirectory() as directory:
-            for root in (0, 4):
-                file = pathlib.Path(directory) / f"{root}.list"
-                self.call("explain", "gather", "--ranks", 5, "--root", root, "--format", "text", "-o", file)
-                out, _ = self.call("verify", file)
-                self.assertIn("proved 5 lists", out)
+        for root in (0, 4):
+            file = self.scratch / f"{root}.list"
+            self.call("explain", "gather", "--ranks", 5, "--root", root, "--format", "text", "-o", file)
+            out, _ = self.call("verify", file)
+            self.assertIn("proved 5 lists", out)
 
     def test_text_of_one_rank_is_its_list_only(self):
         out, _ = self.call(*BARRIER, "--rank", "1", "--format", "text")
@@ -257,10 +253,9 @@ class Formats(ToolTest):
 
     @unittest.skipUnless(shutil.which("dot"), "Graphviz is not installed")
     def test_svg_by_the_name_of_the_file(self):
-        with tempfile.TemporaryDirectory() as directory:
-            file = pathlib.Path(directory) / "barrier.svg"
-            self.call(*BARRIER, "-o", file)
-            self.assertEqual(xml.dom.minidom.parse(str(file)).documentElement.tagName, "svg")
+        file = self.scratch / "barrier.svg"
+        self.call(*BARRIER, "-o", file)
+        self.assertEqual(xml.dom.minidom.parse(str(file)).documentElement.tagName, "svg")
 
     def test_svg_without_graphviz(self):
         self.refused(*BARRIER, "--format", "svg", because="install Graphviz", PATH="/nonexistent")
