@@ -170,9 +170,7 @@ def report_in(file):
 def processes_of(program):
     """Processes that run this program now."""
     found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             words = (entry / "cmdline").read_bytes().split(b"\0")
             state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
@@ -200,9 +198,7 @@ def processes_with(variable, value):
     """Processes that have this variable in their environment."""
     word = f"{variable}={value}".encode()
     found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if word in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
@@ -216,9 +212,7 @@ def listening_ports(program):
     own = set(processes_of(program))
     sockets = set()
     others = set()
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             links = [os.readlink(link) for link in (entry / "fd").iterdir()]
         except OSError:
