@@ -142,23 +142,23 @@ std::string print_refused(const char* what, const std::map<std::string, std::uin
 
 // What the program does with the buffers before and after the calls.
 std::string first_touches_as_text(const Profile& profile) {
-    std::vector<std::vector<std::string>> rows = {{"call", "where", "own", "filled", "until first touch",
-                                                   "a later wait saves", "sent", "since last write",
-                                                   "an earlier start saves"}};
+    std::vector<std::vector<std::string>> rows = {{"call", "where", "own", "later wait saves",
+                                                   "earlier start saves", "filled", "until first touch",
+                                                   "sent", "since last write"}};
     const auto add = [&](const std::vector<CallSite>& sites) {
         for (const CallSite& site : sites) {
             if (site.guarded == 0 && site.watched == 0) continue;
             std::vector<std::string> row = {
                 site.function, site.place(), print_seconds(site.own), "-", "-", "-", "-", "-", "-"};
             if (site.guarded > 0) {
-                row[3] = std::to_string(site.guarded);
-                row[4] = print_seconds(site.until_touch);
-                row[5] = print_seconds(site.saved_by_later_wait);
+                row[3] = print_seconds(site.saved_by_later_wait);
+                row[5] = std::to_string(site.guarded);
+                row[6] = print_seconds(site.until_touch);
             }
             if (site.watched > 0) {
-                row[6] = std::to_string(site.watched);
-                row[7] = print_seconds(site.unwritten_at_most);
-                row[8] = print_seconds(site.saved_by_earlier_start);
+                row[4] = print_seconds(site.saved_by_earlier_start);
+                row[7] = std::to_string(site.watched);
+                row[8] = print_seconds(site.unwritten_at_most);
             }
             rows.push_back(row);
         }
@@ -182,13 +182,12 @@ std::string as_text(const Profile& profile) {
     if (profile.sites.empty() && profile.messages.empty())
         return text + "\nThe program called no collective.\n";
     std::vector<std::vector<std::string>> rows = {
-        {"call", "where", "calls", "bytes", "in start", "in wait", "late", "own", "away", "could save"}};
+        {"call", "where", "could save", "calls", "bytes", "in start", "in wait", "late", "own", "away"}};
     for (const CallSite& site : profile.sites) {
-        rows.push_back({site.function, site.place(), std::to_string(site.calls), print_bytes(site),
-                        print_seconds(site.start), site.nonblocking ? print_seconds(site.wait) : "-",
-                        print_seconds(site.late), print_seconds(site.own),
-                        site.nonblocking ? print_seconds(site.away) : "-",
-                        print_seconds(site.saved_at_once + site.saved_if_moved)});
+        rows.push_back({site.function, site.place(), print_seconds(site.saved_at_once + site.saved_if_moved),
+                        std::to_string(site.calls), print_bytes(site), print_seconds(site.start),
+                        site.nonblocking ? print_seconds(site.wait) : "-", print_seconds(site.late),
+                        print_seconds(site.own), site.nonblocking ? print_seconds(site.away) : "-"});
     }
     text += "\n" + align(rows) + "\n";
     if (profile.first_touch) text += first_touches_as_text(profile);
