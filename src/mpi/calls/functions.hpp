@@ -8,6 +8,11 @@
 #include "mpi/calls/signatures.hpp"
 #include "mpi/native/native.hpp"
 
+// Lists of arguments are flat: they initialize a call, whose members are structs, and are passed to the MPI.
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wmissing-braces"
+#endif
+
 #define LAPWING_INIT_FUNCTION(Init, Call, parameters, names)                                                \
     LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) {          \
         return persistent(Call{LAPWING_LIST names}, comm, request, {#Init, __builtin_return_address(0)},    \

@@ -30,7 +30,8 @@ class RunsOfType {
         if (combiner == MPI_COMBINER_NAMED) return made_run(at, 1, 1, 0, type);
         const TypeHandle& base = types.front();
         const std::size_t number = integers.empty() ? 0 : static_cast<std::size_t>(integers[0]);
-        const auto listed = [&](std::size_t first) {
+        // By a name of its own: clang 14 captures no structured binding.
+        const auto listed = [&, &integers = integers](std::size_t first) {
             return std::vector<std::int64_t>(integers.begin() + static_cast<std::ptrdiff_t>(first),
                                              integers.begin() + static_cast<std::ptrdiff_t>(first + number));
         };
