@@ -34,6 +34,7 @@ Ranks::Ranks(int ranks, std::span<const Operation> operations, const Setting& se
       noise_(setting.noise),
       network_(setting.network),
       noisy_(setting.noise.kind != Noise::Kind::none),
+      slice_(setting.cores.slice),
       burst_(std::llround(static_cast<double>(setting.parameters.burst_bytes) * setting.parameters.per_byte)),
       requests_(check(actions_, static_cast<int>(operations.size()))),
       timed_(timed),
@@ -42,6 +43,7 @@ Ranks::Ranks(int ranks, std::span<const Operation> operations, const Setting& se
       states_(static_cast<std::size_t>(ranks)) {
     for (State& state : states_) state.interface.free = setting.drained ? 0 : -burst_;
     if (scripts_ != nullptr) {
+        if (setting.cores.cores < ranks) core_free_.resize(static_cast<std::size_t>(setting.cores.cores));
         add_channels_of_scripts(operations, setting);
         count_requests();
         accounts_.resize(static_cast<std::size_t>(ranks));
@@ -296,14 +298,23 @@ Time Ranks::gather() {
 
 void Ranks::work_piece(int rank, State& state) {
     // A test of collectives that are complete takes no time.
-    if (state.idle_test && (state.open > 0 || state.program < state.busy)) {
+    if (state.worked == 0 && state.idle_test && (state.open > 0 || state.program < state.busy)) {
         state.program = on_processor(rank, state.program, engine_costs_.test);
     }
     const Action& action = actions_of(rank)[static_cast<std::size_t>(state.action)];
-    const Time piece = --state.pieces == 0 ? last_piece_of(action) : piece_of(action);
-    const Time end = on_processor(rank, state.program, piece + state.taken);
+    const Time piece = state.pieces == 1 ? last_piece_of(action) : piece_of(action);
+    const Time left = piece + state.taken - state.worked;
+    const bool goes_on = !core_free_.empty() && left > slice_;  // in a later turn
+    const Time end = on_processor(rank, state.program, goes_on ? slice_ : left);
     if (scripts_ != nullptr) accounts_[static_cast<std::size_t>(rank)].computing += end - state.program;
     state.program = end;
+    if (goes_on) {
+        state.worked += slice_;
+        state.in_call = false;
+        return;
+    }
+    --state.pieces;
+    state.worked = 0;
     state.taken = 0;
     state.idle_test = state.pieces > 0;
     state.in_call = true;

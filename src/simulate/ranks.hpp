@@ -103,6 +103,7 @@ class Ranks {
         Time thread = 0;           // the progress thread's
         Occupancy interface;       // the sending one
         Time call = 0;             // when the call of MPI began in which the program is, or was last
+        Time worked = 0;           // of this piece of work, in turns before this one
         Time taken = 0;            // from the work to come, by the thread or the kernel
         Time busy = 0;             // until when collectives were in flight that are complete now
         std::int32_t action = -1;  // -1: between two iterations
@@ -192,8 +193,11 @@ class Ranks {
         return network_ != nullptr && network_->host_of(rank) == network_->host_of(peer);
     }
     Time on_processor(int rank, Time begin, Time work) {
-        return noisy_ ? processors_[static_cast<std::size_t>(rank)].finish(noise_, begin, work)
-                      : begin + work;
+        if (noisy_) work = processors_[static_cast<std::size_t>(rank)].finish(noise_, begin, work) - begin;
+        if (core_free_.empty() || work == 0) return begin + work;
+        Time& free = *std::min_element(core_free_.begin(), core_free_.end());
+        free = std::max(begin, free) + work;
+        return free;
     }
 
     [[noreturn]] static void refuse_late();
@@ -230,6 +234,7 @@ class Ranks {
     const Noise noise_;
     const Network* network_;
     const bool noisy_;
+    const Time slice_;  // of shared cores
     const Time burst_;
     const int requests_;
     const bool timed_;
@@ -239,6 +244,7 @@ class Ranks {
     std::vector<std::int32_t> channel_of_action_;  // of `actions_`; of scripts: an operation has one channel
     std::vector<Channel> channels_;
     std::vector<Cost> costs_;
+    std::vector<Time> core_free_;  // shared cores: when the last turn of each ends; empty: none is shared
     std::vector<State> states_;
     std::vector<Flight> flights_;              // rank after rank
     std::vector<std::size_t> flights_before_;  // of scripts: those of the ranks before

@@ -275,6 +275,17 @@ TEST(RecordedProgram, WallTimeContainsSleep) {
     EXPECT_THAT(ends(make_replay(recording, Computation::wall)), ElementsAre(900));
 }
 
+// A recorder that takes short computations for time on the processor may find less when it reads the clock,
+// and older ones subtracted without a check.
+TEST(RecordedProgram, ProcessorTimeNeverExceedsWallTime) {
+    RecordedRank one(0, 1);
+    one.call("MPI_Barrier", {400});
+    recording::Rank rank = one.finish();
+    rank.threads[0].sequence[0].times.processor.sum = std::uint64_t{0} - 70;
+    rank.threads[0].sequence[0].times.samples.clear();
+    EXPECT_THAT(ends(make_replay(recording_of({rank}), Computation::processor)), ElementsAre(400));
+}
+
 TEST(RecordedProgram, WhatIsNotWholeIsRefused) {
     const auto refused = [](Recording recording, const char* why) {
         try {

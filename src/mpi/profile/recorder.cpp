@@ -95,9 +95,10 @@ void make_stream() {
     own.track = state.tracks.back().get();
 }
 
-// Without what the clocks themselves take.
+// Without what the clocks themselves take. The processor's clock may be behind the time that short
+// computations were taken for: the scheduler interrupts some of them.
 std::uint64_t since(std::uint64_t now, std::uint64_t before, std::uint64_t bias) {
-    return now - before > bias ? now - before - bias : 0;
+    return now > before + bias ? now - before - bias : 0;
 }
 
 void clear(recording::Call& call) {

@@ -195,9 +195,12 @@ class Converter {
         const recording::Times& times = node.times;
         const Function& function = calls_.function(rank_->rank, call.site);
         const bool ends = rank_->sites.at(call.site).function == "MPI_Finalize";
-        const double work = computation_ == Computation::wall
-                                ? time_of(times, times.wall, &recording::Time::wall, sample)
-                                : time_of(times, times.processor, &recording::Time::processor, sample);
+        const double wall = time_of(times, times.wall, &recording::Time::wall, sample);
+        // A thread has no more time on the processor than in all.
+        const double work =
+            computation_ == Computation::wall
+                ? wall
+                : std::min(wall, time_of(times, times.processor, &recording::Time::processor, sample));
         const double polls = time_of(times, times.polls, &recording::Time::polls, sample);
         site_ = site_of(call.site);
         script_->push_back(

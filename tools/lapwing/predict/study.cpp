@@ -175,7 +175,11 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     app.begin_group("A recorded program");
     text("--measured-with", options.measured_with, "E", "The engine that the recorded run had (native)");
     text("--computation", options.computation, "C",
-         "wall: all time between calls; processor: the processor's alone (wall)");
+         "wall: all time between calls; processor: the processor's alone (wall; with --cores: processor)");
+    text(
+        "--cores", options.cores, "N[:TIME]",
+        "Cores that all ranks share, if they yield in MPI calls; and how long a rank computes before another "
+        "one has its turn (a core for each rank; 4ms)");
     app.add_option("--passes", options.passes,
                    "Simulate so many passes of outer loops, in place of all; without noise (all)")
         ->type_name("N")
@@ -256,6 +260,18 @@ simulate::Parameters Study::parameters(const simulate::Engine& engine, const Pro
 
 namespace {
 
+// "2:4ms" or "2".
+void read_cores(const std::string& written, Study& study) {
+    if (written.empty()) return;
+    const std::size_t colon = std::min(written.find(':'), written.size());
+    study.cores.cores = static_cast<int>(read_number("--cores", written, written.substr(0, colon), 1, 1e6));
+    study.cores.slice = colon < written.size()
+                            ? simulate::from_seconds(read_time("--cores", written.substr(colon + 1)))
+                            : 4'000'000 * simulate::nanosecond;
+    if (study.cores.slice <= 0)
+        throw_invalid("--cores: the time of a turn must be longer than 0, as in 2:4ms");
+}
+
 // What is simulated: collectives, a pipeline, or a recorded program.
 void read_subject(const PredictOptions& options, Study& study) {
     if ((options.collectives.empty() ? 0 : 1) + (options.pipeline.empty() ? 0 : 1) +
@@ -268,8 +284,10 @@ void read_subject(const PredictOptions& options, Study& study) {
     if (!options.recordings.empty()) {
         study.recordings = options.recordings;
         static const std::string computations[] = {"processor", "wall"};
-        study.computation =
-            static_cast<simulate::Computation>(pick("--computation", options.computation, computations));
+        read_cores(options.cores, study);
+        const std::string usual = computations[options.cores.empty() ? 1 : 0];
+        study.computation = static_cast<simulate::Computation>(
+            pick("--computation", options.computation.empty() ? usual : options.computation, computations));
         study.take_blocking = options.take_blocking;
         study.passes = options.passes;
         if (options.passes > 0 && !options.noise.empty()) throw_invalid("--passes: noise needs all passes");
@@ -284,6 +302,7 @@ void read_subject(const PredictOptions& options, Study& study) {
         if (!options.late.empty()) throw_invalid("--late: a recorded program has its own late ranks");
         return;
     }
+    if (!options.cores.empty()) throw_invalid("--cores needs a recorded program (--program)");
     if (options.ranks.empty()) throw_invalid("--ranks is missing, such as --ranks 64,1024");
     study.ranks = read_ranks(options.ranks);
     if (options.pipeline.empty()) {

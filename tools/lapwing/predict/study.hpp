@@ -24,7 +24,8 @@ struct PredictOptions {
     std::string collectives;
     std::string pipeline;
     std::vector<std::string> recordings;
-    std::string computation = "wall";
+    std::string computation;
+    std::string cores;
     std::string measured_with = "native";
     bool take_blocking = false;
     int passes = 0;
@@ -73,6 +74,7 @@ struct Study {
     // Of a recorded program: its directories; empty: there is none.
     std::vector<std::string> recordings;
     simulate::Computation computation = simulate::Computation::processor;
+    simulate::SharedCores cores;
     std::string measured_with;   // the engine of the recorded run
     bool take_blocking = false;  // Lapwing runs blocking collectives, too
     int passes = 0;              // of long loops, which stand for all; 0: all

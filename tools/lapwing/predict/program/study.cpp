@@ -152,6 +152,7 @@ class ProgramRun {
         setting.costs = study_.costs;
         setting.parameters = study_.parameters(engine, barrier_);
         setting.native = study_.parameters(simulate::native_mpi(), barrier_);
+        setting.cores = study_.cores;
         setting.drained = study_.burst_bytes > 0;
         setting.network = network_.get();
         PredictedProgram row;
