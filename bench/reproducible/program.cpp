@@ -1,8 +1,11 @@
 // Random reductions of floating-point numbers, whose bits are written to a file: a program that knows nothing
 // of Lapwing. Jobs that compute the same bits write equal files.
 //
-//   reproducible SUMS SEED FILE ORDER     ORDER: "0,2,1": which rank of MPI_COMM_WORLD has each rank in the
-//   sums
+//   reproducible SUMS SEED FILE ORDER [CONTRIBUTORS]
+//     ORDER: "0,2,1": which rank of MPI_COMM_WORLD has each rank in the sums
+//     CONTRIBUTORS: the contributions do not follow ORDER: the first ranks of MPI_COMM_WORLD make the same
+//     ones in every job, and all other ranks contribute zeros. Allreduce and reduce alone, by sum and
+//     maximum; the lines have the result of one rank.
 //
 // Rank 0 writes a line for each reduction: the function, the type, the operator, a hash of all ranks'
 // results, and of the first element the contributions and the results, as bits. The result of a rank that has
@@ -17,6 +20,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -56,6 +60,8 @@ class Random {
 
 int rank = 0;
 int ranks = 0;
+int contributors = 0;  // 0: the contributions follow the order of the ranks
+int contributor = 0;   // this rank's number among them
 MPI_Comm all = MPI_COMM_NULL;
 MPI_Op user_op = MPI_OP_NULL;
 
@@ -122,17 +128,26 @@ void fill(Reduction& reduction, Random& random) {
     std::memcpy(reduction.sent.data(), values.data(), reduction.sent.size());
 }
 
+// The contribution of a rank that has none.
+void add_nothing(Reduction& reduction) {
+    const double zero = reduction.op == MAXIMUM ? -std::numeric_limits<double>::infinity() : 0;
+    const auto small = static_cast<float>(zero);
+    for (std::size_t at = 0; at < reduction.sent.size(); at += reduction.size())
+        std::memcpy(&reduction.sent[at], reduction.is_double ? static_cast<const void*>(&zero) : &small,
+                    reduction.size());
+}
+
 Reduction made(std::uint64_t seed) {
     Random random(seed);
     Reduction reduction;
-    reduction.function = static_cast<Function>(random.below(FUNCTIONS));
+    reduction.function = static_cast<Function>(random.below(contributors > 0 ? SCAN : FUNCTIONS));
     const int op = random.below(10);
-    reduction.op = op < 7 ? SUM : static_cast<Op>(op - 6);
+    reduction.op = op < 7 ? SUM : contributors > 0 ? MAXIMUM : static_cast<Op>(op - 6);
     reduction.is_double = random.below(3) > 0;
     reduction.in_place = random.below(4) == 0 && reduction.function != REDUCE;
     reduction.blocking = random.below(8) == 0;
     reduction.persistent = reduction.function == ALLREDUCE && random.below(8) == 0;
-    reduction.root = random.below(ranks);
+    reduction.root = random.below(contributors > 0 ? contributors : ranks);
     reduction.count = random_count(random);
     if (reduction.function >= REDUCE_SCATTER_BLOCK) {
         const int block = reduction.count / ranks + 1;
@@ -142,11 +157,12 @@ Reduction made(std::uint64_t seed) {
         reduction.count = 0;
         for (const int count : reduction.counts) reduction.count += count;
     }
-    Random own(mixed(seed) + static_cast<std::uint64_t>(rank));
+    Random own(mixed(seed) + static_cast<std::uint64_t>(contributors > 0 ? contributor : rank));
     if (reduction.is_double)
         fill<double>(reduction, own);
     else
         fill<float>(reduction, own);
+    if (contributors > 0 && contributor >= contributors) add_nothing(reduction);
     reduction.received.resize(reduction.sent.size());
     return reduction;
 }
@@ -230,14 +246,15 @@ void write(const std::string& name, const std::vector<Reduction>& reductions, co
     const std::size_t sums = reductions.size();
     for (std::size_t i = 0; i < sums; ++i) {
         const auto of_rank = [&](int r) { return rows[static_cast<std::size_t>(r) * sums + i]; };
-        std::uint64_t hash = 0;
-        for (int r = 0; r < ranks; ++r) hash = mixed(hash) ^ of_rank(r).hash;
+        const bool of_one = contributors > 0;
+        std::uint64_t hash = of_one ? of_rank(reductions[i].root).hash : 0;
+        for (int r = 0; r < ranks && !of_one; ++r) hash = mixed(hash) ^ of_rank(r).hash;
         std::fprintf(file, "%s %s %s %016llx", function_names[reductions[i].function],
                      reductions[i].is_double ? "double" : "float", op_names[reductions[i].op],
                      static_cast<unsigned long long>(hash));
         for (const auto member : {&Row::contribution, &Row::result}) {
             std::fputs(" |", file);
-            for (int r = 0; r < ranks; ++r) {
+            for (int r = 0; r < ranks && !of_one; ++r) {
                 const std::uint64_t bits = of_rank(r).*member;
                 if (bits == ~std::uint64_t{0})
                     std::fputs(" -", file);
@@ -257,7 +274,8 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     std::vector<int> order;
-    for (const char* text = argc == 5 ? argv[4] : ""; *text != '\0'; text += *text == ',' ? 1 : 0) {
+    for (const char* text = argc == 5 || argc == 6 ? argv[4] : ""; *text != '\0';
+         text += *text == ',' ? 1 : 0) {
         char* end = nullptr;
         order.push_back(static_cast<int>(std::strtol(text, &end, 10)));
         if (end == text) break;
@@ -265,11 +283,15 @@ int main(int argc, char** argv) {
     }
     const auto place = std::find(order.begin(), order.end(), rank);
     if (static_cast<int>(order.size()) != ranks || place == order.end()) {
-        std::fprintf(stderr, "usage: reproducible SUMS SEED FILE ORDER, with %d ranks in ORDER\n", ranks);
+        std::fprintf(stderr,
+                     "usage: reproducible SUMS SEED FILE ORDER [CONTRIBUTORS], with %d ranks in ORDER\n",
+                     ranks);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     const auto sums = static_cast<std::size_t>(std::strtoull(argv[1], nullptr, 10));
     const std::uint64_t seed = std::strtoull(argv[2], nullptr, 10);
+    contributor = rank;
+    if (argc == 6) contributors = static_cast<int>(std::strtol(argv[5], nullptr, 10));
     MPI_Comm_split(MPI_COMM_WORLD, 0, static_cast<int>(place - order.begin()), &all);
     MPI_Comm_rank(all, &rank);
     MPI_Op_create(add_and_multiply, 1, &user_op);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engines/local_work.hpp"
+#include "task/binned.hpp"
 #include "task/elements.hpp"
 
 namespace lapwing {
@@ -107,9 +108,10 @@ bool agrees_on(Reducer& other, Operator op, Type type, bool truth) {
 
 bool agrees(Reducer& other, Operator op, Type type, bool truth) {
     switch (type) {
-#define LAPWING_TYPE(name, element, group) \
-    case Type::name:                       \
-        return agrees_on<element>(other, op, type, truth);
+#define LAPWING_TYPE(name, element, group)                                                       \
+    case Type::name:                                                                             \
+        if constexpr ((group) != BINNED_SUMS) return agrees_on<element>(other, op, type, truth); \
+        break;
 #include "task/types.def"
         case Type::opaque:
             break;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "task/binned.hpp"
 #include "task/elements.hpp"
 
 namespace lapwing {

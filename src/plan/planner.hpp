@@ -51,6 +51,8 @@ struct PlanOptions {
     // Reductions whose bits depend on the order of operations run in the fixed bracketing
     // (task/bracketing.hpp).
     bool reproducible = false;
+    // Those that have an associative form (task/associative.hpp) run in that form.
+    bool any_ranks = false;
 };
 
 // An engine that may run lists of a group.

@@ -66,11 +66,11 @@ auto of(const Problem& problem, int last, const Leaf& leaf, const Join& join) {
     return of_all(last + 1, leaf, join);
 }
 
-// Returns whether the bits of the result may depend on the bracketing. They do not for integers, whose
-// operators are associative.
+// Returns whether the bits of the result may depend on the bracketing. They do not for integers and
+// binned sums, whose operators are associative.
 inline bool matters(const Problem& problem) {
-    const bool integers = applies(Operator::bit_and, problem.type);
-    return is_reduction(problem.collective) && !integers;
+    const bool exact = applies(Operator::bit_and, problem.type) || problem.type == Type::binned;
+    return is_reduction(problem.collective) && !exact;
 }
 
 // Returns the problem with the operands of each operation in rank order, if the bracketing matters.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 
+#include "task/binned.hpp"
 #include "task/elements.hpp"
 
 namespace lapwing {

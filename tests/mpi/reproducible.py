@@ -1,5 +1,6 @@
 """`lapwing run --reproducible`: random sums have the same bits on every engine, network and placement that is tried, and they are those
-of the fixed bracketing; what is left to the MPI is named. bench/comparison/reproducible does the same with more of each."""
+of the fixed bracketing; what is left to the MPI is named. With `--reproducible=any` the order and number of ranks do not
+matter either. bench/comparison/reproducible does the same with more of each."""
 
 import importlib.machinery
 import importlib.util
@@ -20,6 +21,19 @@ JOBS = [("1 host", "host", "tcp"), ("1 host", "thread", "tcp"), ("1 host", "kern
         ("3 hosts, reversed", "host", "ucx")]
 
 
+def any_ranks(test, mpi, options):
+    """The same four contributions on 4 and 5 ranks in three orders. Level 1 is the planted fault: there the order matters."""
+    lines = {}
+    for word in ("any", "1"):
+        for ranks, placement, engine in ((4, "1 host", "host"), (4, "2 hosts, in turn", "kernel"), (5, "4 hosts, shuffled", "thread")):
+            options.ranks = ranks
+            one, report = comparison.run(mpi, options, placement, comparison.variables(engine, "tcp"), [f"--reproducible={word}"], [4])
+            test.expect(f"{placement}, {engine}, {word}: it ran", comparison.ran(report, engine), f"{report}")
+            count = comparison.differing(one, lines.setdefault(word, one))
+            test.expect(f"{ranks} ranks on {placement}: {count} sums have other bits by --reproducible={word}",
+                        (count > 0) == (word == "1" and placement != "1 host"), f"{one}")
+
+
 def main():
     test = jobs.Test(*sys.argv[1:3])
     mpi = comparison.mpis.Mpi(f"debian-{test.mpi}", test.build)
@@ -37,6 +51,8 @@ def main():
     if reference:
         changed = [line[:-1] + ("0" if line[-1] != "0" else "1") for line in reference]
         test.expect("other bits are found", comparison.differing(changed, reference) == len(reference) and comparison.wrong(changed)[0] > 10)
+    if test.has_hosts():
+        any_ranks(test, mpi, options)
     left = "MPI_Iallreduce is left to the MPI, whose result may differ from run to run: intercommunicator"
     for options in ([], ["--reproducible"]):
         status, output = test.run_job(2, [test.built("drop_in"), "--gtest_filter=Communicator.Intercommunicators*"], options)

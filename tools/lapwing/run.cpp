@@ -27,7 +27,7 @@ struct Options {
     std::string tuning;
     std::string topology;
     std::string blocking;
-    bool reproducible = false;
+    std::string reproducible;
     bool report = false;
     bool json = false;
     std::string report_file;
@@ -49,7 +49,7 @@ Settings settings_of(const Options& options) {
     if (!settings.tuning.empty()) settings.tuning = std::filesystem::absolute(settings.tuning);
     if (!settings.topology.empty()) settings.topology = std::filesystem::absolute(settings.topology);
     if (!options.blocking.empty()) settings.blocking = options.blocking == "all" ? "1" : options.blocking;
-    if (options.reproducible) settings.reproducible = "1";
+    if (!options.reproducible.empty()) settings.reproducible = options.reproducible;
     if (!options.stall.empty()) settings.stall = options.stall;
     if (options.json) {
         settings.report = "json";
@@ -142,8 +142,12 @@ Command add_run(CommandLine& tool, const Words& words) {
         ->type_name("WHICH")
         ->choices({"all", "auto"})
         ->optional_value("all");
-    app->add_flag("--reproducible", options->reproducible,
-                  "Reductions give the same bits for the same number of ranks; takes blocking ones, too");
+    app->add_option("--reproducible", options->reproducible,
+                    "Reductions give the same bits for the same number of ranks (1), and sums, minima and "
+                    "maxima for any number of ranks (any); takes blocking ones, too (1)")
+        ->type_name("RANKS")
+        ->choices({"1", "any"})
+        ->optional_value("1");
     app->add_flag("--report", options->report,
                   "At the end, print which calls Lapwing ran, which it left to the MPI, and why");
     app->add_flag("--json", options->json, "Print the report as JSON");

@@ -139,7 +139,7 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
         const Started started =
             describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
                 recorded.described(problem);
-                const bool must_take = reproducible && bracketing::matters(problem);
+                const bool must_take = reproducible && (buffers.converted || bracketing::matters(problem));
                 if (!must_take && runtime.takes_blocking == TakenBlocking::none) {
                     if (runtime.measures) runtime.report.count_blocking(Call::collective);
                     return Started::declined();

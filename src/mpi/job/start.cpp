@@ -50,8 +50,9 @@ void read(const Settings& settings) {
     if (runtime.options.reproducible) {
         if (runtime.options.engine == "mpi")
             throw_invalid(
-                "LAPWING_REPRODUCIBLE=1 needs an engine, and LAPWING_ENGINE=mpi leaves all reductions to the "
-                "MPI");
+                fmt::format("LAPWING_REPRODUCIBLE={} needs an engine, and LAPWING_ENGINE=mpi leaves all "
+                            "reductions to the MPI",
+                            settings.reproducible));
         runtime.report.warn_of_left = warn_of_left;
     }
     runtime.checks_calls = parse_checks(settings.check).calls;

@@ -33,6 +33,7 @@ int unpack_all(const Request& request) {
     int error = MPI_SUCCESS;
     for (const Unpacking& part : request.packed.unpacking) {
         if (error != MPI_SUCCESS) return error;
+        if (part.form) part.form->decode(part.bytes, part.count * part.layout.size);
         error = data.unpack(part.place, part.bytes, part.elements, part.count, part.type, part.layout);
         if (part.place.on_device()) {
             CollectiveCount& count = runtime.report.of(request.collective);

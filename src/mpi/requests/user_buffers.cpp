@@ -59,8 +59,8 @@ class Packer {
 };
 
 // Adds `elements` to the data that are unpacked from `packed` when the list is complete.
-int unpack_later(PackedData& data, const Elements& elements, const std::byte* packed,
-                 const std::optional<device::Location>& device) {
+int unpack_later(PackedData& data, const Elements& elements, std::byte* packed,
+                 const std::optional<device::Location>& device, const std::optional<AssociativeForm>& form) {
     if (elements.bytes() == 0) return MPI_SUCCESS;
     Unpacking unpacking;
     if (device) {
@@ -74,6 +74,7 @@ int unpack_later(PackedData& data, const Elements& elements, const std::byte* pa
     unpacking.elements = static_cast<char*>(const_cast<void*>(elements.address));
     unpacking.count = elements.count;
     unpacking.layout = elements.layout;
+    unpacking.form = form;
     // The program may free its datatype as soon as the call returns.
     const int error = PMPI_Type_dup(elements.type, &unpacking.type);
     if (error == MPI_SUCCESS) data.unpacking.push_back(unpacking);
@@ -141,7 +142,8 @@ std::vector<Part> UserBuffer::parts() const {
 }
 
 std::byte* UserBuffer::take_room(PackedData& data, Staging& staging) const {
-    return device_ ? data.device.take(*device_, bytes()) : staging.take(bytes());
+    const std::uint64_t room = in_form(bytes());
+    return device_ ? data.device.take(*device_, room) : staging.take(room);
 }
 
 const std::byte* UserBuffer::packed_to_send(PackedData& data, int* error) const {
@@ -159,14 +161,17 @@ const std::byte* UserBuffer::packed_to_send(PackedData& data, int* error) const 
     }
     std::byte* const packed = take_room(data, data.in);
     *error = device_error_;
-    Packer packer(data, packed, bytes(), device_);
+    // Elements that are converted are packed at the end of the room of their new form.
+    std::byte* const elements = packed + in_form(bytes()) - bytes();
+    Packer packer(data, elements, bytes(), device_);
     std::uint64_t at = 0;
     for (const Block& block : packed_blocks()) {
         if (*error != MPI_SUCCESS) break;
-        *error = packer.pack(block.elements, packed + at);
+        *error = packer.pack(block.elements, elements + at);
         at += block.elements.bytes();
     }
     packer.finish();
+    if (form_) form_->encode(packed, elements, bytes());
     return packed;
 }
 
@@ -174,14 +179,16 @@ std::byte* UserBuffer::packed_to_receive(PackedData& data, int* error) const {
     std::byte* const packed = take_room(data, data.out);
     *error = device_error_;
     if (contribution_ && *error == MPI_SUCCESS) {
-        Packer packer(data, packed, bytes(), device_);
-        *error = packer.pack(contribution_->elements, packed + contribution_->offset);
+        std::byte* const elements = packed + in_form(bytes()) - bytes();
+        Packer packer(data, elements, bytes(), device_);
+        *error = packer.pack(contribution_->elements, elements + contribution_->offset);
         packer.finish();
+        if (form_) form_->encode(packed, elements, bytes());
     }
     std::uint64_t at = 0;
     for (const Block& block : blocks()) {
         if (*error != MPI_SUCCESS) break;
-        *error = unpack_later(data, block.elements, packed + at, device_);
+        *error = unpack_later(data, block.elements, packed + at, device_, form_);
         at += block.elements.bytes();
     }
     return packed;

@@ -17,6 +17,7 @@
 #include "mpi/native/device_data.hpp"
 #include "mpi/native/reduction.hpp"
 #include "mpi/native/refusals.hpp"
+#include "task/associative.hpp"
 #include "task/problem.hpp"
 #include "watch/journal.hpp"
 
@@ -57,12 +58,13 @@ struct Elements {
 
 // Data to unpack into the program's buffer when the list is complete.
 struct Unpacking {
-    const std::byte* bytes = nullptr;
+    std::byte* bytes = nullptr;
     char* elements = nullptr;
     std::uint64_t count = 0;
     MPI_Datatype type = MPI_DATATYPE_NULL;  // a duplicate: the program may free its own
     Layout layout;
     device::Location place;
+    std::optional<AssociativeForm> form = std::nullopt;  // of the bytes
 };
 
 // The packed copies of the program's data that one collective in flight uses.
@@ -104,6 +106,12 @@ class UserBuffer {
     // start of the packed buffer.
     void contributes(const Elements& own, std::uint64_t offset) { contribution_ = {own, offset}; }
     void contributes_block(std::size_t index);  // of several
+
+    // The list reduces the elements of this buffer of one block in another form.
+    void convert(const AssociativeForm& form) {
+        form_ = form;
+        packs_ = true;
+    }
 
     bool empty() const { return !one_ && several_.empty(); }
     // The elements of a buffer of one block.
@@ -162,11 +170,13 @@ class UserBuffer {
     std::byte* packed_to_receive(PackedData& data, int* error) const;
     void find_device(const Elements& elements);
     std::byte* take_room(PackedData& data, Staging& staging) const;
+    std::uint64_t in_form(std::uint64_t bytes) const { return form_ ? form_->bytes(bytes) : bytes; }
 
     std::optional<Block> one_;
     std::vector<Block> several_;
     std::optional<Contribution> contribution_;
     std::optional<device::Location> device_;  // of the last block in the memory of a device
+    std::optional<AssociativeForm> form_;
     int device_error_ = MPI_SUCCESS;
     bool repeats_ = false;
     bool packs_ = false;  // lists do not use the program's memory directly
@@ -180,6 +190,7 @@ struct UserBuffers {
     // The call completes with this error of MPI. The list uses only valid memory nevertheless.
     int error = MPI_SUCCESS;
     std::optional<MpiOperator> reduction;  // by the MPI's code
+    bool converted = false;                // to an associative form
     const void* call_site = nullptr;       // as in Buffers
     watch::CallId recorded;                // in the journal
 

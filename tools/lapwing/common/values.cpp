@@ -234,7 +234,7 @@ void check_values(const Settings& settings) {
     RequestedAlgorithms::parse(settings.algorithm);
     if (!settings.tuning.empty()) Tuning::read(settings.tuning);
     if (!settings.topology.empty()) topology::HostOrder::read(settings.topology);
-    check_word("LAPWING_REPRODUCIBLE", settings.reproducible, {"0", "1"});
+    check_word("LAPWING_REPRODUCIBLE", settings.reproducible, {"0", "1", "any"});
     check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1", "auto"});
     parse_checks(settings.check);
     pick("report", settings.report, reports);
