@@ -180,5 +180,21 @@ TEST(FixedBracketing, MattersOnlyIfOperationsAreNotAssociative) {
     EXPECT_FALSE(bracketing::in_rank_order({.collective = Collective::alltoall}).ordered);
 }
 
+// Binned sums: every algorithm may run, and is proven with elements of this length.
+TEST(FixedBracketing, DoesNotMatterForBinnedSums) {
+    int proven = 0;
+    for (const Algorithm* algorithm : catalogue()) {
+        Problem problem{.collective = algorithm->collective, .ranks = 6, .bytes = 96};
+        problem.type = Type::binned;
+        const Choice choice{algorithm, default_parameters(*algorithm)};
+        if (!is_reduction(problem.collective) || has_parts(problem.collective) || !choice.applies(problem))
+            continue;
+        EXPECT_FALSE(bracketing::in_rank_order(problem).ordered);
+        EXPECT_TRUE(check(problem, build_all(problem, choice).lists).empty()) << algorithm->name;
+        ++proven;
+    }
+    EXPECT_GT(proven, 10);
+}
+
 }  // namespace
 }  // namespace lapwing
