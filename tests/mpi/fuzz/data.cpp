@@ -2,46 +2,98 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
 
 namespace fuzz {
 namespace {
 
 template <typename Value>
-void fill_value(std::byte* at, int value) {
+std::size_t write(std::byte* at, int value) {
     const Value written = static_cast<Value>(value);
     std::memcpy(at, &written, sizeof written);
+    return sizeof written;
 }
 
-template <typename Value>
-void fill_pair(std::byte* at, int value) {
-    struct Pair {
-        Value value;
-        int index;
-    };
-    std::memset(at, 0, sizeof(Pair));
-    fill_value<Value>(at + offsetof(Pair, value), value / 4);
-    fill_value<int>(at + offsetof(Pair, index), value);
+// Writes a small number; returns its bytes without padding.
+std::size_t write(lapwing::Type type, std::byte* at, int value) {
+    using enum lapwing::Type;
+    static constexpr std::uint16_t halves[] = {0, 0x3c00, 0x4000, 0x4200, 0x4400};
+    switch (type) {
+        case int8:
+        case uint8:
+            return write<std::uint8_t>(at, value);
+        case int16:
+        case uint16:
+            return write<std::uint16_t>(at, value);
+        case int32:
+        case uint32:
+            return write<std::uint32_t>(at, value);
+        case int64:
+        case uint64:
+            return write<std::uint64_t>(at, value);
+        case float16:
+            return write<std::uint16_t>(at, halves[value]);
+        case float32:
+            return write<float>(at, value);
+        case float64:
+            return write<double>(at, value);
+        case long_double:
+            write<long double>(at, value);
+            return std::numeric_limits<long double>::digits == 64 ? 10 : sizeof(long double);
+        default:
+            std::abort();
+    }
 }
 
-struct DoubleInt {
-    double value;
-    int index;
-};
+bool is_drawn(const operator_table::OperatorRow& op, const operator_table::TypeRow& type) {
+    if ((op.groups & type.group) == 0) return false;
+    // An MPI may multiply complex numbers by another formula on another rank or for another operand order.
+    return op.op != MPI_PROD || type.group != operator_table::COMPLEX;
+}
+
+std::vector<Basic> make_basics() {
+    std::vector<Basic> all;
+    for (const operator_table::TypeRow& row : operator_table::types()) {
+        MPI_Aint lower = 0;
+        MPI_Aint extent = 0;
+        MPI_Type_get_extent(row.type, &lower, &extent);
+        Basic basic{row, static_cast<int>(extent), std::vector<bool>(static_cast<std::size_t>(extent)), {}};
+        std::byte element[64];
+        for (const operator_table::Part& part : row.parts) {
+            const std::size_t bytes = write(part.type, element, 0);
+            std::fill_n(basic.data.begin() + static_cast<std::ptrdiff_t>(part.offset), bytes, true);
+        }
+        for (const operator_table::OperatorRow& op : operator_table::operators())
+            if (is_drawn(op, row)) basic.operators.push_back(op);
+        all.push_back(std::move(basic));
+    }
+    return all;
+}
 
 }  // namespace
 
+void Basic::fill(std::byte* at, int value) const {
+    std::memset(at, 0, static_cast<std::size_t>(bytes));
+    if (row.group == operator_table::LOGICAL) value %= 2;
+    const bool pair = row.group == operator_table::PAIR;
+    // Few values, so that the index decides.
+    for (const operator_table::Part& part : row.parts)
+        write(part.type, at + part.offset, pair && part.offset == 0 ? value / 4 : value);
+}
+
 const std::vector<Basic>& basics() {
-    static const std::vector<Basic> all = {
-        {MPI_INT, 4, true, false, fill_value<int>},
-        {MPI_DOUBLE, 8, false, false, fill_value<double>},
-        {MPI_UNSIGNED_CHAR, 1, true, false, fill_value<unsigned char>},
-        {MPI_SHORT, 2, true, false, fill_value<short>},
-        {MPI_INT64_T, 8, true, false, fill_value<std::int64_t>},
-        {MPI_FLOAT, 4, false, false, fill_value<float>},
-        {MPI_2INT, 8, false, true, fill_pair<int>},
-        {MPI_DOUBLE_INT, sizeof(DoubleInt), false, true, fill_pair<double>},
-    };
+    static const std::vector<Basic> all = make_basics();
+    return all;
+}
+
+const std::vector<Basic>& basics_to_move() {
+    static const std::vector<Basic> all = [] {
+        std::vector<Basic> some = basics();
+        std::erase_if(some, [](const Basic& basic) { return basic.has_padding(); });
+        return some;
+    }();
     return all;
 }
 
@@ -51,27 +103,27 @@ Layout::Layout(const Basic& basic, int units, Kind kind) {
     std::vector<int> places;
     switch (kind) {
         case Kind::plain:
-            type_ = basic.type;
+            type_ = basic.row.type;
             owned_ = false;
             per_block_ = units;
             break;
         case Kind::contiguous:
-            MPI_Type_contiguous(units, basic.type, &type_);
+            MPI_Type_contiguous(units, basic.row.type, &type_);
             break;
         case Kind::strided:
-            MPI_Type_create_hvector(units, 1, 2 * step, basic.type, &type_);
+            MPI_Type_create_hvector(units, 1, 2 * step, basic.row.type, &type_);
             break;
         case Kind::reversed:
             for (int i = units; i-- > 0;) places.push_back(i);
-            MPI_Type_create_indexed_block(units, 1, places.data(), basic.type, &type_);
+            MPI_Type_create_indexed_block(units, 1, places.data(), basic.row.type, &type_);
             break;
         case Kind::spread:  // a hole before and behind
-            MPI_Type_contiguous(units, basic.type, &made);
+            MPI_Type_contiguous(units, basic.row.type, &made);
             MPI_Type_create_resized(made, -step, (units + 2) * step, &type_);
             MPI_Type_free(&made);
             break;
         case Kind::backwards:  // each element stands below the one before
-            MPI_Type_contiguous(units, basic.type, &made);
+            MPI_Type_contiguous(units, basic.row.type, &made);
             MPI_Type_create_resized(made, 0, -(units + 1) * step, &type_);
             MPI_Type_free(&made);
             break;
@@ -88,7 +140,7 @@ Layout::~Layout() {
     if (owned_) MPI_Type_free(&type_);
 }
 
-Memory::Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64_t seed) {
+Memory::Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64_t seed) : data_(basic.data) {
     std::ptrdiff_t end = 0;
     for (const Block& block : blocks) {
         if (block.count == 0) continue;
@@ -109,10 +161,12 @@ Memory::Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64
 }
 
 std::ptrdiff_t Memory::first_difference(const Memory& other, std::ptrdiff_t limit) const {
-    const auto [here, there] =
-        std::mismatch(bytes_.begin(), bytes_.end(), other.bytes_.begin(), other.bytes_.end());
-    if (here == bytes_.end()) return -1;
-    return here - bytes_.begin() < limit - begin_ || limit == PTRDIFF_MAX ? here - bytes_.begin() : -1;
+    for (std::size_t i = 0; i < bytes_.size(); ++i) {
+        if (bytes_[i] == other.bytes_[i] || !data_[i % data_.size()]) continue;
+        const auto at = static_cast<std::ptrdiff_t>(i);
+        return limit == PTRDIFF_MAX || at < limit - begin_ ? at : -1;
+    }
+    return -1;
 }
 
 }  // namespace fuzz

@@ -9,6 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "operator_table.hpp"
+
 namespace fuzz {
 
 // Equal on all ranks where it is seeded alike.
@@ -27,15 +29,21 @@ class Random {
     std::mt19937_64 engine_;
 };
 
-// What an element is made of.
+// A predefined type of the MPI and the operators for it.
 struct Basic {
-    MPI_Datatype type;
-    int bytes;  // of one in memory, with its padding
-    bool integer;
-    bool pair;  // a value and an index: for MPI_MINLOC and MPI_MAXLOC only
-    void (*fill)(std::byte* at, int value);
+    operator_table::TypeRow row;
+    int bytes;               // of one element in memory, with its padding
+    std::vector<bool> data;  // of each byte: false in padding
+    std::vector<operator_table::OperatorRow> operators;
+
+    bool has_padding() const { return std::find(data.begin(), data.end(), false) != data.end(); }
+    void fill(std::byte* at, int value) const;
 };
+// All types of reductions that this MPI has.
 const std::vector<Basic>& basics();
+// Those that collectives without a reduction use: the types without padding. MPICH 4.0 writes past types
+// that are made of types with padding.
+const std::vector<Basic>& basics_to_move();
 
 // A datatype of `units` basic elements, laid out in one way or another; owns it.
 class Layout {
@@ -93,9 +101,11 @@ class Memory {
         std::copy(other.bytes_.begin(), other.bytes_.end(), bytes_.begin());
     }
     // The first byte below address() + limit that differs, counted from the first that there is; -1: none.
+    // Padding is not compared.
     std::ptrdiff_t first_difference(const Memory& other, std::ptrdiff_t limit) const;
 
   private:
+    const std::vector<bool>& data_;  // of an element, see Basic
     std::ptrdiff_t begin_ = 0;
     std::vector<std::byte> bytes_;
 };

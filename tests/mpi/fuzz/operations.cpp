@@ -51,7 +51,7 @@ constexpr int seeds_of_operation = 64 * seeds_of_rank;  // up to 64 ranks
 // The type that compose() works on.
 const Basic& two_ints() {
     return *std::find_if(basics().begin(), basics().end(),
-                         [](const Basic& basic) { return basic.type == MPI_2INT; });
+                         [](const Basic& basic) { return basic.row.type == MPI_2INT; });
 }
 
 }  // namespace
@@ -62,11 +62,10 @@ Operation::Operation(const Place& place, Random& random) {
     // reductions.
     if (place.ranks == 1 && (number == Iallgatherv || number >= first_reduction)) number = Ibcast;
     const bool reduces = number >= first_reduction && number < first_neighbor;
-    // MPI_DOUBLE_INT, the last, has a hole at its end, and MPICH 4.0 writes past types that are made of it.
-    const Basic* basic = &basics()[static_cast<std::size_t>(
-        random.below(static_cast<int>(basics().size()) - (reduces ? 0 : 1)))];
+    const std::vector<Basic>& drawn = reduces ? basics() : basics_to_move();
+    const Basic* basic = &random.pick(drawn);
     bool composes = false;
-    const char* op_name = "";
+    std::string op_name;
     if (reduces) {
         composes = random.one_in(4);
         if (composes) {
@@ -74,15 +73,10 @@ Operation::Operation(const Place& place, Random& random) {
             MPI_Op_create(compose, 0, &op_);
             owns_op_ = true;
             op_name = " compose";
-        } else if (basic->pair) {
-            op_ = random.one_in(2) ? MPI_MINLOC : MPI_MAXLOC;
-            op_name = " MINLOC or MAXLOC";
         } else {
-            const std::vector<MPI_Op> any = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
-            const std::vector<MPI_Op> of_integers = {MPI_BAND, MPI_BOR, MPI_BXOR,
-                                                     MPI_LAND, MPI_LOR, MPI_LXOR};
-            op_ = basic->integer && random.one_in(2) ? random.pick(of_integers) : random.pick(any);
-            op_name = " of the MPI";
+            const operator_table::OperatorRow& op = random.pick(basic->operators);
+            op_ = op.op;
+            op_name = " " + std::string(op.name);
         }
     }
     const int units = reduces ? 1 : random.between(1, 3);
@@ -153,7 +147,7 @@ Operation::Operation(const Place& place, Random& random) {
                 making.neighbors(number - first_neighbor);
     }
     making.buffers();
-    what_ = std::string(names[number]) + op_name + " on " + place.name +
+    what_ = std::string(names[number]) + op_name + " of " + basic->row.name + " on " + place.name +
             (making.in_place ? " in place" : "") + ", layouts";
     for (const int kind : making.kinds) what_ += " " + std::to_string(kind);
 }
