@@ -54,8 +54,9 @@ class Hosts(ClusterTest):
         output = self.shell(3, "tc qdisc show dev node3; for host in 1 2 3; do ssh node$host tc qdisc show dev eth0; done; "
                                "ssh node1 tc class show dev eth0; ssh node1 tc filter show dev eth0",
                             "--rate", "100mbit", "--slow", "3:10mbit,1-2:20mbit")
-        self.assertEqual(output.count("tbf"), 2, output)  # both ends of the slow port
+        self.assertEqual(output.count("qdisc tbf"), 4, output)  # both ends of the slow port, and of the slow link
         self.assertEqual(output.count("rate 10Mbit burst"), 2, output)
+        self.assertEqual(output.count("parent 1:2 rate 20Mbit burst"), 2, output)
         self.assertEqual(output.count("qdisc htb"), 2, output)  # node1 and node2
         self.assertIn("rate 20Mbit ceil 20Mbit", output)
         self.assertIn("rate 80Mbit ceil 100Mbit", output)

@@ -58,9 +58,10 @@ void run_batch(const char* program, const std::string& commands) {
                                                finished.timed_out ? "no answer" : answer, advice(answer)));
 }
 
-// A slow link's bytes of credit: the kernel cuts longer packets, which costs little at a low rate.
+// A slow link's bytes of credit: one packet, because an idle link passes its credit at once. The kernel cuts
+// longer packets, which costs little at a low rate.
 std::uint64_t slow_burst(const ClusterShape& shape) {
-    return std::min<std::uint64_t>(shape.burst, 2 * static_cast<std::uint64_t>(shape.mtu) + 36);
+    return std::min<std::uint64_t>(shape.burst, static_cast<std::uint64_t>(shape.mtu) + 18);
 }
 
 std::string shaper(const ClusterShape& shape, const ClusterHost& host, const std::string& interface,
@@ -74,7 +75,8 @@ std::string shaper(const ClusterShape& shape, const ClusterHost& host, const std
 }
 
 // At the host's end, in place of its shaper, if links to some peers are slower than the port: a class of the
-// port for each of them, and one for all others.
+// port for each of them, and one for all others. htb passes a long packet whole; tbf below it cuts the
+// packet.
 std::string shapers_to_peers(const ClusterShape& shape, const ClusterHost& host, int rail,
                              const std::string& interface) {
     std::string classes;
@@ -89,9 +91,10 @@ std::string shapers_to_peers(const ClusterShape& shape, const ClusterHost& host,
         classes += fmt::format(
             "class add dev {0} parent 1:ffff classid 1:{1:x} htb rate {2} ceil {2} burst {3}b cburst {3}b "
             "quantum {4}\n"
+            "qdisc add dev {0} parent 1:{1:x} tbf rate {2} burst {3}b latency {6}\n"
             "filter add dev {0} parent 1: protocol ip u32 match ip dst {5}/32 flowid 1:{1:x}\n",
             interface, number++, one.rate, slow_burst(shape), shape.mtu + 18,
-            ClusterShape::address(peer, rail));
+            ClusterShape::address(peer, rail), longest_queue);
         others -= one.bits;
     }
     if (classes.empty()) return shaper(shape, host, interface);
