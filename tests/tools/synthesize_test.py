@@ -17,8 +17,8 @@ class Synthesize(ToolTest):
         path.write_text(text)
         return path
 
-    def rows(self, collective, links, *options, status=0):
-        out, _ = self.call("synthesize", collective, "--topology", self.links(links), "--steps", 300, "--solver", 0, "--json", *options,
+    def rows(self, collective, links, *options, steps=300, status=0):
+        out, _ = self.call("synthesize", collective, "--topology", self.links(links), "--steps", steps, "--solver", 0, "--json", *options,
                            status=status)
         return json.loads(out)
 
@@ -45,6 +45,23 @@ class Synthesize(ToolTest):
                 rank = int(words[1])
             if words[:1] == ["send"]:
                 self.assertNotEqual({rank, int(words[1])}, {0, 1}, line)
+
+    def test_an_algorithm_in_another_order_of_ranks_is_better_than_no_search(self):
+        links = EQUAL + "link 0-1 rate 1mbit\n"
+        for collective in ("allreduce", "broadcast", "reduce"):
+            with self.subTest(collective):
+                (row,) = self.rows(collective, links, "--bytes", "256Ki", "--chunks", 1, "-o", self.lists, steps=0)
+                best = row["any_order"]
+                self.assertEqual(sorted(best["order"]), [0, 1, 2, 3])
+                self.assertLess(best["seconds"], 0.1 * row["catalogue"][0]["seconds"])
+                # The lists avoid the slow link as the algorithm does in the other order.
+                self.assertAlmostEqual(row["seconds"], best["seconds"])
+                self.assertEqual(row["search"], f"{best['algorithm']} of the catalogue, ranks in order {','.join(map(str, best['order']))}")
+                out, _ = self.call("verify", self.lists)
+                self.assertIn("proved 4 lists and their chain forms", out)
+        # Other collectives: the order is printed as advice for the launcher.
+        (row,) = self.rows("alltoall", links, "--bytes", "256Ki", "--chunks", 1, "--always", steps=0)
+        self.assertLess(row["any_order"]["seconds"], 0.1 * row["catalogue"][0]["seconds"])
 
     def test_algorithms_that_need_a_missing_link_are_left_out(self):
         (row,) = self.rows("allgather", EQUAL + "link 0-1 none\n", "--bytes", "64Ki")

@@ -1,15 +1,20 @@
 #include "lapwing/synthesize/study.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
 
 #include "base/error.hpp"
 #include "collectives/user_lists.hpp"
 #include "lapwing/common/simulated_costs.hpp"
 #include "plan/selection.hpp"
 #include "simulate/networks/networks.hpp"
+#include "simulate/random.hpp"
 #include "simulate/simulation.hpp"
 #include "synthesis/exact.hpp"
 
@@ -20,6 +25,10 @@ namespace {
 constexpr double slowness_of_no_link = 1e6;
 // Transfers of one search: larger ones take minutes.
 constexpr std::size_t max_transfers = 4096;
+// All orders of at most so many ranks are enumerated, and simulated if the links distinguish few of them.
+constexpr int max_enumerated_ranks = 8;
+constexpr std::size_t max_distinct_orders = 500;
+constexpr std::uint64_t tried_orders = 300;  // of each algorithm otherwise
 
 // Numbers of chunks that may be the best: few for short blocks, many for long ones.
 std::vector<int> default_pieces(const Problem& problem) {
@@ -40,7 +49,11 @@ std::vector<int> default_pieces(const Problem& problem) {
     return pieces;
 }
 
-// As a program that loads the file has them.
+std::size_t at(int index) {
+    return static_cast<std::size_t>(index);
+}
+
+// As a program that loads the file has them. Throws Error (internal) if they are wrong.
 std::vector<List> scaled(const ListSet& set, const Problem& problem) {
     const std::string text = print(set);
     const UserLists lists("synthesized", 0, parse_sets(text));
@@ -49,6 +62,19 @@ std::vector<List> scaled(const ListSet& set, const Problem& problem) {
     std::vector<List> all;
     for (int rank = 0; rank < problem.ranks; ++rank) all.push_back(lists.build(problem, rank));
     return all;
+}
+
+// Lists for ranks in another order, of a collective whose memory has no block for each rank.
+std::vector<List> reorder(const std::vector<List>& lists, const std::vector<int>& order) {
+    std::vector<List> after(lists.size());
+    for (const List& list : lists) {
+        List moved = list;
+        moved.rank = order[at(list.rank)];
+        for (Task& task : moved.tasks)
+            if (task.peer >= 0) task.peer = order[at(task.peer)];
+        after[at(moved.rank)] = std::move(moved);
+    }
+    return after;
 }
 
 simulate::Parameters parameters_for(const simulate::Engine& engine, const Tuning* tuning, int ranks) {
@@ -75,9 +101,7 @@ SynthesisStudy::SynthesisStudy(LinksFile file, const simulate::Engine& engine, c
     // Half of the latency is before the first of three links, a quarter before each other one.
     const simulate::Time latency = simulate::from_seconds(links_.latency);
     parameters.latency = latency - latency / 4 * 2;
-    std::vector<double> pairs = links_.pairs;
-    for (double& pair : pairs) pair = std::min(pair, slowness_of_no_link);
-    network_ = simulate::unequal(links_.ports, std::move(pairs), latency / 4);
+    network_ = network({});
     setting_.engine = engine;
     setting_.network = network_.get();
 }
@@ -87,12 +111,144 @@ double SynthesisStudy::simulated_seconds(const std::vector<List>& lists) const {
     return simulate::to_seconds(simulate::simulate(simulate::make_lists(lists), setting_).end());
 }
 
-bool SynthesisStudy::have_links(const std::vector<List>& lists) const {
+std::unique_ptr<simulate::Network> SynthesisStudy::network(const Order& order) const {
+    const auto rank = [&](int position) { return order.empty() ? position : order[at(position)]; };
+    std::vector<double> ports;
+    std::vector<double> pairs;
+    for (int one = 0; one < links_.ranks; ++one) {
+        ports.push_back(links_.port(rank(one)));
+        for (int other = 0; other < links_.ranks; ++other)
+            pairs.push_back(std::min(links_.pair(rank(one), rank(other)), slowness_of_no_link));
+    }
+    return simulate::unequal(std::move(ports), std::move(pairs), simulate::from_seconds(links_.latency) / 4);
+}
+
+bool SynthesisStudy::have_links(const std::vector<List>& lists, const Order& order) const {
+    const auto rank = [&](int position) { return order.empty() ? position : order[at(position)]; };
     for (const List& list : lists) {
         for (const Task& task : list.tasks)
-            if (task.kind == Kind::send && !links_.joined(list.rank, task.peer)) return false;
+            if (task.kind == Kind::send && !links_.joined(rank(list.rank), rank(task.peer))) return false;
     }
     return true;
+}
+
+std::optional<double> SynthesisStudy::seconds_in_order(const std::vector<List>& lists,
+                                                       const Order& order) const {
+    if (!have_links(lists, order)) return std::nullopt;
+    const std::unique_ptr<simulate::Network> links = network(order);
+    simulate::Setting setting = setting_;
+    setting.network = links.get();
+    try {
+        return simulate::to_seconds(simulate::simulate(simulate::make_lists(lists), setting).end());
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::unsupported) throw;
+        return std::nullopt;  // receives below the top of the list: no simulation
+    }
+}
+
+// Empty: too many.
+std::vector<SynthesisStudy::Order> SynthesisStudy::distinct_orders(const Problem& problem) const {
+    std::vector<Order> orders;
+    if (links_.ranks > max_enumerated_ranks) return orders;
+    std::set<std::vector<double>> seen;
+    Order order(at(links_.ranks));
+    std::iota(order.begin(), order.end(), 0);
+    do {
+        if (has_root(problem.collective) && order[at(problem.root)] != problem.root) continue;
+        std::vector<double> links;
+        for (const int one : order) {
+            links.push_back(links_.port(one));
+            for (const int other : order) links.push_back(links_.pair(one, other));
+        }
+        if (!seen.insert(std::move(links)).second) continue;
+        orders.push_back(order);
+        if (orders.size() > max_distinct_orders) return {};
+    } while (std::next_permutation(order.begin(), order.end()));
+    return orders;
+}
+
+Rival SynthesisStudy::best_order(const Problem& problem, Rival rival, const std::vector<List>& lists,
+                                 const std::vector<Order>& orders) const {
+    rival.seconds = std::numeric_limits<double>::infinity();
+    const auto consider = [&](const Order& order) {
+        const std::optional<double> seconds = seconds_in_order(lists, order);
+        if (!seconds || *seconds >= rival.seconds) return;
+        rival.seconds = *seconds;
+        rival.order = order;
+    };
+    for (const Order& order : orders) consider(order);
+    if (!orders.empty()) return rival;
+    Order first(at(links_.ranks));
+    std::iota(first.begin(), first.end(), 0);
+    rival.order = first;
+    consider(first);
+    for (std::uint64_t i = 0; i < tried_orders; ++i) {
+        Order order = rival.order;
+        const auto drawn = [&](std::uint64_t number) {
+            return static_cast<std::size_t>(simulate::random_bits(1, number, i) % order.size());
+        };
+        const std::size_t one = drawn(0);
+        const std::size_t other = drawn(1);
+        const auto root = has_root(problem.collective) ? at(problem.root) : order.size();
+        if (one == other || one == root || other == root) continue;
+        std::swap(order[one], order[other]);
+        consider(order);
+    }
+    return rival;
+}
+
+std::optional<Rival> SynthesisStudy::best_in_any_order(const Problem& problem,
+                                                       synthesis::Objective objective) const {
+    const std::vector<Order> orders = distinct_orders(problem);
+    std::optional<Rival> best;
+    for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
+        const Choice choice{algorithm, default_parameters(*algorithm)};
+        if (!choice.applies(problem)) continue;
+        const std::vector<List> lists = build_all(problem, choice).lists;
+        const Rival rival = best_order(problem, {algorithm->name, 0, work_of(lists)}, lists, orders);
+        if (!std::isfinite(rival.seconds)) continue;
+        if (!best || std::pair{rival.value(objective), rival.seconds} <
+                         std::pair{best->value(objective), best->seconds})
+            best = rival;
+    }
+    return best;
+}
+
+std::optional<Synthesized> SynthesisStudy::reordered(const Problem& problem, const Rival& rival) const {
+    using enum Collective;
+    if (problem.collective != broadcast && problem.collective != reduce && problem.collective != allreduce)
+        return std::nullopt;
+    std::optional<Synthesized> best;
+    for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
+        if (algorithm->name != rival.name) continue;
+        const Choice choice{algorithm, default_parameters(*algorithm)};
+        for (const int pieces : default_pieces(problem)) {
+            Synthesized one;
+            one.set.problem = {
+                .collective = problem.collective, .ranks = problem.ranks, .root = problem.root};
+            one.set.problem.bytes = static_cast<std::uint64_t>(pieces);
+            one.set.chunks.emplace();
+            if (!choice.applies(one.set.problem)) continue;
+            one.set.lists = reorder(build_all(one.set.problem, choice).lists, rival.order);
+            std::vector<List> lists;
+            try {
+                lists = scaled(one.set, problem);
+            } catch (const Error& error) {
+                if (error.code() != ErrorCode::internal) throw;
+                continue;  // lists that depend on the size of the block have no form in chunks
+            }
+            const std::optional<double> seconds = seconds_in_order(lists, {});
+            if (!seconds || (best && *seconds >= best->seconds)) continue;
+            one.seconds = *seconds;
+            one.work = work_of(lists);
+            one.pieces = pieces;
+            one.how = fmt::format("{} of the catalogue, ranks in order {}", rival.name,
+                                  fmt::join(rival.order, ","));
+            best = std::move(one);
+        }
+    }
+    if (best) best->bound = synthesis::lower_bound(links_, problem, static_cast<double>(problem.bytes));
+    return best;
 }
 
 double SynthesisStudy::work_of(const std::vector<List>& lists) const {
@@ -156,20 +312,11 @@ std::vector<Rival> SynthesisStudy::rivals(const Problem& problem, synthesis::Obj
         const Choice choice{algorithm, default_parameters(*algorithm)};
         if (!choice.applies(problem)) continue;
         const std::vector<List> lists = build_all(problem, choice).lists;
-        if (!have_links(lists)) continue;
-        Rival rival{algorithm->name, 0, work_of(lists)};
-        try {
-            rival.seconds = simulated_seconds(lists);
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::unsupported) throw;
-            continue;  // receives below the top of the list: no simulation
-        }
-        rivals.push_back(rival);
+        if (const std::optional<double> seconds = seconds_in_order(lists, {}))
+            rivals.push_back({algorithm->name, *seconds, work_of(lists)});
     }
     std::stable_sort(rivals.begin(), rivals.end(), [&](const Rival& a, const Rival& b) {
-        return objective == synthesis::Objective::time
-                   ? a.seconds < b.seconds
-                   : std::pair{a.work, a.seconds} < std::pair{b.work, b.seconds};
+        return std::pair{a.value(objective), a.seconds} < std::pair{b.value(objective), b.seconds};
     });
     return rivals;
 }

@@ -28,12 +28,22 @@ struct Synthesized {
     double work = 0;     // seconds of all processors, by the model
     double bound = 0;    // seconds that no lists can undercut
     std::string how;     // "optimal in 5 steps", ...
+
+    double value(synthesis::Objective objective) const {
+        return objective == synthesis::Objective::time ? seconds : work;
+    }
 };
 
 struct Rival {
     std::string name;  // an algorithm of the catalogue
     double seconds = 0;
     double work = 0;
+    std::vector<int> order =
+        {};  // the rank that runs the list of each rank of the algorithm; empty: in order
+
+    double value(synthesis::Objective objective) const {
+        return objective == synthesis::Objective::time ? seconds : work;
+    }
 };
 
 class SynthesisStudy {
@@ -47,12 +57,26 @@ class SynthesisStudy {
     Synthesized synthesize(const Problem& problem, const SynthesisOptions& options) const;
     // The algorithms of the catalogue that need no missing link, the best one first.
     std::vector<Rival> rivals(const Problem& problem, synthesis::Objective objective) const;
+    // The algorithm of the catalogue that is the best one if ranks may be in any order; a root keeps its
+    // place. All orders that the links distinguish are compared, or, if there are many, some found by search.
+    std::optional<Rival> best_in_any_order(const Problem& problem, synthesis::Objective objective) const;
+    // The lists of a broadcast, reduce or allreduce by such an algorithm, for ranks in their own order.
+    // Returns nothing for other collectives, and if the algorithm has no lists in chunks for this problem.
+    std::optional<Synthesized> reordered(const Problem& problem, const Rival& rival) const;
     // Throws Error (invalid_argument) if the lists need a link that is missing.
     double simulated_seconds(const std::vector<List>& lists) const;
 
   private:
+    using Order = std::vector<int>;
+
     double work_of(const std::vector<List>& lists) const;
-    bool have_links(const std::vector<List>& lists) const;
+    bool have_links(const std::vector<List>& lists, const Order& order = {}) const;
+    // Returns nothing if the lists need a missing link or cannot be simulated.
+    std::optional<double> seconds_in_order(const std::vector<List>& lists, const Order& order) const;
+    std::unique_ptr<simulate::Network> network(const Order& order) const;
+    std::vector<Order> distinct_orders(const Problem& problem) const;
+    Rival best_order(const Problem& problem, Rival rival, const std::vector<List>& lists,
+                     const std::vector<Order>& orders) const;
 
     synthesis::Links links_;
     simulate::Setting setting_;
