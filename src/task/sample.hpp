@@ -35,6 +35,11 @@ Problem with_blocks(Problem problem, std::uint64_t bytes, const Sizes& sizes,
 // and double edges.
 std::vector<Problem> sample_problems(Collective collective, int ranks, std::uint64_t bytes);
 
+// Returns a problem with a random number of ranks (each doubling is as likely, powers of two occur often),
+// root, form, length of blocks and, if `on_hosts`, placement. All follow from `seed`.
+Problem random_problem(Collective collective, int min_ranks, int max_ranks, bool on_hosts,
+                       std::uint64_t seed);
+
 // Returns placements for proofs, each as the host of every rank: first an empty one (no rank shares a host),
 // then hosts of different sizes, then, for up to eight ranks, round robin.
 std::vector<std::vector<int>> sample_hosts(int ranks);

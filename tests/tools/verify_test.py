@@ -145,13 +145,37 @@ class Files(ToolTest):
 
     def test_list(self):
         out, _ = self.call("verify", "--list")
-        self.assertRegex(out, r"\n  allgather +ring +all *\n")
-        self.assertRegex(out, r"\n  scan +linear +all +in place\n")
-        self.assertRegex(out, r"\n  allreduce +two_level +1 to \d+, 256, 257 *\n")
+        self.assertRegex(out, r"\n  allgather +ring +all +\d+ *\n")
+        self.assertRegex(out, r"\n  scan +linear +all +4096 +in place\n")
+        self.assertRegex(out, r"\n  allreduce +two_level +1 to \d+, 256, 257 +4096 *\n")
         rows = json.loads(self.call("verify", "--list", "--json")[0])["algorithms"]
         self.assertRegex(out, rf"\n{sum(row['all_ranks'] for row in rows)} of {len(rows)} algorithms are proven")
-        self.assertEqual(len(self.call("verify", "--list", "--collective", "scan")[0].splitlines()), 6)
+        self.assertEqual(len(self.call("verify", "--list", "--collective", "scan")[0].splitlines()), 7)
         self.refused("verify", "--list", "--ranks", 3, because="use --list alone")
+
+    def test_samples_reach_many_ranks(self):
+        words = ("verify", "--collective", "scatter", "--algorithm", "flat", "--queue-depth", 1000)
+        self.call(*words, "--ranks", "1:64")
+        out, _ = self.call(*words, "--sample", 6, status=1)
+        self.assertRegex(out, r"\nproblem scatter ranks [1-4]\d{3} .*\n  queue_depth: ")
+        self.assertRegex(out, r" of 6 problems, [1-9]\d* violations\n$")
+        self.assertEqual(self.call(*words, "--sample", 6, status=1)[0], out)
+        self.assertNotEqual(self.call(*words, "--sample", 6, "--seed", 2, status=1)[0], out)
+
+    def test_samples_of_all(self):
+        rows = json.loads(self.call("verify", "--all", "--sample", 2, "--ranks", "1:128", "--json")[0])
+        for row in rows["algorithms"]:
+            self.assertEqual((row["max_ranks"], row["problems"], row["violations"]), (128, 2, 0), row)
+        self.refused("verify", "--all", "--sample", 1, "--reproducible", because="use --sample without --reproducible")
+        self.refused("verify", "--list", "--sample", 1, because="use --list alone")
+        self.refused("verify", "--all", "--sample", 0, because="--sample")
+
+    def test_the_saved_run_has_the_samples_that_the_list_shows(self):
+        saved = pathlib.Path(__file__).resolve().parents[2] / "docs/results/amd-epyc/verify-sampled.txt"
+        row = re.compile(r"  (\S+) +(\S+)(?: +\d+){5} +(\d+)")
+        found = [match.groups() for match in map(row.fullmatch, saved.read_text(encoding="utf-8").splitlines()) if match]
+        listed = json.loads(self.call("verify", "--list", "--json")[0])["algorithms"]
+        self.assertEqual(found, [(one["collective"], one["name"], str(one["sampled_to"])) for one in listed])
 
     def test_reproducible(self):
         out, _ = self.call("verify", "--all", "--reproducible", "--ranks", "1:6")

@@ -16,6 +16,7 @@
 #include "collectives/reproducible.hpp"
 #include "lapwing/common/progress_bar.hpp"
 #include "plan/list_files.hpp"
+#include "simulate/random.hpp"
 #include "task/lowering.hpp"
 #include "task/sample.hpp"
 
@@ -23,11 +24,16 @@ namespace lapwing::tool {
 namespace {
 
 constexpr std::size_t max_examples = 8;
+// Tasks of a random problem's lists, of all ranks: the lists and their proof take about 4 GB.
+constexpr std::uint64_t max_sample_tasks = std::uint64_t{1} << 24;
+// Draws until an algorithm that takes few problems, such as powers of two, has one.
+constexpr std::uint64_t max_draws = 16;
 
-// One algorithm with all problems of one number of ranks.
+// One algorithm with all problems of one number of ranks, or with one random problem.
 struct Job {
     Choice choice;
-    int ranks = 1;
+    int ranks = 1;             // of a random problem: the smallest number, up to Work::ranks.last
+    std::uint64_t sample = 0;  // the seed of a random problem; 0: none
 };
 
 // The default values, and each parameter in turn at its least, next to its default and well above it.
@@ -79,7 +85,8 @@ class Verification {
   public:
     explicit Verification(const Work& work) : work_(work) {
         // Few ranks first: the shortest counter-examples come first, and every algorithm is tried early.
-        for (int ranks = work.ranks.first; ranks <= work.ranks.last; ++ranks) {
+        if (work.samples > 0) draw_jobs();
+        for (int ranks = work.ranks.first; work.samples == 0 && ranks <= work.ranks.last; ++ranks) {
             for (const Choice& choice : work.choices) jobs_.push_back({choice, ranks});
         }
     }
@@ -103,13 +110,58 @@ class Verification {
 
   private:
     // The time that a job takes, in no unit.
-    static double weight(const Job& job) { return static_cast<double>(job.ranks) * job.ranks; }
+    static double weight(const Job& job) {
+        return job.sample != 0 ? 1 : static_cast<double>(job.ranks) * job.ranks;
+    }
+
+    // Each sample of an algorithm has its next choice of parameters.
+    void draw_jobs() {
+        std::vector<std::vector<Choice>> algorithms;
+        for (const Choice& choice : work_.choices) {
+            if (algorithms.empty() || algorithms.back().front().algorithm != choice.algorithm)
+                algorithms.emplace_back();
+            algorithms.back().push_back(choice);
+        }
+        std::uint64_t number = 0;
+        for (int sample = 0; sample < work_.samples; ++sample) {
+            const int ranks = sample == 0 ? work_.ranks.last : work_.ranks.first;
+            for (const std::vector<Choice>& choices : algorithms) {
+                const std::uint64_t seed = simulate::random_bits(work_.seed, 0, ++number) | 1;
+                jobs_.push_back({choices[static_cast<std::size_t>(sample) % choices.size()], ranks, seed});
+            }
+        }
+    }
+
+    static bool is_small(const Problem& problem, const Choice& choice) {
+        const std::uint64_t of_root = build(problem, problem.root, choice).tasks.size();
+        const std::uint64_t of_other = build(problem, problem.ranks / 2, choice).tasks.size();
+        return of_root + of_other * static_cast<std::uint64_t>(problem.ranks) <= max_sample_tasks;
+    }
+
+    // Of as many ranks as memory permits. The last draw if the algorithm declines all.
+    std::vector<Problem> sample_problem(const Job& job) const {
+        const Algorithm& algorithm = *job.choice.algorithm;
+        Problem problem;
+        int first = job.ranks;
+        int last = work_.ranks.last;
+        for (std::uint64_t draw = 0; draw < max_draws; ++draw) {
+            problem = random_problem(algorithm.collective, first, last, algorithm.knows_hosts,
+                                     simulate::random_bits(job.sample, 1, draw));
+            if (!job.choice.applies(problem)) continue;
+            if (is_small(problem, job.choice)) break;
+            last = problem.ranks / 2;
+            first = std::min(first, last);
+        }
+        return {problem};
+    }
 
     void work_on_jobs(ProgressBar& bar) {
         for (std::size_t i = next_++; i < jobs_.size(); i = next_++) {
             Tally tally;
             std::vector<CounterExample> examples;
-            for (const Problem& problem : problems_of(jobs_[i], work_.limits.bracketing))
+            const Job& job = jobs_[i];
+            for (const Problem& problem :
+                 job.sample != 0 ? sample_problem(job) : problems_of(job, work_.limits.bracketing))
                 prove(problem, jobs_[i].choice, tally, examples);
             keep(jobs_[i].choice.algorithm, tally, examples);
             bar.advance(weight(jobs_[i]));
@@ -136,6 +188,7 @@ class Verification {
             std::vector<Violation> violations = check(problem, lists, work_.limits);
             if (violations.empty()) {
                 tally.lists += lists.size();
+                tally.max_ranks = std::max(tally.max_ranks, problem.ranks);
                 if (!work_.chains) return;
                 violations = check_chains_on_hosts(lists, work_.limits.violations);
                 if (violations.empty()) {
@@ -201,6 +254,7 @@ void Tally::add(const Tally& other) {
     declined += other.declined;
     if (why_declined.empty()) why_declined = other.why_declined;
     longest_queue = std::max(longest_queue, other.longest_queue);
+    max_ranks = std::max(max_ranks, other.max_ranks);
     violations += other.violations;
 }
 

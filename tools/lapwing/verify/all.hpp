@@ -1,5 +1,5 @@
 // Every algorithm of the catalogue against the checker: parameters, numbers of ranks, and problems of every
-// form.
+// form, or random ones.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,10 @@ struct Work {
     RankRange ranks{1, 64};
     CheckLimits limits;
     bool chains = true;  // also prove the chain forms
+    // Random problems of each algorithm, one of them of the largest number of ranks; 0: problems of every
+    // form.
+    int samples = 0;
+    std::uint64_t seed = 1;
 };
 
 // All algorithms, or those of a collective, or with a name; each with several values of its parameters unless
@@ -33,6 +37,7 @@ struct Tally {
     std::uint64_t declined = 0;
     std::string why_declined;  // the reason for the first of them
     std::uint64_t longest_queue = 0;
+    int max_ranks = 0;  // of a proved problem
     std::uint64_t violations = 0;
 
     void add(const Tally& other);

@@ -26,11 +26,14 @@ struct Options {
     std::string algorithm;
     CheckLimits limits;
     bool chains = true;
+    int samples = 0;
+    std::uint64_t seed = 1;
     bool list = false;
     bool json = false;
 };
 
 constexpr std::size_t max_parts_to_read = 8;
+constexpr const char* ranks_of_samples = "1:4096";
 
 // In the order of the catalogue; then those of files.
 std::vector<const Algorithm*> algorithms_of(const Outcome& outcome) {
@@ -45,13 +48,14 @@ std::vector<const Algorithm*> algorithms_of(const Outcome& outcome) {
 }
 
 void print_outcome(const Outcome& outcome) {
-    std::vector<std::vector<std::string>> rows = {
-        {"collective", "algorithm", "lists proved", "chain forms", "problems", "declined", "longest queue"}};
+    std::vector<std::vector<std::string>> rows = {{"collective", "algorithm", "lists proved", "chain forms",
+                                                   "problems", "declined", "longest queue", "max ranks"}};
     for (const Algorithm* algorithm : algorithms_of(outcome)) {
         const Tally& tally = outcome.tallies.at(algorithm);
         rows.push_back({name(algorithm->collective), algorithm->name, std::to_string(tally.lists),
                         std::to_string(tally.chains), std::to_string(tally.problems),
-                        std::to_string(tally.declined), std::to_string(tally.longest_queue)});
+                        std::to_string(tally.declined), std::to_string(tally.longest_queue),
+                        std::to_string(tally.max_ranks)});
     }
     fmt::print("{}\n", align(rows));
     for (const CounterExample& example : outcome.examples) {
@@ -84,6 +88,7 @@ Json as_json(const Outcome& outcome, RankRange ranks) {
                     {"problems", tally.problems},
                     {"declined", tally.declined},
                     {"longest_queue", tally.longest_queue},
+                    {"max_ranks", tally.max_ranks},
                     {"violations", tally.violations}};
     };
     Json algorithms = Json::array();
@@ -108,9 +113,12 @@ Json as_json(const Outcome& outcome, RankRange ranks) {
 }
 
 int verify(const Options& options, bool ranks_given) {
-    const bool all = options.all || ranks_given || !options.collective.empty() || !options.algorithm.empty();
+    if (options.samples > 0 && options.limits.bracketing)
+        throw Error(ErrorCode::invalid_argument, "use --sample without --reproducible");
+    const bool all = options.all || ranks_given || options.samples > 0 || !options.collective.empty() ||
+                     !options.algorithm.empty();
     if (options.list) {
-        if (options.all || ranks_given || !options.files.empty())
+        if (options.all || ranks_given || options.samples > 0 || !options.files.empty())
             throw Error(ErrorCode::invalid_argument,
                         "use --list alone, or with --collective and --algorithm");
         std::optional<Collective> collective;
@@ -133,9 +141,12 @@ int verify(const Options& options, bool ranks_given) {
     if (options.limits.bracketing)
         std::erase_if(work.choices,
                       [](const Choice& choice) { return !is_reduction(choice.algorithm->collective); });
-    work.ranks = read_rank_range(options.ranks);
+    const bool samples = options.samples > 0;
+    work.ranks = read_rank_range(samples && !ranks_given ? ranks_of_samples : options.ranks);
     work.limits = options.limits;
-    work.chains = options.chains;
+    work.chains = options.chains && !samples;
+    work.samples = options.samples;
+    work.seed = options.seed;
     const Outcome outcome = verify_all(work);
     if (options.json) {
         fmt::print("{}\n", as_json(outcome, work.ranks).dump(2));
@@ -170,12 +181,20 @@ Command add_verify(CommandLine& tool) {
     app->add_flag(
         "--no-chains", [options] { options->chains = false; },
         "Do not prove the chain forms of the lists (for ranks on several hosts and on shared hosts)");
+    app->add_option(
+           "--sample", options->samples,
+           "Prove N random problems of each algorithm, of up to 4096 ranks as far as memory permits, "
+           "without chain forms")
+        ->type_name("N")
+        ->range(1, 1000000);
+    app->add_option("--seed", options->seed, "Other random problems (1)")->type_name("N");
     app->add_flag("--list", options->list,
                   "Prove nothing; list for which numbers of ranks each algorithm is already proven");
     app->add_flag("--json", options->json, "Print JSON");
     app->footer(
         "Examples:\n"
         "  lapwing verify --all --ranks 1:64\n"
+        "  lapwing verify --all --sample 8\n"
         "  lapwing verify --list\n"
         "  lapwing verify --all --reproducible\n"
         "  lapwing verify --collective alltoall --algorithm bruck --ranks 100\n"

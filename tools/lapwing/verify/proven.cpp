@@ -22,7 +22,8 @@ std::string forms_of(const ProvenForms& forms, Collective collective) {
 
 void print_proven(std::span<const Choice> choices, bool json) {
     const std::string some = fmt::format("1 to {}, {}", verified_ranks, fmt::join(verified_samples, ", "));
-    std::vector<std::vector<std::string>> rows = {{"collective", "algorithm", "ranks", "except"}};
+    std::vector<std::vector<std::string>> rows = {
+        {"collective", "algorithm", "ranks", "sampled to", "except"}};
     Json algorithms = Json::array();
     const Algorithm* last = nullptr;
     std::size_t proven = 0;
@@ -33,10 +34,13 @@ void print_proven(std::span<const Choice> choices, bool json) {
         const auto forms = proven_for_all_ranks(algorithm.collective, algorithm.name);
         const std::string except = forms ? forms_of(*forms, algorithm.collective) : "";
         if (forms) ++proven;
-        rows.push_back({name(algorithm.collective), algorithm.name, forms ? "all" : some, except});
+        const int sampled = sampled_to(algorithm.collective, algorithm.name);
+        rows.push_back({name(algorithm.collective), algorithm.name, forms ? "all" : some,
+                        std::to_string(sampled), except});
         algorithms.push_back({{"collective", name(algorithm.collective)},
                               {"name", algorithm.name},
                               {"all_ranks", forms.has_value()},
+                              {"sampled_to", sampled},
                               {"all_ranks_in_place", forms && forms->in_place},
                               {"all_ranks_ordered", forms && forms->ordered}});
     }
@@ -51,9 +55,10 @@ void print_proven(std::span<const Choice> choices, bool json) {
     }
     fmt::print(
         "{}\n{} of {} algorithms are proven for every number of ranks, the others for these by a saved run "
-        "of "
-        "this command\n(docs/results/amd-epyc/verify.txt). The tests prove the lists of all for 1 to {}, "
-        "some to {}.\n",
+        "of this command\n(docs/results/amd-epyc/verify.txt). Random problems of up to the sampled number of "
+        "ranks are proven by another\n(verify-sampled.txt). The tests prove the lists of all for 1 to {}, "
+        "some "
+        "to {}.\n",
         align(rows), proven, rows.size() - 1, enumerated_ranks, sampled_ranks);
 }
 
