@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <tuple>
@@ -74,13 +76,6 @@ std::vector<Problem> problems_of(const Job& job, bool bracketing) {
     return problems;
 }
 
-bool shorter(const CounterExample& a, const CounterExample& b) {
-    const auto key = [](const CounterExample& e) {
-        return std::tuple(e.problem.ranks, e.problem.bytes, e.problem.root);
-    };
-    return key(a) < key(b);
-}
-
 class Verification {
   public:
     explicit Verification(const Work& work) : work_(work) {
@@ -105,6 +100,7 @@ class Verification {
             for (std::thread& other : others) other.join();
         }
         outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+        for (auto& [key, example] : examples_) outcome_.examples.push_back(std::move(example));
         return std::move(outcome_);
     }
 
@@ -163,7 +159,7 @@ class Verification {
             for (const Problem& problem :
                  job.sample != 0 ? sample_problem(job) : problems_of(job, work_.limits.bracketing))
                 prove(problem, jobs_[i].choice, tally, examples);
-            keep(jobs_[i].choice.algorithm, tally, examples);
+            keep(i, tally, examples);
             bar.advance(weight(jobs_[i]));
         }
     }
@@ -204,18 +200,22 @@ class Verification {
         }
     }
 
-    void keep(const Algorithm* algorithm, const Tally& tally, std::vector<CounterExample>& examples) {
+    void keep(std::size_t job, const Tally& tally, const std::vector<CounterExample>& examples) {
         const std::lock_guard lock(mutex_);
-        outcome_.tallies[algorithm].add(tally);
-        outcome_.examples.insert(outcome_.examples.end(), examples.begin(), examples.end());
-        std::stable_sort(outcome_.examples.begin(), outcome_.examples.end(), shorter);
-        if (outcome_.examples.size() > max_examples) outcome_.examples.resize(max_examples);
+        outcome_.tallies[jobs_[job].choice.algorithm].add(tally);
+        for (const CounterExample& example : examples) {
+            const Problem& problem = example.problem;
+            examples_.emplace(std::tuple(problem.ranks, problem.bytes, problem.root, job), example);
+        }
+        while (examples_.size() > max_examples) examples_.erase(std::prev(examples_.end()));
     }
 
     const Work& work_;
     std::vector<Job> jobs_;
     std::atomic<std::size_t> next_ = 0;
     std::mutex mutex_;
+    // The shortest ones. The job is a part of the key: the same ones whichever thread is ahead.
+    std::multimap<std::tuple<int, std::uint64_t, int, std::size_t>, CounterExample> examples_;
     Outcome outcome_;
 };
 
