@@ -76,7 +76,7 @@ lapwing_status lapwing_group_destroy(lapwing_group* group) {
 lapwing_status lapwing_group_abort(lapwing_group* group, const char* why) {
     return guarded([&] {
         Group& aborted = group_of(group);
-        aborted.break_up("rank " + std::to_string(aborted.rank()) + " has given up" +
+        aborted.break_up("rank " + std::to_string(aborted.rank()) + " called lapwing_group_abort" +
                          (why == nullptr ? "" : std::string(": ") + why));
     });
 }

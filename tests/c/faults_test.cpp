@@ -107,11 +107,11 @@ TEST(Faults, ARankThatGivesUpIsHeard) {
                 // The reason may have arrived already.
                 status = lapwing_allreduce(group, &in, &out, 1, &sum, &operation);
                 EXPECT_EQ(status == LAPWING_SUCCESS ? wait_for(operation) : told(status),
-                          "LAPWING_LINK: rank 1 has given up: no more input");
+                          "LAPWING_LINK: rank 1 called lapwing_group_abort: no more input");
             }
             // And what comes later.
             EXPECT_EQ(told(lapwing_barrier(group, &operation)),
-                      "LAPWING_LINK: rank 1 has given up: no more input");
+                      "LAPWING_LINK: rank 1 called lapwing_group_abort: no more input");
             EXPECT_EQ(operation, nullptr);
         });
     }

@@ -85,7 +85,8 @@ TEST(Cards, NoRankWaitsForOneThatAborts) {
         return told(status == LAPWING_SUCCESS ? lapwing_wait(&operation) : status);
     });
     for (const int rank : {0, 2}) {
-        EXPECT_EQ(said[static_cast<std::size_t>(rank)], "LAPWING_LINK: rank 1 has given up: no more input");
+        EXPECT_EQ(said[static_cast<std::size_t>(rank)],
+                  "LAPWING_LINK: rank 1 called lapwing_group_abort: no more input");
     }
 }
 
