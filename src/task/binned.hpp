@@ -4,10 +4,10 @@
 // The positions of a number's bits are divided into bins of 40 bits. A number becomes one integer for each
 // bin. A sum keeps the three highest bins, counted from the largest contribution, and drops the bins below.
 // Each bin is the plain sum of its integers, so no operation rounds. Dropping bins early or late makes no
-// difference, because the highest bin is a maximum, and a maximum is associative, too. Bins of integers are
-// those of Neal 2015, "Fast exact summation using small and large superaccumulators"; to keep the bins of the
-// largest contribution alone is the binned sum of Ahrens, Nguyen, Demmel 2020, "Algorithms for efficient
-// reproducible floating point summation", fold 3.
+// difference, because the highest bin is a maximum, which is associative. Bins of integers are those of
+// Neal 2015, "Fast exact summation using small and large superaccumulators"; to keep the bins of the largest
+// contribution alone is the binned sum of Ahrens, Nguyen, Demmel 2020, "Algorithms for efficient reproducible
+// floating point summation", fold 3.
 //
 // The largest contribution is kept whole. The error of n contributions is below n * 2^-80 times the largest
 // magnitude, plus the one rounding of the result.
