@@ -38,8 +38,8 @@ struct Rival {
     std::string name;  // an algorithm of the catalogue
     double seconds = 0;
     double work = 0;
-    std::vector<int> order =
-        {};  // the rank that runs the list of each rank of the algorithm; empty: in order
+    // The rank that runs the list of each rank of the algorithm; empty: in order.
+    std::vector<int> order = {};
 
     double value(synthesis::Objective objective) const {
         return objective == synthesis::Objective::time ? seconds : work;
