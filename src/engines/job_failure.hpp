@@ -18,9 +18,10 @@ class JobFailure {
         why_ = why;
         failed_.store(true, std::memory_order_release);
     }
+    bool has_happened() const { return failed_.load(std::memory_order_acquire); }
     // Throws Error (link) once the job has failed.
     void check() const {
-        if (failed_.load(std::memory_order_acquire)) throw Error(ErrorCode::link, why_);
+        if (has_happened()) throw Error(ErrorCode::link, why_);
     }
 
   private:

@@ -41,6 +41,9 @@ Group::Group(DeferredWork& network, Link& messages, const GroupLimits& limits, c
 }
 
 Group::~Group() {
+    const bool has_failed = !error_.empty() || (failure_ != nullptr && failure_->has_happened());
+    // Peers that have not heard of it still write into the slots, which end here.
+    if (has_failed) network_.stop();
     // Credits and announcements may be in flight when the last run ends here. Those that do not leave in
     // time, because their peer has ended, stay in place: the network may still use them.
     const auto begin = std::chrono::steady_clock::now();
@@ -51,8 +54,8 @@ Group::~Group() {
                            [](GroupChannel& one) { return one.channel.announcements().complete(); });
     };
     try {
-        while (error_.empty() && ((!all_announced() && passed() < max_wait_at_end) ||
-                                  (!paid_credits_.empty() && passed() < max_wait_for_credits))) {
+        while (!has_failed && ((!all_announced() && passed() < max_wait_at_end) ||
+                               (!paid_credits_.empty() && passed() < max_wait_for_credits))) {
             for (GroupChannel& one : channels_) one.channel.progress();
             messages_.progress();
             collect_paid_credits();
