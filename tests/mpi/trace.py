@@ -183,21 +183,25 @@ def main():
 
 
 def waits(test, scratch):
-    """Rank 0 is 20 ms late at a barrier: the other ranks sleep, and are woken up."""
+    """Rank 0 is 20 ms late at a barrier: the other ranks sleep, and are woken up. On a busy machine a rank may find the message by itself
+    after each sleep, before it gets a processor: then the job runs again."""
     for engine, wakes in (("host", "doorbell"), ("kernel", "descriptor")):
         file = scratch / f"waits-{engine}.json"
-        status, output = test.run(["--engine", engine, "--blocking", "--trace", file],
-                                  [test.build / "tests" / f"waits-{test.mpi}"], 2)
-        trace = json.loads(file.read_text())
-        events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
-        barriers = [event for event in events if event["name"] == "MPI_Barrier (wait)" and event["pid"] == 1]
-        inside = [event for event in events if event.get("cat") == "wait" and event["pid"] == 1 and
-                  any(one["ts"] <= event["ts"] and event["ts"] + event["dur"] <= one["ts"] + one["dur"] + 0.002
-                      and one["tid"] == event["tid"] for one in barriers)]
-        woken = collections.Counter(event["args"]["woken_by"] for event in inside if event["name"] == "sleep")
+        for _ in range(10):
+            status, output = test.run(["--engine", engine, "--blocking", "--trace", file],
+                                      [test.build / "tests" / f"waits-{test.mpi}"], 2)
+            trace = json.loads(file.read_text())
+            events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+            barriers = [event for event in events if event["name"] == "MPI_Barrier (wait)" and event["pid"] == 1]
+            inside = [event for event in events if event.get("cat") == "wait" and event["pid"] == 1 and
+                      any(one["ts"] <= event["ts"] and event["ts"] + event["dur"] <= one["ts"] + one["dur"] + 0.002
+                          and one["tid"] == event["tid"] for one in barriers)]
+            woken = collections.Counter(event["args"]["woken_by"] for event in inside if event["name"] == "sleep")
+            good = status == 0 and not format_errors(trace) and set(woken) <= {"limit", wakes}
+            if not good or (woken[wakes] > 0 and any(event["name"] == "spin" for event in inside)):
+                break
         test.expect(f"{engine}: a rank that waits for a late one spins, sleeps, and is woken up",
-                    status == 0 and not format_errors(trace) and woken[wakes] > 0 and
-                    set(woken) <= {"limit", wakes} and any(event["name"] == "spin" for event in inside),
+                    good and woken[wakes] > 0 and any(event["name"] == "spin" for event in inside),
                     f"{output}\n{woken}\n{inside[:10]}")
 
 
