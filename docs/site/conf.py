@@ -68,12 +68,12 @@ def for_the_site(app, page, source):
 
 
 def classes_by_width(app, doctree):
-    # wide.css makes the letters smaller where lines are long. On a phone long lines wrap in blocks without a table, in which
+    # wide.css makes the letters smaller where lines are long. Long lines wrap in blocks without a table, in which
     # several columns have two or more spaces between them.
     for block in doctree.findall(nodes.literal_block):
         lines = block.astext().splitlines()
         columns = max(map(len, lines), default=0)
-        block["classes"] += [name for name, limit in (("wide", 56), ("widest", 130)) if columns > limit]
+        block["classes"] += [name for name, limit in (("wide", 56), ("widest", 116)) if columns > limit]
         if not any(len(re.findall(r"\S {2,}\S", line)) >= 2 for line in lines) and "language-c" not in block["classes"]:
             block["classes"].append("wraps")
 

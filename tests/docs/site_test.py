@@ -1,4 +1,4 @@
-"""The site, opened as a file: its search finds pages, and no page asks the network for anything.
+"""The site, opened as a file: its search finds pages, no page asks the network for anything, and pages fit on the screen.
 
 python3 site_test.py SITE
 """
@@ -31,6 +31,18 @@ class Site(unittest.TestCase):
             loaded += re.findall(r'<link[^>]* rel="?stylesheet"?[^>]* href="?(https?:[^"\s>]+)', page.read_text())
             with self.subTest(page=page.name):
                 self.assertEqual(loaded, [])
+
+    def test_pages_fit_on_the_screen(self):
+        # Long lines and wide tables scroll in their own boxes.
+        window = browser.Browser(60)
+        self.addCleanup(window.close)
+        for width in (390, 1280):
+            window.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500)
+            for page in ("index", "overlap", "results", "algorithms", "reference"):
+                window.call("Page.navigate", url=f"file://{SITE}/{page}.html")
+                window.until(f"location.pathname.endsWith('/{page}.html') && document.readyState == 'complete'")
+                with self.subTest(page=page, width=width):
+                    self.assertLessEqual(window.evaluate("document.documentElement.scrollWidth"), width)
 
 
 if __name__ == "__main__":
