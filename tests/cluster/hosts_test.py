@@ -10,7 +10,7 @@ import unittest
 import xml.etree.ElementTree
 
 import support
-from support import TOOL, ClusterTest, environment
+from support import BUILD, TOOL, ClusterTest, environment
 
 TRANSFER = pathlib.Path(__file__).resolve().parent / "transfer.py"
 
@@ -168,6 +168,14 @@ class Command(ClusterTest):
             self.skipTest(done.stdout)
         self.assertEqual(done.stdout.split(), ["node2", "eth0", "lo", "0"])
         self.assertEqual(done.returncode, 137)
+
+    def test_from_a_bind_mount(self):
+        # As the first process of a container whose image has the tool on a volume.
+        with tempfile.TemporaryDirectory() as directory:
+            script = 'mount --bind "$1" "$2" && exec "$2/bin/lapwing" cluster --hosts 1 -- ssh node1 hostname'
+            done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", BUILD, directory],
+                                  env=environment(), capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (0, "node1\n"), done.stderr)
 
 
 class Wrong(ClusterTest):

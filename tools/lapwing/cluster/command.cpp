@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.hpp"
@@ -84,6 +85,9 @@ int run(const CommandLine& app, const ClusterOptions& options, const Words& word
     }
     ClusterShape shape = read_shape(options);
     shape.asked_for_seed = app.count("--seed") > 0;
+    // Read in the old mount namespace: when that is gone, Linux reports a path below a bind mount without the
+    // directory of the mount.
+    shape.tool = std::filesystem::read_symlink("/proc/self/exe");
     require_network_programs(shape);
     if (options.cores_per_host == "own" && shape.hosts.front().cores.empty()) {
         fmt::print(

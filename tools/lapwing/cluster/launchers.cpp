@@ -84,8 +84,7 @@ void prepare_launchers(const ClusterShape& shape) {
     const std::string programs = fmt::format("{}/bin", cluster_directory);
     std::filesystem::create_directory(programs);
     const std::string shell = programs + "/ssh";
-    const std::string tool = std::filesystem::read_symlink("/proc/self/exe");
-    write_cluster_file("bin/ssh", fmt::format("#!/bin/sh\nexec {} cluster-shell \"$@\"\n", quote(tool)),
+    write_cluster_file("bin/ssh", fmt::format("#!/bin/sh\nexec {} cluster-shell \"$@\"\n", quote(shape.tool)),
                        0755);
     write_cluster_file("openmpi.hosts", lines(shape, "{} slots=1\n"));
     write_cluster_file("hydra.hosts", lines(shape, "{}:1\n"));

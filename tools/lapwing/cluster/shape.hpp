@@ -30,6 +30,7 @@ struct SlowLink {
 struct ClusterShape {
     std::vector<ClusterHost> hosts;
     ClusterHost head;
+    std::string tool;         // path of this program
     std::string rate;         // as tc writes it; empty: the links are not shaped
     std::uint64_t burst = 0;  // bytes that a link passes at once after a pause
     std::vector<SlowLink> slow;
