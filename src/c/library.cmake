@@ -36,7 +36,7 @@ if(LAPWING_TESTS)
   target_compile_options(lapwing PRIVATE -g)
 endif()
 # As in preload.cmake: the program may have a C++ library of its own, of any age, or none.
-target_link_options(lapwing PRIVATE -Wl,-z,defs -Wl,--version-script=${c_map} -static-libstdc++ -static-libgcc)
+target_link_options(lapwing PRIVATE ${lapwing_all_defined} -Wl,--version-script=${c_map} -static-libstdc++ -static-libgcc)
 set_property(TARGET lapwing APPEND PROPERTY LINK_DEPENDS ${c_map})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lapwing)
