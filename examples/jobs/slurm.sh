@@ -5,8 +5,9 @@
 #SBATCH --time=00:10:00
 # sbatch examples/jobs/slurm.sh: a program under Lapwing by srun.
 #
-# srun serves every MPI, so `lapwing run` has to be told which one (--mpi openmpi, mpich or abi); the MPI has to be told how
-# it meets srun (--mpi pmix for Open MPI and for MPICH built with PMIx, --mpi pmi2 for MPICH and Intel MPI).
+# srun serves every MPI. `lapwing run` sees which one a program is linked to; for a script it has to be told (--mpi openmpi, mpich
+# or abi). The MPI has to be told how it meets srun (--mpi pmix for Open MPI and for MPICH built with PMIx, --mpi pmi2 for MPICH and
+# Intel MPI).
 set -euo pipefail
 # module load lapwing openmpi
 
