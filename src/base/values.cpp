@@ -47,6 +47,18 @@ std::optional<std::vector<int>> parse_processors(std::string_view text) {
     return processors;
 }
 
+std::string print_processors(std::span<const int> processors) {
+    std::string text;
+    for (std::size_t begin = 0; begin < processors.size();) {
+        std::size_t last = begin;
+        while (last + 1 < processors.size() && processors[last + 1] == processors[last] + 1) ++last;
+        text += fmt::format("{}{}", text.empty() ? "" : ",", processors[begin]);
+        if (last > begin) text += fmt::format("-{}", processors[last]);
+        begin = last + 1;
+    }
+    return text;
+}
+
 void refuse_value(const char* variable, std::string_view form, std::string_view value) {
     throw Error(ErrorCode::invalid_argument, fmt::format("{} must be {}, not '{}'", variable, form, value));
 }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +18,8 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
 // "0,2-3": numbers of processors, in the order of the text.
 std::optional<std::vector<int>> parse_processors(std::string_view text);
+// The same text, of numbers in ascending order.
+std::string print_processors(std::span<const int> processors);
 
 // Throws Error (invalid_argument): "LAPWING_TIMEOUT must be a number from 1 to 86400, not 'x'".
 [[noreturn]] void refuse_value(const char* variable, std::string_view form, std::string_view value);

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/text_file.hpp"
+#include "base/values.hpp"
 #include "recording/codec.hpp"
 #include "recording/reader.hpp"
 #include "recording/stream.hpp"
@@ -64,6 +65,13 @@ void read_rank(const Json& fact, Rank& rank) {
     get(fact, "processor", rank.processor);
     get(fact, "mpi", rank.mpi);
     get(fact, "lapwing", rank.lapwing);
+    get(fact, "machine", rank.machine);
+    get(fact, "online", rank.online);
+    std::string processors;
+    get(fact, "processors", processors);
+    if (processors.empty()) return;
+    rank.processors = parse_processors(processors).value_or(std::vector<int>{});
+    std::sort(rank.processors.begin(), rank.processors.end());
 }
 
 void read_communicator(const Json& fact, Communicator& communicator) {

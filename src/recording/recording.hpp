@@ -167,8 +167,12 @@ struct Rank {
     int rank = 0;
     std::string host;
     std::string processor;  // "AMD EPYC 9R45"
-    std::string mpi;        // the library's own name and version
-    std::string lapwing;    // version of the recorder
+    // Whose processors the rank used. Older recordings do not have these three: empty, empty, 0.
+    std::string machine;          // equal for ranks of one kernel, also if these are in different containers
+    std::vector<int> processors;  // that the main thread was allowed to use at the end of MPI_Init
+    int online = 0;               // processors of the machine
+    std::string mpi;              // the library's own name and version
+    std::string lapwing;          // version of the recorder
     std::uint64_t process = 0;
     bool ended = false;                // reached MPI_Finalize
     std::vector<ClockReading> clocks;  // in MPI_Init, and in MPI_Finalize
@@ -187,6 +191,16 @@ struct Recording {
     std::string date;        // the same
     std::vector<Rank> each;  // in the order of ranks, without those that left no file
 };
+
+// Ranks of one machine that were allowed to use fewer processors than they are.
+struct SharedProcessors {
+    std::vector<int> ranks;
+    std::vector<int> processors;
+    int online = 0;  // processors of the machine
+};
+// Ranks that have a processor in common are in one group. In the order of each group's first rank; empty if
+// the recording has no processors.
+std::vector<SharedProcessors> shared_processors(const Recording& recording);
 
 // Reads a directory that `lapwing profile --record` has written. Accepts the files of ranks that were killed.
 // Throws Error (system) if a file cannot be read, and Error (parse) if a file is not a recording.

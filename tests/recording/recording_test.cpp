@@ -1,4 +1,5 @@
 // The format of recorded programs: what is written is read back, whatever was folded, and however it ended.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "recording/codec.hpp"
 #include "recording/functions.hpp"
 #include "recording/reader.hpp"
@@ -18,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // A directory for one test.
@@ -356,6 +359,37 @@ TEST(Recording, FunctionsAreKnownByName) {
     EXPECT_TRUE(is("", Kind::other, Form::blocking));
 }
 
+// The groups of ranks on these machines, with these processors: "0-1 on 0; ...".
+std::string shared(const std::vector<std::pair<std::string, std::vector<int>>>& places) {
+    Recording recording;
+    for (const auto& [machine, processors] : places) {
+        Rank& rank = recording.each.emplace_back();
+        rank.rank = static_cast<int>(recording.each.size()) - 1;
+        rank.machine = machine;
+        rank.processors = processors;
+    }
+    std::string text;
+    for (const SharedProcessors& one : shared_processors(recording)) {
+        text += fmt::format("{}{} on {}", text.empty() ? "" : "; ", print_processors(one.ranks),
+                            print_processors(one.processors));
+    }
+    return text;
+}
+
+TEST(Recording, RanksThatOutnumberTheirProcessorsShareThem) {
+    const std::vector<int> both = {0, 1};
+    EXPECT_EQ(shared({{"a", both}, {"a", both}}), "");
+    EXPECT_EQ(shared({{"a", both}, {"a", both}, {"a", both}}), "0-2 on 0-1");
+    // The same numbers on another machine are other processors.
+    EXPECT_EQ(shared({{"a", both}, {"b", both}, {"a", both}}), "");
+    EXPECT_EQ(shared({{"b", {0}}, {"a", {0}}, {"b", {0}}, {"a", {0}}}), "0,2 on 0; 1,3 on 0");
+    // Bound ranks share with those that are bound to the same processor.
+    EXPECT_EQ(shared({{"a", {0}}, {"a", {1}}, {"a", {0}}, {"a", {2}}}), "0,2 on 0");
+    // The third rank joins the groups of the first two.
+    EXPECT_EQ(shared({{"a", {0}}, {"a", {1}}, {"a", both}, {"a", {4, 5}}}), "0-2 on 0-1");
+    EXPECT_EQ(shared({{"", {}}, {"", {}}}), "");
+}
+
 TEST(Recording, ADirectoryIsRead) {
     const Scratch scratch;
     const auto write = [&](const char* name, const std::string& text) {
@@ -387,6 +421,16 @@ TEST(Recording, ADirectoryIsRead) {
     EXPECT_EQ(rank.types.at(1).bytes, 8u);
     EXPECT_EQ(rank.operations.at(1), "MPI_SUM");
     EXPECT_EQ(rank.clocks.at(0).offset, -3);
+    // Older recordings say nothing of processors.
+    EXPECT_EQ(rank.machine, "");
+    EXPECT_THAT(rank.processors, IsEmpty());
+    EXPECT_THAT(shared_processors(recording), IsEmpty());
+    write("rank-0.facts",
+          R"({"fact":"rank","rank":0,"ranks":4,"machine":"7f","processors":"0,2-3","online":8})");
+    const Rank located = read_recording(scratch.path()).each.at(0);
+    EXPECT_EQ(located.machine, "7f");
+    EXPECT_EQ(located.processors, (std::vector{0, 2, 3}));
+    EXPECT_EQ(located.online, 8);
     EXPECT_FALSE(rank.ended);
     EXPECT_TRUE(rank.threads.at(0).truncated);
     // A call at a site that has no definition.

@@ -119,6 +119,20 @@ std::string first_line(const char* path) {
     return line;
 }
 
+std::string boot() {
+    const std::string id = first_line("/proc/sys/kernel/random/boot_id");
+    return id.empty() ? host_name() : id;
+}
+
+std::uint64_t hash_of(const std::string& parts) {
+    unsigned char hash[crypto_generichash_BYTES];
+    crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(parts.data()), parts.size(),
+                       nullptr, 0);
+    std::uint64_t number = 0;
+    std::memcpy(&number, hash, sizeof number);
+    return number;
+}
+
 }  // namespace
 
 void check(const Options& options) {
@@ -303,20 +317,18 @@ std::string host_name() {
     return name;
 }
 
+std::uint64_t machine_number() {
+    return hash_of(boot());
+}
+
 std::uint64_t host_number() {
-    std::string parts = first_line("/proc/sys/kernel/random/boot_id");
-    if (parts.empty()) parts = host_name();
+    std::string parts = boot();
     // Network namespaces do not share their loopback: two of one kernel are two hosts.
     struct stat space {};
     if (stat("/proc/self/ns/net", &space) == 0)
         parts += fmt::format(" {} {}", static_cast<std::uint64_t>(space.st_dev),
                              static_cast<std::uint64_t>(space.st_ino));
-    unsigned char hash[crypto_generichash_BYTES];
-    crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(parts.data()), parts.size(),
-                       nullptr, 0);
-    std::uint64_t number = 0;
-    std::memcpy(&number, hash, sizeof number);
-    return number;
+    return hash_of(parts);
 }
 
 bool one_host(const std::vector<Address>& members) {

@@ -16,6 +16,7 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "base/values.hpp"
 #include "job/rank_locations.hpp"
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/metadata.hpp"
@@ -23,6 +24,7 @@
 #include "mpi/native/callers.hpp"
 #include "mpi/profile/definitions.hpp"
 #include "mpi/profile/recorder.hpp"
+#include "topology/location.hpp"
 
 extern char** environ;
 
@@ -163,6 +165,9 @@ void begin() {
                     {"rank", rank},
                     {"ranks", ranks},
                     {"host", tcp::host_name()},
+                    {"machine", fmt::format("{:016x}", tcp::machine_number())},
+                    {"processors", print_processors(topology::allowed_processors())},
+                    {"online", ::sysconf(_SC_NPROCESSORS_ONLN)},
                     {"process", ::getpid()},
                     {"lapwing", LAPWING_VERSION},
                     {"capacity", capacity},

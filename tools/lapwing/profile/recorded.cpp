@@ -8,12 +8,14 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "lapwing/common/linked_symbols.hpp"
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/process.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/profile/analysis.hpp"
 #include "recording/functions.hpp"
+#include "watch/calls.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -74,8 +76,15 @@ class RankPrinter {
     }
 
     Json json() const {
-        Json json = {{"rank", rank_.rank},      {"host", rank_.host},   {"processor", rank_.processor},
-                     {"mpi", rank_.mpi},        {"ended", rank_.ended}, {"communicators", Json::object()},
+        Json json = {{"rank", rank_.rank},
+                     {"host", rank_.host},
+                     {"machine", rank_.machine},
+                     {"processor", rank_.processor},
+                     {"processors", print_processors(rank_.processors)},
+                     {"online", rank_.online},
+                     {"mpi", rank_.mpi},
+                     {"ended", rank_.ended},
+                     {"communicators", Json::object()},
                      {"threads", Json::array()}};
         for (const auto& [number, communicator] : rank_.communicators) {
             json["communicators"][std::to_string(number)] = {
@@ -225,10 +234,34 @@ std::string finish_recording(const std::string& directory, const std::vector<std
     return text;
 }
 
+std::string print_shared(const std::vector<recording::SharedProcessors>& groups) {
+    constexpr std::size_t max_groups = 4;
+    if (groups.size() > max_groups) {
+        std::size_t ranks = 0;
+        std::size_t processors = 0;
+        for (const recording::SharedProcessors& group : groups) {
+            ranks += group.ranks.size();
+            processors += group.processors.size();
+        }
+        return fmt::format("{} ranks in {} groups shared {} processors", ranks, groups.size(), processors);
+    }
+    std::vector<std::string> parts;
+    for (const recording::SharedProcessors& group : groups) {
+        const std::size_t count = group.processors.size();
+        const bool all = count >= static_cast<std::size_t>(group.online);
+        parts.push_back(fmt::format("{} shared {}{} processor{}", watch::ranks_in_words(group.ranks), count,
+                                    all ? "" : fmt::format(" of {}", group.online),
+                                    all && count == 1 ? "" : "s"));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 std::string print_recording(const recording::Recording& recording) {
     watch::Symbols symbols = linked_symbols();
     std::string text =
         fmt::format("{} ranks, recorded {} by {}\n", recording.ranks, recording.date, recording.command);
+    const auto shared = recording::shared_processors(recording);
+    if (!shared.empty()) text += print_shared(shared) + "\n";
     for (const Rank& rank : recording.each) text += "\n" + RankPrinter(rank, symbols).text();
     return text +
            "\nafter: processor time since the thread's previous call; both times are means over all passes\n";

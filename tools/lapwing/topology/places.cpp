@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/nearest_name.hpp"
+#include "base/values.hpp"
 #include "lapwing/common/tables.hpp"
 
 namespace lapwing::tool {
@@ -17,19 +18,6 @@ using topology::Location;
 using topology::Part;
 
 constexpr std::array<const char*, 6> part_names = {"thread", "core", "cache", "node", "package", "machine"};
-
-// "0-3,8"
-std::string print_processors(const std::vector<int>& processors) {
-    std::vector<std::string> runs;
-    for (std::size_t begin = 0; begin < processors.size();) {
-        std::size_t end = begin + 1;
-        while (end < processors.size() && processors[end] == processors[end - 1] + 1) ++end;
-        runs.push_back(end == begin + 1 ? fmt::format("{}", processors[begin])
-                                        : fmt::format("{}-{}", processors[begin], processors[end - 1]));
-        begin = end;
-    }
-    return fmt::format("{}", fmt::join(runs, ","));
-}
 
 // The number of a part, where the rank is bound to it or to something inside; else null.
 Json known(const Location& location, Part part, int number) {
