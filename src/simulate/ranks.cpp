@@ -43,7 +43,7 @@ Ranks::Ranks(int ranks, std::span<const Operation> operations, const Setting& se
       states_(static_cast<std::size_t>(ranks)) {
     for (State& state : states_) state.interface.free = setting.drained ? 0 : -burst_;
     if (scripts_ != nullptr) {
-        if (setting.cores.cores < ranks) core_free_.resize(static_cast<std::size_t>(setting.cores.cores));
+        share_cores(setting.cores);
         add_channels_of_scripts(operations, setting);
         count_requests();
         accounts_.resize(static_cast<std::size_t>(ranks));
@@ -282,6 +282,16 @@ void Ranks::complete(State& state, Flight& flight) {
     observer_->completed(rank, static_cast<int>(&flight - &flight_of(rank, 0)), flight.runner);
 }
 
+void Ranks::share_cores(const SharedCores& shared) {
+    for (const SharedCores::Group& group : shared.groups) {
+        if (group.ranks.size() <= static_cast<std::size_t>(group.cores)) continue;
+        core_group_of_.resize(states_.size(), -1);
+        for (const int rank : group.ranks)
+            core_group_of_[static_cast<std::size_t>(rank)] = static_cast<std::int32_t>(core_free_.size());
+        core_free_.emplace_back(static_cast<std::size_t>(group.cores));
+    }
+}
+
 bool Ranks::hand_over(int rank, int request) {
     Flight& flight = flight_of(rank, request);
     if (--flight.handshakes > 0 || flight.step != flight.end) return false;
@@ -304,7 +314,7 @@ void Ranks::work_piece(int rank, State& state) {
     const Action& action = actions_of(rank)[static_cast<std::size_t>(state.action)];
     const Time piece = state.pieces == 1 ? last_piece_of(action) : piece_of(action);
     const Time left = piece + state.taken - state.worked;
-    const bool goes_on = !core_free_.empty() && left > slice_;  // in a later turn
+    const bool goes_on = shares_core(rank) && left > slice_;  // in a later turn
     const Time end = on_processor(rank, state.program, goes_on ? slice_ : left);
     if (scripts_ != nullptr) accounts_[static_cast<std::size_t>(rank)].computing += end - state.program;
     state.program = end;

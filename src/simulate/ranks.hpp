@@ -192,10 +192,13 @@ class Ranks {
     bool is_near(int rank, int peer) const {
         return network_ != nullptr && network_->host_of(rank) == network_->host_of(peer);
     }
+    std::int32_t core_group(int rank) const { return core_group_of_[static_cast<std::size_t>(rank)]; }
+    bool shares_core(int rank) const { return !core_group_of_.empty() && core_group(rank) >= 0; }
     Time on_processor(int rank, Time begin, Time work) {
         if (noisy_) work = processors_[static_cast<std::size_t>(rank)].finish(noise_, begin, work) - begin;
-        if (core_free_.empty() || work == 0) return begin + work;
-        Time& free = *std::min_element(core_free_.begin(), core_free_.end());
+        if (!shares_core(rank) || work == 0) return begin + work;
+        std::vector<Time>& cores = core_free_[static_cast<std::size_t>(core_group(rank))];
+        Time& free = *std::min_element(cores.begin(), cores.end());
         free = std::max(begin, free) + work;
         return free;
     }
@@ -206,6 +209,7 @@ class Ranks {
     void add_channels(std::span<const Operation> operations, const Setting& setting);
     void add_channels_of_scripts(std::span<const Operation> operations, const Setting& setting);
     void count_requests();
+    void share_cores(const SharedCores& shared);
     // Of the collectives in flight the one whose next task can begin first, and when.
     std::pair<Flight*, Time> first_flight(int rank);
     Time ready(Flight& flight);
@@ -244,7 +248,9 @@ class Ranks {
     std::vector<std::int32_t> channel_of_action_;  // of `actions_`; of scripts: an operation has one channel
     std::vector<Channel> channels_;
     std::vector<Cost> costs_;
-    std::vector<Time> core_free_;  // shared cores: when the last turn of each ends; empty: none is shared
+    // Shared cores. When the last turn of each core ends, by group.
+    std::vector<std::vector<Time>> core_free_;
+    std::vector<std::int32_t> core_group_of_;  // by rank; -1: none; empty: no rank shares a core
     std::vector<State> states_;
     std::vector<Flight> flights_;              // rank after rank
     std::vector<std::size_t> flights_before_;  // of scripts: those of the ranks before

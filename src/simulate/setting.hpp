@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "simulate/engine.hpp"
 #include "simulate/network.hpp"
@@ -15,12 +16,16 @@ namespace lapwing::simulate {
 
 enum class Evaluation : std::uint8_t { automatic, worklist, queue };
 
-// Cores of one machine, on which all ranks run. A rank that waits in an MPI call yields its core, as Open
-// MPI's ranks do with mpi_yield_when_idle. A rank that computes keeps its core until its turn ends, so a
-// message is received when some core ends its turn.
+// Cores that ranks share. A rank that waits in an MPI call yields its core, as Open MPI's ranks do with
+// mpi_yield_when_idle. A rank that computes keeps its core until its turn ends, so a message is received when
+// some core ends its turn.
 struct SharedCores {
-    int cores = 0;   // 0: each rank has a core of its own
-    Time slice = 0;  // the maximum length of a turn
+    struct Group {
+        std::vector<int> ranks;
+        int cores = 0;
+    };
+    std::vector<Group> groups;  // a rank in no group has a core of its own
+    Time slice = 0;             // the maximum length of a turn
 };
 
 struct Setting {

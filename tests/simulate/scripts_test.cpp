@@ -102,7 +102,7 @@ TEST_F(Scripted, PingPong) {
 // A rank that waits for a message yields its core to ranks that compute, and gets a core when a turn ends.
 TEST_F(Scripted, RanksShareCoresInTurns) {
     const int signal = message(0);
-    setting_.cores = {.cores = 1, .slice = 4000 * nanosecond};
+    setting_.cores = {.groups = {{{0, 1, 2}, 1}}, .slice = 4000 * nanosecond};
     // Rank 0 sends at 900 and 1500. Both messages arrive 1000 later. Rank 2 receives until 2000, and computes
     // until 6000 in its first turn. Rank 1 receives then, and rank 2 computes the rest.
     const Outcome outcome =
@@ -113,18 +113,28 @@ TEST_F(Scripted, RanksShareCoresInTurns) {
 }
 
 TEST_F(Scripted, MoreCoresThanRanksAreNotShared) {
-    setting_.cores = {.cores = 2, .slice = 4000 * nanosecond};
+    setting_.cores = {.groups = {{{0, 1}, 2}}, .slice = 4000 * nanosecond};
     const Outcome outcome = run({{computing(9000)}, {computing(5000)}});
     EXPECT_THAT(outcome.ends, ElementsAre(9000, 5000));
 }
 
 TEST_F(Scripted, LongComputationsOfOneCoreTakeTurns) {
-    setting_.cores = {.cores = 1, .slice = 4000 * nanosecond};
+    setting_.cores = {.groups = {{{0, 1}, 1}}, .slice = 4000 * nanosecond};
     // 4000 and 4000, then 1000 and 2000, whichever rank is first.
     scripts_.of_ranks = {{computing(5000)}, {computing(6000)}};
     const Outcome outcome = simulate(2, operations_, setting_);
     EXPECT_EQ(outcome.end(), 11000 * nanosecond);
     EXPECT_GE(*std::min_element(outcome.ends.begin(), outcome.ends.end()), 9000 * nanosecond);
+}
+
+TEST_F(Scripted, RanksOfTwoMachinesShareTheCoresOfTheirOwn) {
+    setting_.cores = {.groups = {{{0, 3}, 1}, {{2, 4}, 1}}, .slice = 4000 * nanosecond};
+    scripts_.of_ranks = {
+        {computing(1000)}, {computing(9000)}, {computing(3000)}, {computing(2000)}, {computing(500)}};
+    const Outcome outcome = simulate(5, operations_, setting_);
+    EXPECT_EQ(std::max(outcome.ends[0], outcome.ends[3]), 3000 * nanosecond);
+    EXPECT_EQ(outcome.ends[1], 9000 * nanosecond);
+    EXPECT_EQ(std::max(outcome.ends[2], outcome.ends[4]), 3500 * nanosecond);
 }
 
 TEST_F(Scripted, ARingOfIsendAndIrecv) {
