@@ -27,6 +27,10 @@ class Profile(jobs.Test):
         shown = self.show(directory)
         self.expect("a program is recorded", status == 0 and "all done" in output and "calls of 3 ranks" in output and
                     shown["ranks"] == 3 and [rank["ended"] for rank in shown["each"]] == [True] * 3, output + str(shown))
+        # The launcher may bind ranks, so each may have others.
+        self.expect("processors of the machine", len({rank["machine"] for rank in shown["each"]} - {""}) == 1 and
+                    all(re.fullmatch(r"[0-9,-]+", rank["processors"]) and rank["online"] == os.cpu_count() for rank in shown["each"]),
+                    str([(rank["machine"], rank["processors"], rank["online"]) for rank in shown["each"]]))
         for rank in shown["each"]:
             number = rank["rank"]
             left, right = (number - 1) % 3, (number + 1) % 3
@@ -122,13 +126,49 @@ class Profile(jobs.Test):
         self.expect("what is replayed is what was called", engines == ["native", "kernel"] and messages["calls"] == 3 * 12 and
                     messages["bytes"] == 3 * 12 * 8000 and "recorded.c:" in messages["name"] and replay["predicted"] > 0 and
                     0 < replay["measured_in_mpi"] <= replay["measured"], str(found["program"]))
+        self.shared_cores(on3, predict)
         found, calls = predict(on3, on6, "--ranks", "24")
+        self.expect("other numbers of ranks have a core each", found["program"]["cores"][-1] ==
+                    "24 ranks: ranks shared processors in a recorded run; here each rank has a core of its own", str(found["program"]))
         sizes, = found["program"]["sizes"]
         low, high = sizes["range"]["native"]
         total = found["rows"][-1]["engines"][0]["summary"]["total"]["median"]
         self.expect("other numbers of ranks", calls[24, "MPI_Isend"]["calls"] == 24 * 12 and
                     calls[24, "MPI_Neighbor_alltoall"]["calls"] == 24 and "left_out" not in sizes and
                     0 < low <= total * 1.001 and total <= high * 1.001, str(found["program"]))
+
+    def shared_cores(self, directory, predict):
+        """Ranks share what the recording says, unless the command says otherwise."""
+        def cores(processors, *arguments):
+            for rank in range(3):
+                facts = directory / f"rank-{rank}.facts"
+                lines = [json.loads(line) for line in facts.read_text().splitlines()]
+                for line in lines:
+                    for name in ("machine", "processors", "online") if line["fact"] == "rank" else ():
+                        line.pop(name, None)
+                    if line["fact"] == "rank" and processors:
+                        line |= {"machine": "7f", "processors": processors[rank], "online": 8}
+                facts.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            return " ".join(predict(directory, *arguments)[0]["program"].get("cores", []))
+
+        shown = cores(["0", "0", "0"])
+        self.expect("ranks that shared a processor take turns", "ranks 0-2 shared 1 of 8 processors in the recorded run; here they take "
+                    "turns of 4 ms on them" in shown, shown)
+        status, output = jobs.execute([self.build / "bin" / "lapwing", "profile", "--show", directory], 60,
+                                      jobs.environment(self.mpi, self.build))
+        self.expect("--show names them", status == 0 and "\nranks 0-2 shared 1 of 8 processors\n" in output, output)
+        for arguments, expected in ((("--cores", "own"), "here each rank has a core of its own"),
+                                    (("--cores", "3"), "here each rank has a core of its own"),
+                                    (("--cores", "2:1ms"), "here all ranks share 2 cores, in turns of 1 ms"),
+                                    (("--network", "torus:3"), "here each rank has a core of its own")):
+            shown = cores(["0", "0", "0"], *arguments)
+            self.expect(f"{' '.join(arguments)} replaces them", expected in shown, shown)
+        shown = cores(["0", "1-2", "1-2"])
+        self.expect("ranks with enough processors share none", shown == "", shown)
+        shown = cores([])
+        self.expect("an older recording", "does not have the processors" in shown and "a core of its own" in shown, shown)
+        shown = cores(["0", "1", "0"])
+        self.expect("bound ranks", "ranks 0, 2 shared 1 of 8 processors" in shown, shown)
 
     def first_touches(self, scratch):
         """When buffers are used, by whom, and that guards change nothing for the program."""

@@ -30,6 +30,7 @@ class Programs(Scratch):
             "On 2 ranks the run took 1.10 s; its replay takes 1.00 s, 0.909 of that.",
             "With Lapwing (kernel) the unchanged program takes 700 ms, 600 ms if it waited for collectives one computation later, "
             "and 550 ms if collectives took no time.",
+            "64 ranks: each rank has a core of its own.",
             "Does not extrapolate: MPI_Send, main: its peer follows no rule; it took 2.0 % of the largest recorded run and is left out."])
 
     def test_bars_of_each_call_site_from_now_to_the_bound(self):
@@ -59,6 +60,7 @@ class Programs(Scratch):
 
     def test_what_is_wrong_is_told(self):
         self.refused(lambda one: one.update(replays=7), "program.replays: a list")
+        self.refused(lambda one: one.update(cores=7), "program.cores: a list")
         self.refused(lambda one: one["sites"][0]["sites"][0].update(bound="x"), "program.sites[0].sites[0].bound: a number")
         self.refused(lambda one: one["iterations"][0]["spans"][0].update(what="sleep"), "program.iterations[0].spans[0].what")
         self.refused(lambda one: one["sizes"][0]["range"].update(native=[1]), "program.sizes[0].range.native: two numbers")

@@ -158,6 +158,7 @@ def program(ranks=2):
     content["program"] = {
         "recordings": ["run.rec"], "measured_with": "native",
         "replays": [{"ranks": ranks, "measured": 1.1, "measured_in_mpi": 0.4, "predicted": 1.0}],
+        "cores": ["64 ranks: each rank has a core of its own"],
         "sites": [{"ranks": ranks, "sites": sites}, {"ranks": 64, "sites": []}],
         "limits": [{"ranks": ranks, "bound": 0.55, "later_wait": {"native": 0.9, "kernel": 0.6}}],
         "iterations": [{"ranks": ranks, "engine": name, "spans": spans} for name in engines],

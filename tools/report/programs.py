@@ -52,6 +52,7 @@ class Program:
     limits: dict  # of ranks to (bound, of engines to the total with later waits)
     iterations: dict  # of (ranks, engine) to lists of Span
     ranges: dict  # of (ranks, engine) to (smallest, largest)
+    cores: list  # sentences on cores that ranks share
     left_out: list  # sentences
 
     def best(self, ranks):
@@ -110,7 +111,8 @@ def read(reader, value):
     def ranks_of(entry, where):
         return int(number(entry.get("ranks"), f"{where}.ranks"))
 
-    program = Program(text_of(value.get("measured_with")), [], {}, {}, {}, {}, [])
+    program = Program(text_of(value.get("measured_with")), [], {}, {}, {}, {}, [], [])
+    program.cores += [f"{text_of(line)}." for line in reader.expect(value.get("cores", []), list, "program.cores")]
     for entry, where in each("replays", value):
         program.replays.append((ranks_of(entry, where), number(entry.get("measured"), f"{where}.measured"),
                                 number(entry.get("predicted"), f"{where}.predicted")))
@@ -204,7 +206,7 @@ def findings(result):
             moved = f", {values.time(later[engine])} if it waited for collectives one computation later" if engine in later else ""
             sentences.append(f"With Lapwing ({engine}) the unchanged program takes {values.time(totals[ranks, engine])}"
                              f"{moved}, and {values.time(bound)} if collectives took no time.")
-    return sentences + program.left_out
+    return sentences + program.cores + program.left_out
 
 
 def drawings(program):

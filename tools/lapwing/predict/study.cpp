@@ -175,11 +175,12 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     app.begin_group("A recorded program");
     text("--measured-with", options.measured_with, "E", "The engine that the recorded run had (native)");
     text("--computation", options.computation, "C",
-         "wall: all time between calls; processor: the processor's alone (wall; with --cores: processor)");
+         "wall: all time between calls; processor: the processor's alone (processor if ranks share cores, or "
+         "shared them when recorded; else wall)");
     text(
         "--cores", options.cores, "N[:TIME]",
         "Cores that all ranks share, if they yield in MPI calls; and how long a rank computes before another "
-        "one has its turn (a core for each rank; 4ms)");
+        "one has its turn; or own: a core for each rank (as recorded; on other ranks or networks: own; 4ms)");
     app.add_option("--passes", options.passes,
                    "Simulate so many passes of outer loops, in place of all; without noise (all)")
         ->type_name("N")
@@ -260,16 +261,18 @@ simulate::Parameters Study::parameters(const simulate::Engine& engine, const Pro
 
 namespace {
 
-// "2:4ms" or "2".
+// "2:4ms", "2" or "own".
 void read_cores(const std::string& written, Study& study) {
     if (written.empty()) return;
+    if (written == "own") {
+        study.cores = 0;
+        return;
+    }
     const std::size_t colon = std::min(written.find(':'), written.size());
-    study.cores.cores = static_cast<int>(read_number("--cores", written, written.substr(0, colon), 1, 1e6));
-    study.cores.slice = colon < written.size()
-                            ? simulate::from_seconds(read_time("--cores", written.substr(colon + 1)))
-                            : 4'000'000 * simulate::nanosecond;
-    if (study.cores.slice <= 0)
-        throw_invalid("--cores: the time of a turn must be longer than 0, as in 2:4ms");
+    study.cores = static_cast<int>(read_number("--cores", written, written.substr(0, colon), 1, 1e6));
+    if (colon < written.size())
+        study.slice = simulate::from_seconds(read_time("--cores", written.substr(colon + 1)));
+    if (study.slice <= 0) throw_invalid("--cores: the time of a turn must be longer than 0, as in 2:4ms");
 }
 
 // What is simulated: collectives, a pipeline, or a recorded program.
@@ -285,9 +288,10 @@ void read_subject(const PredictOptions& options, Study& study) {
         study.recordings = options.recordings;
         static const std::string computations[] = {"processor", "wall"};
         read_cores(options.cores, study);
-        const std::string usual = computations[options.cores.empty() ? 1 : 0];
-        study.computation = static_cast<simulate::Computation>(
-            pick("--computation", options.computation.empty() ? usual : options.computation, computations));
+        if (!options.computation.empty()) {
+            study.computation =
+                static_cast<simulate::Computation>(pick("--computation", options.computation, computations));
+        }
         study.take_blocking = options.take_blocking;
         study.passes = options.passes;
         if (options.passes > 0 && !options.noise.empty()) throw_invalid("--passes: noise needs all passes");

@@ -73,11 +73,12 @@ struct Study {
     std::optional<PipelineOptions> pipeline;  // none: each collective for itself
     // Of a recorded program: its directories; empty: there is none.
     std::vector<std::string> recordings;
-    simulate::Computation computation = simulate::Computation::processor;
-    simulate::SharedCores cores;
-    std::string measured_with;   // the engine of the recorded run
-    bool take_blocking = false;  // Lapwing runs blocking collectives, too
-    int passes = 0;              // of long loops, which stand for all; 0: all
+    std::optional<simulate::Computation> computation;  // none: `processor` if ranks share or shared cores
+    std::optional<int> cores;  // that all ranks share; 0: each has its own; none: as in the recorded run
+    simulate::Time slice = 4'000'000 * simulate::nanosecond;  // a turn on shared cores
+    std::string measured_with;                                // the engine of the recorded run
+    bool take_blocking = false;                               // Lapwing runs blocking collectives, too
+    int passes = 0;                                           // of long loops, which stand for all; 0: all
     std::vector<int> ranks;
     std::vector<std::uint64_t> bytes;
     std::string algorithms;  // "chosen", "all", or "ring,bruck"

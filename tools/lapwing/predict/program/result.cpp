@@ -12,6 +12,7 @@
 #include "lapwing/common/linked_symbols.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/predict/head.hpp"
+#include "lapwing/profile/recorded.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -130,6 +131,42 @@ Json json_of_iteration(const std::vector<DrawnSpan>& spans) {
                          {"begin", simulate::to_seconds(span.begin)},
                          {"end", simulate::to_seconds(span.end)}});
     }
+    return found;
+}
+
+// Which ranks shared cores in the recorded run, and which do here. Empty if none did or does.
+std::vector<std::string> words_on_cores(const Study& study, const std::vector<ProgramCase>& cases) {
+    const std::string turns = fmt::format("turns of {} ms", simulate::to_seconds(study.slice) * 1e3);
+    const bool shared_then = std::any_of(cases.begin(), cases.end(),
+                                         [](const ProgramCase& one) { return !one.shared_then.empty(); });
+    std::vector<std::pair<std::string, std::string>> lines;  // (ranks, text)
+    for (const ProgramCase& one : cases) {
+        std::string then;
+        if (!one.shared_then.empty()) {
+            then = print_shared(one.shared_then) + " in the recorded run";
+        } else if (recorded(one) && !one.tells_processors && !study.cores) {
+            then = "the recording does not have the processors of its ranks";
+        } else if (!recorded(one) && shared_then) {
+            then = "ranks shared processors in a recorded run";
+        }
+        std::string here = "each rank has a core of its own";
+        if (one.cores.groups.empty()) {
+            if (then.empty()) continue;
+        } else if (study.cores) {
+            here = fmt::format("all ranks share {} core{}, in {} (--cores)", *study.cores,
+                               *study.cores == 1 ? "" : "s", turns);
+        } else {
+            here = fmt::format("they take {} on them (--cores own: a core for each)", turns);
+        }
+        const std::string text = then.empty() ? here : fmt::format("{}; here {}", then, here);
+        if (!lines.empty() && lines.back().second == text) {
+            lines.back().first += fmt::format(", {}", one.ranks);
+        } else {
+            lines.emplace_back(std::to_string(one.ranks), text);
+        }
+    }
+    std::vector<std::string> found;
+    for (const auto& [ranks, text] : lines) found.push_back(fmt::format("{} ranks: {}", ranks, text));
     return found;
 }
 
@@ -264,6 +301,7 @@ Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
     Json result = head_of(study);
     watch::Symbols symbols = linked_symbols();
     result["program"] = {{"recordings", study.recordings}, {"measured_with", study.measured_with}};
+    if (const auto cores = words_on_cores(study, cases); !cores.empty()) result["program"]["cores"] = cores;
     for (const simulate::Engine* engine : study.engines) {
         result["parameters"][engine->name] = parameters_of(study, all_ranks(cases.front().ranks), *engine);
     }
@@ -330,6 +368,7 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
             one.ranks, milliseconds(both->measured), milliseconds(measured_in_mpi(*one.replay)),
             study.measured_with, milliseconds(both->predicted), both->predicted / both->measured);
     }
+    for (const std::string& line : words_on_cores(study, cases)) text += line + "\n";
     text += headline(study);
     for (const simulate::Engine* engine : study.engines) {
         text += line_of(study, all_ranks(cases.front().ranks), *engine);

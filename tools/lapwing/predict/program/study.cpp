@@ -60,12 +60,35 @@ void estimate_needs(const Study& study, ProgramCase& one) {
     }
 }
 
+bool names_network(const Study& study) {
+    return study.network.shape != "flat" || study.network.ranks_per_host > 1 || study.network.random_places;
+}
+
+// Sets what the case's ranks share: what they are told to; or, on the hosts of the recording, what they did.
+void share_cores(const Study& study, ProgramCase& one) {
+    one.cores.slice = study.slice;
+    if (study.cores) {
+        if (*study.cores == 0 || *study.cores >= one.ranks) return;
+        std::vector<int> all(static_cast<std::size_t>(one.ranks));
+        std::iota(all.begin(), all.end(), 0);
+        one.cores.groups.push_back({std::move(all), *study.cores});
+    } else if (!names_network(study)) {
+        for (const recording::SharedProcessors& group : one.shared_then)
+            one.cores.groups.push_back({group.ranks, static_cast<int>(group.processors.size())});
+    }
+}
+
+// Where ranks took turns, only the processor's time is without the turns of others.
+simulate::Computation computation_of(const Study& study, bool shared) {
+    using simulate::Computation;
+    return study.computation.value_or(shared || study.cores.value_or(0) > 0 ? Computation::processor
+                                                                            : Computation::wall);
+}
+
 // The hosts of the recording, unless the study names a network.
 std::unique_ptr<simulate::Network> network_for(const Study& study, const ProgramCase& one) {
     const std::vector<std::string>& names = one.replay->hosts;
-    const bool named =
-        study.network.shape != "flat" || study.network.ranks_per_host > 1 || study.network.random_places;
-    if (named || names.empty()) return make_network(study.network, one.ranks);
+    if (names_network(study) || names.empty()) return make_network(study.network, one.ranks);
     std::map<std::string, int> counts;
     std::map<std::string, std::int32_t> hosts;
     std::vector<std::int32_t> host_of;
@@ -152,7 +175,7 @@ class ProgramRun {
         setting.costs = study_.costs;
         setting.parameters = study_.parameters(engine, barrier_);
         setting.native = study_.parameters(simulate::native_mpi(), barrier_);
-        setting.cores = study_.cores;
+        setting.cores = case_.cores;
         setting.drained = study_.burst_bytes > 0;
         setting.network = network_.get();
         PredictedProgram row;
@@ -216,6 +239,7 @@ class ProgramRun {
         setting.parameters.latency = simulate::nanosecond;
         setting.native = study_.parameters(simulate::native_mpi(), barrier_);
         setting.network = network_.get();
+        setting.cores = case_.cores;
         make_operations(*case_.replay, setting.engine, true);
         const simulate::Outcome outcome = simulate(setting, case_.replay->scripts);
         case_.bound = {simulate::to_seconds(outcome.end()), seconds_of_sites(outcome)};
@@ -240,20 +264,30 @@ double PredictedProgram::overlap() const {
 
 std::vector<ProgramCase> program_cases_of(Study& study) {
     std::vector<ProgramCase> cases;
-    std::vector<simulate::Replay> folded;
+    std::vector<recording::Recording> recordings;
+    bool some_shared = false;
     for (const std::string& directory : study.recordings) {
-        const recording::Recording recording = recording::read_recording(directory);
-        const auto replay =
-            std::make_shared<simulate::Replay>(simulate::make_replay(recording, study.computation));
-        cases.push_back({replay->ranks, replay, nullptr});
-        if (!study.ranks.empty())
-            folded.push_back(simulate::make_replay(recording, study.computation, false));
+        const recording::Recording& recording = recordings.emplace_back(recording::read_recording(directory));
+        auto shared = recording::shared_processors(recording);
+        some_shared = some_shared || !shared.empty();
+        const auto replay = std::make_shared<simulate::Replay>(
+            simulate::make_replay(recording, computation_of(study, !shared.empty())));
+        cases.push_back({replay->ranks, replay, nullptr, std::move(shared)});
+        cases.back().tells_processors = !recording.each.front().machine.empty();
+    }
+    std::vector<simulate::Replay> folded;
+    if (!study.ranks.empty()) {
+        for (const recording::Recording& recording : recordings)
+            folded.push_back(simulate::make_replay(recording, computation_of(study, some_shared), false));
     }
     for (const int ranks : study.ranks) {
         const auto found = std::make_shared<simulate::Extrapolation>(simulate::extrapolate(folded, ranks));
         cases.push_back({ranks, {found, &found->expected}, found});
     }
-    for (ProgramCase& one : cases) estimate_needs(study, one);
+    for (ProgramCase& one : cases) {
+        share_cores(study, one);
+        estimate_needs(study, one);
+    }
     const bool recorded = study.ranks.empty();
     std::set<Collective> collectives;
     for (const ProgramCase& one : cases) {

@@ -45,9 +45,12 @@ struct ProgramCase {
     int ranks = 0;
     std::shared_ptr<const simulate::Replay> replay;
     std::shared_ptr<const simulate::Extrapolation>
-        extrapolation;           // whose `expected` is `replay`; null: a recorded run
-    std::uint64_t messages = 0;  // of all simulations, about
-    std::uint64_t memory = 0;    // about
+        extrapolation;  // whose `expected` is `replay`; null: a recorded run
+    std::vector<recording::SharedProcessors> shared_then = {};  // in the recorded run
+    simulate::SharedCores cores = {};                           // here
+    bool tells_processors = true;  // the recording has the processors of its ranks
+    std::uint64_t messages = 0;    // of all simulations, about
+    std::uint64_t memory = 0;      // about
     std::vector<PredictedProgram> rows = {};
     ProgramBound bound = {};
     std::string left_out = {};  // why there are no rows
