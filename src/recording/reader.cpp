@@ -72,6 +72,7 @@ void read_rank(const Json& fact, Rank& rank) {
     if (processors.empty()) return;
     rank.processors = parse_processors(processors).value_or(std::vector<int>{});
     std::sort(rank.processors.begin(), rank.processors.end());
+    rank.processors.erase(std::unique(rank.processors.begin(), rank.processors.end()), rank.processors.end());
 }
 
 void read_communicator(const Json& fact, Communicator& communicator) {
