@@ -126,6 +126,12 @@ class Profile(jobs.Test):
         self.expect("what is replayed is what was called", engines == ["native", "kernel"] and messages["calls"] == 3 * 12 and
                     messages["bytes"] == 3 * 12 * 8000 and "recorded.c:" in messages["name"] and replay["predicted"] > 0 and
                     0 < replay["measured_in_mpi"] <= replay["measured"], str(found["program"]))
+        status, output = self.run(["--record", scratch / "sleeps"], [self.build / "tests" / f"waits-{self.mpi}"])
+        asleep = predict(scratch / "sleeps")[0]["program"]
+        replay, = asleep["replays"]
+        self.expect("time without a processor", 0.9 * PAUSES < replay["off_processor"] < replay["measured"] and
+                    (replay["off_processor"] > replay["measured"] / 10) ==
+                    ("between calls a rank slept or waited for a processor" in str(asleep.get("cores"))), str(replay) + str(asleep.get("cores")))
         self.shared_cores(on3, predict)
         found, calls = predict(on3, on6, "--ranks", "24")
         self.expect("other numbers of ranks have a core each", found["program"]["cores"][-1] ==

@@ -273,6 +273,8 @@ TEST(RecordedProgram, WallTimeContainsSleep) {
     const Recording recording = recording_of({rank});
     EXPECT_THAT(ends(make_replay(recording, Computation::processor)), ElementsAre(400));
     EXPECT_THAT(ends(make_replay(recording, Computation::wall)), ElementsAre(900));
+    EXPECT_THAT(make_replay(recording, Computation::wall).on_processor, ElementsAre(400 * nanosecond));
+    EXPECT_THAT(make_replay(recording, Computation::wall).off_processor, ElementsAre(500 * nanosecond));
 }
 
 // A recorder that takes short computations for time on the processor may find less when it reads the clock,

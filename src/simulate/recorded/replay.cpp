@@ -93,6 +93,7 @@ class Converter {
         replay_.hosts.push_back(rank.host);
         end_ = 0;
         inside_ = 0;
+        on_processor_ = 0;
         free_request_ = 0;
         for (const Call& call : thread_->calls) {
             for (const std::uint32_t slot : call.requests) {
@@ -104,6 +105,8 @@ class Converter {
         add(thread_->sequence, mean);
         replay_.ends.push_back(end_);
         replay_.inside.push_back(inside_);
+        replay_.on_processor.push_back(on_processor_);
+        replay_.off_processor.push_back(end_ - inside_ - on_processor_);
     }
 
     // `sample`: which of the recorded times, in turn; or their mean.
@@ -220,6 +223,7 @@ class Converter {
         if (!counted_.insert(&node).second) return;
         const recording::Times& times = node.times;
         end_ += from_nanoseconds(static_cast<double>(times.wall.sum));
+        on_processor_ += from_nanoseconds(static_cast<double>(std::min(times.processor.sum, times.wall.sum)));
         if (ends) return;
         const Time inside = from_nanoseconds(static_cast<double>(times.inside.sum));
         end_ += inside;
@@ -394,6 +398,7 @@ class Converter {
     int site_ = 0;
     Time end_ = 0;
     Time inside_ = 0;
+    Time on_processor_ = 0;
 };
 
 }  // namespace

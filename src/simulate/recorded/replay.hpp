@@ -44,6 +44,10 @@ struct Replay {
     // As measured, by rank: from the end of MPI_Init to the begin of MPI_Finalize, and in MPI.
     std::vector<Time> ends;
     std::vector<Time> inside;
+    // Of the time between calls: on a processor, and not, because the rank slept or others had the
+    // processors.
+    std::vector<Time> on_processor;
+    std::vector<Time> off_processor;
     std::vector<std::string> hosts;  // by rank
     std::vector<std::string> notes;  // what is not as recorded
 };

@@ -22,6 +22,8 @@ using Row = std::vector<std::string>;
 
 // Sites below this share of the run are not in the table.
 constexpr double worth_a_row = 0.001;
+// So much of the run, between calls and without a processor, is worth a line.
+constexpr double worth_a_line = 0.1;
 
 double seconds_of(const std::vector<simulate::Time>& times, bool mean) {
     if (times.empty()) return 0;
@@ -134,7 +136,8 @@ Json json_of_iteration(const std::vector<DrawnSpan>& spans) {
     return found;
 }
 
-// Which ranks shared cores in the recorded run, and which do here. Empty if none did or does.
+// Which ranks shared cores in the recorded run, and which do here; and how long they had none. Empty if there
+// is nothing to say.
 std::vector<std::string> words_on_cores(const Study& study, const std::vector<ProgramCase>& cases) {
     const std::string turns = fmt::format("turns of {} ms", simulate::to_seconds(study.slice) * 1e3);
     const bool shared_then = std::any_of(cases.begin(), cases.end(),
@@ -167,6 +170,18 @@ std::vector<std::string> words_on_cores(const Study& study, const std::vector<Pr
     }
     std::vector<std::string> found;
     for (const auto& [ranks, text] : lines) found.push_back(fmt::format("{} ranks: {}", ranks, text));
+    for (const ProgramCase& one : cases) {
+        const PredictedProgram* const row = undisturbed(one, study.measured_with);
+        if (!recorded(one) || row == nullptr) continue;
+        const double off = seconds_of(one.replay->off_processor, true);
+        if (off <= worth_a_line * measured_total(*one.replay)) continue;
+        found.push_back(fmt::format(
+            "{} ranks: between calls a rank slept or waited for a processor for {} ms on average; {} ms of "
+            "the "
+            "replay stand for this",
+            one.ranks, milliseconds(off),
+            milliseconds(std::max(0.0, row->mean_computing - seconds_of(one.replay->on_processor, true)))));
+    }
     return found;
 }
 
@@ -308,10 +323,12 @@ Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
     Json rows = Json::array();
     for (const ProgramCase& one : cases) {
         if (const auto both = compare(study, one)) {
-            result["program"]["replays"].push_back({{"ranks", one.ranks},
-                                                    {"measured", both->measured},
-                                                    {"measured_in_mpi", measured_in_mpi(*one.replay)},
-                                                    {"predicted", both->predicted}});
+            result["program"]["replays"].push_back(
+                {{"ranks", one.ranks},
+                 {"measured", both->measured},
+                 {"measured_in_mpi", measured_in_mpi(*one.replay)},
+                 {"off_processor", seconds_of(one.replay->off_processor, true)},
+                 {"predicted", both->predicted}});
         }
         Json sites = Json::array();
         for (std::size_t site = 1; site < one.replay->sites.size(); ++site) {

@@ -203,6 +203,9 @@ class ProgramRun {
         row.in_mpi = std::accumulate(row.sites.begin() + 1, row.sites.end(), 0.0);
         row.computing =
             simulate::to_seconds(*std::max_element(outcome.computing.begin(), outcome.computing.end()));
+        row.mean_computing = simulate::to_seconds(std::accumulate(
+                                 outcome.computing.begin(), outcome.computing.end(), simulate::Time{0})) /
+                             case_.ranks;
         if (case_.extrapolation == nullptr) {
             make_operations(*case_.replay, engine, true);
             const simulate::Outcome moved = simulate(setting, simulate::with_later_waits(*case_.replay));

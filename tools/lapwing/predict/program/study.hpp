@@ -17,6 +17,7 @@ struct PredictedProgram {
     std::string noise;          // empty: none
     std::vector<double> total;  // of the run, for each seed
     double computing = 0;       // of the slowest rank
+    double mean_computing = 0;  // of a rank, with the turns of others on shared cores
     double communication = 0;   // the calls alone, without computation between them, undisturbed
     double in_mpi = 0;          // of a rank, on average
     std::vector<double> sites;  // in the calls of each site, of a rank, on average
