@@ -198,11 +198,11 @@ def waits(test, scratch):
                           and one["tid"] == event["tid"] for one in barriers)]
             woken = collections.Counter(event["args"]["woken_by"] for event in inside if event["name"] == "sleep")
             good = status == 0 and not format_errors(trace) and set(woken) <= {"limit", wakes}
-            if not good or (woken[wakes] > 0 and any(event["name"] == "spin" for event in inside)):
+            both = woken[wakes] > 0 and any(event["name"] == "spin" for event in inside)
+            if both or not good:
                 break
         test.expect(f"{engine}: a rank that waits for a late one spins, sleeps, and is woken up",
-                    good and woken[wakes] > 0 and any(event["name"] == "spin" for event in inside),
-                    f"{output}\n{woken}\n{inside[:10]}")
+                    good and both, f"{output}\n{woken}\n{inside[:10]}")
 
 
 def full_disk(test, scratch):

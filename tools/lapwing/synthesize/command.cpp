@@ -49,12 +49,12 @@ struct Row {
     std::optional<Rival> any_order;  // the best algorithm of the catalogue, ranks in any order
 
     bool better(synthesis::Objective objective) const {
-        return rivals.empty() || found.value(objective) < rivals.front().value(objective);
+        return rivals.empty() || value_of(found, objective) < value_of(rivals.front(), objective);
     }
     // Another order of ranks is better than rank order and than the lists.
     bool needs_order(synthesis::Objective objective) const {
-        if (!any_order || any_order->value(objective) >= found.value(objective)) return false;
-        return rivals.empty() || any_order->value(objective) < rivals.front().value(objective);
+        if (!any_order || value_of(*any_order, objective) >= value_of(found, objective)) return false;
+        return rivals.empty() || value_of(*any_order, objective) < value_of(rivals.front(), objective);
     }
 };
 
@@ -166,8 +166,9 @@ void print_rows(const std::vector<Row>& rows, synthesis::Objective objective) {
             } else {
                 const bool moved = !std::is_sorted(rival->order.begin(), rival->order.end());
                 const std::string order = moved ? fmt::format(" {}", fmt::join(rival->order, ",")) : "";
-                cells.insert(cells.end(), {rival->name + order, print_seconds(rival->seconds),
-                                           percent(row.found.value(objective), rival->value(objective))});
+                cells.insert(cells.end(),
+                             {rival->name + order, print_seconds(rival->seconds),
+                              percent(value_of(row.found, objective), value_of(*rival, objective))});
             }
         };
         compare(row.rivals.empty() ? nullptr : &row.rivals.front());
@@ -250,7 +251,8 @@ int synthesize(const Options& options) {
                 study.best_in_any_order(problems[i], objective)};
         if (row.needs_order(objective)) {
             std::optional<Synthesized> lists = study.reordered(problems[i], *row.any_order);
-            if (lists && lists->value(objective) < row.found.value(objective)) row.found = std::move(*lists);
+            if (lists && value_of(*lists, objective) < value_of(row.found, objective))
+                row.found = std::move(*lists);
         }
         rows.push_back(std::move(row));
     }

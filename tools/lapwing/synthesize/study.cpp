@@ -111,23 +111,28 @@ double SynthesisStudy::simulated_seconds(const std::vector<List>& lists) const {
     return simulate::to_seconds(simulate::simulate(simulate::make_lists(lists), setting_).end());
 }
 
+int SynthesisStudy::rank_at(int position, const Order& order) {
+    return order.empty() ? position : order[at(position)];
+}
+
 std::unique_ptr<simulate::Network> SynthesisStudy::network(const Order& order) const {
-    const auto rank = [&](int position) { return order.empty() ? position : order[at(position)]; };
     std::vector<double> ports;
     std::vector<double> pairs;
     for (int one = 0; one < links_.ranks; ++one) {
-        ports.push_back(links_.port(rank(one)));
+        ports.push_back(links_.port(rank_at(one, order)));
         for (int other = 0; other < links_.ranks; ++other)
-            pairs.push_back(std::min(links_.pair(rank(one), rank(other)), slowness_of_no_link));
+            pairs.push_back(
+                std::min(links_.pair(rank_at(one, order), rank_at(other, order)), slowness_of_no_link));
     }
     return simulate::unequal(std::move(ports), std::move(pairs), simulate::from_seconds(links_.latency) / 4);
 }
 
 bool SynthesisStudy::have_links(const std::vector<List>& lists, const Order& order) const {
-    const auto rank = [&](int position) { return order.empty() ? position : order[at(position)]; };
     for (const List& list : lists) {
         for (const Task& task : list.tasks)
-            if (task.kind == Kind::send && !links_.joined(rank(list.rank), rank(task.peer))) return false;
+            if (task.kind == Kind::send &&
+                !links_.joined(rank_at(list.rank, order), rank_at(task.peer, order)))
+                return false;
     }
     return true;
 }
@@ -207,8 +212,8 @@ std::optional<Rival> SynthesisStudy::best_in_any_order(const Problem& problem,
         const std::vector<List> lists = build_all(problem, choice).lists;
         const Rival rival = best_order(problem, {algorithm->name, 0, work_of(lists)}, lists, orders);
         if (!std::isfinite(rival.seconds)) continue;
-        if (!best || std::pair{rival.value(objective), rival.seconds} <
-                         std::pair{best->value(objective), best->seconds})
+        if (!best || std::pair{value_of(rival, objective), rival.seconds} <
+                         std::pair{value_of(*best, objective), best->seconds})
             best = rival;
     }
     return best;
@@ -316,7 +321,7 @@ std::vector<Rival> SynthesisStudy::rivals(const Problem& problem, synthesis::Obj
             rivals.push_back({algorithm->name, *seconds, work_of(lists)});
     }
     std::stable_sort(rivals.begin(), rivals.end(), [&](const Rival& a, const Rival& b) {
-        return std::pair{a.value(objective), a.seconds} < std::pair{b.value(objective), b.seconds};
+        return std::pair{value_of(a, objective), a.seconds} < std::pair{value_of(b, objective), b.seconds};
     });
     return rivals;
 }

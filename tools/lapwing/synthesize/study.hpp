@@ -28,10 +28,6 @@ struct Synthesized {
     double work = 0;     // seconds of all processors, by the model
     double bound = 0;    // seconds that no lists can undercut
     std::string how;     // "optimal in 5 steps", ...
-
-    double value(synthesis::Objective objective) const {
-        return objective == synthesis::Objective::time ? seconds : work;
-    }
 };
 
 struct Rival {
@@ -40,11 +36,13 @@ struct Rival {
     double work = 0;
     // The rank that runs the list of each rank of the algorithm; empty: in order.
     std::vector<int> order = {};
-
-    double value(synthesis::Objective objective) const {
-        return objective == synthesis::Objective::time ? seconds : work;
-    }
 };
+
+// Of lists or a rival: what the search makes small.
+template <typename Lists>
+double value_of(const Lists& lists, synthesis::Objective objective) {
+    return objective == synthesis::Objective::time ? lists.seconds : lists.work;
+}
 
 class SynthesisStudy {
   public:
@@ -67,7 +65,8 @@ class SynthesisStudy {
     double simulated_seconds(const std::vector<List>& lists) const;
 
   private:
-    using Order = std::vector<int>;
+    using Order = std::vector<int>;  // empty: ranks in order
+    static int rank_at(int position, const Order& order);
 
     double work_of(const std::vector<List>& lists) const;
     bool have_links(const std::vector<List>& lists, const Order& order = {}) const;
