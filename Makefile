@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build apps demo test test-mpich-suite test-rdma test-aarch64 test-memory-order check docs format install wheel deb dist release clean
+.PHONY: help build apps demo test test-mpich-suite test-rdma test-aarch64 test-memory-order test-mpi-sanitizers check docs format install wheel deb dist release clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test-rdma         the link over libfabric and the kernel engine on Linux 6.1 with Soft-RoCE, in QEMU; fetches its kernel"
 	@echo "make test-aarch64      compiled for aarch64, and run in QEMU; fetches Debian's arm64 packages; as root"
 	@echo "make test-memory-order the shared-memory protocol under a weak memory model, by Relacy"
+	@echo "make test-mpi-sanitizers  Lapwing in MPI programs under the address and the thread sanitizer"
 	@echo "make check             the unit tests and the MPI programs only"
 	@echo "make docs              the documentation as a site that needs no server, build/site; fetches its generator from PyPI"
 	@echo "make format            format the C and C++ sources"
@@ -60,6 +61,9 @@ test-memory-order:
 	@scripts/install-dependencies test memory-order
 	cmake --preset release -DLAPWING_TESTS=ON
 	scripts/test-memory-order
+
+test-mpi-sanitizers:
+	scripts/test-mpi-sanitizers
 
 test-mpich-suite:
 	@scripts/install-dependencies test

@@ -72,6 +72,7 @@ void JobGroup::open(std::span<const std::uint64_t> agreed, Link* link) {
                            }});
     }
     planner_.emplace(group_.rank, std::move(engines), options_);
+    open_.store(true, std::memory_order_release);
 }
 
 void JobGroup::open_links(Link* link) {

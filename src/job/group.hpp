@@ -6,6 +6,7 @@
 // collective and awaits later.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,7 +41,8 @@ class JobGroup {
     // `agreed`: for each number of claim() the maximum of all ranks'. `link` reaches all peers and must
     // outlive the group; it may be null unless needs_link(). Once.
     void open(std::span<const std::uint64_t> agreed, Link* link);
-    bool is_open() const { return planner_.has_value(); }
+    // By any thread.
+    bool is_open() const { return open_.load(std::memory_order_acquire); }
 
     std::uint64_t number() const { return group_.number; }  // agreed, once it is open
     const std::vector<int>& members() const { return group_.members; }
@@ -81,6 +83,7 @@ class JobGroup {
     std::unique_ptr<Link> intra_node_;
     std::unique_ptr<Link> routed_;
     std::optional<Planner> planner_;
+    std::atomic<bool> open_{false};
 };
 
 }  // namespace lapwing

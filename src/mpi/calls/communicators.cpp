@@ -17,8 +17,10 @@
 #include "mpi/calls/init.hpp"
 #include "mpi/calls/recorded_call.hpp"
 #include "mpi/calls/signatures.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/communicator.hpp"
+#include "mpi/requests/request_table.hpp"
 #include "mpi/requests/start.hpp"
 
 namespace lapwing {
@@ -83,6 +85,10 @@ int free_communicator(const CallSite& site, const MPI_Comm* communicator, Native
         // Before the MPI can use the handle again.
         watch::journal().remove(word_of(freed));
         const int error = native();
+        {
+            const Entry entry;
+            request_table.collect_freed();
+        }
         free_communicators();
         return error;
     });

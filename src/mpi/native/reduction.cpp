@@ -118,9 +118,8 @@ Answer ask(const MpiOperator& by, Operator own) {
     const std::optional<ElementType> element = element_type(by.type, by.layout.size);
     if (!element || !applies(own, element->type)) return answer;
     MpiReducer mpi;
-    mpi.hold(by);
+    mpi.use(by);
     const bool same = agrees(mpi, own, element->type, element->truth) && mpi.error() == MPI_SUCCESS;
-    mpi.release();
     if (same) answer.own = element->type;
     return answer;
 }
@@ -155,8 +154,8 @@ bool reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction&
 }
 
 void MpiReducer::hold(const MpiOperator& by) {
+    use(by);
     holds_ = true;
-    by_ = by;
     operators.hold(by.op);
     types.hold(by.type);
 }

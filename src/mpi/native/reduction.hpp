@@ -41,7 +41,9 @@ struct MpiOperator {
 // Reduces by an MpiOperator, for one request at a time.
 class MpiReducer final : public Reducer {
   public:
-    // The operator and the type stay valid until release(), even if the program frees them.
+    // The caller keeps the operator and the type valid.
+    void use(const MpiOperator& by) { by_ = by; }
+    // They stay valid until release(), even if the program frees them. Inside Entry.
     void hold(const MpiOperator& by);
     void release() {
         if (holds_) free();
@@ -50,7 +52,7 @@ class MpiReducer final : public Reducer {
     // Elements that travel packed are unpacked for the MPI, and packed again. Stops at the first error of the
     // MPI.
     void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override;
-    // The first error since hold().
+    // The first error since use() or hold().
     int error() const { return error_; }
 
   private:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/entry.hpp"
 
 namespace lapwing {
 namespace {
@@ -130,8 +131,9 @@ std::shared_ptr<BlockingChoice> blocking_choice_of(const Communicator& communica
 
 int make_group(Communicator& communicator) {
     free_communicators();
+    std::vector<int> members = members_of(communicator);
     JobGroup& group = communicator.group.emplace(
-        *runtime.network, communicator.rank, members_of(communicator), communicator.options,
+        *runtime.network, communicator.rank, std::move(members), communicator.options,
         communicator.communicator == MPI_COMM_WORLD && runtime.locations.known());
     if (group.needs_link()) {
         try {
@@ -141,10 +143,14 @@ int make_group(Communicator& communicator) {
             return error.mpi_code();
         }
     }
-    communicator.claim = group.claim();
-    if (communicator.claim.empty()) {
-        group.open({}, &communicator.link);
-        return MPI_SUCCESS;
+    {
+        // Threads may make groups of several communicators at once, which share the job's engines.
+        const Entry entry;
+        communicator.claim = group.claim();
+        if (communicator.claim.empty()) {
+            group.open({}, &communicator.link);
+            return MPI_SUCCESS;
+        }
     }
     communicator.agreed.resize(communicator.claim.size());
     // In the program's own communicator: this is the same place in the order of its collectives on all ranks.
@@ -172,6 +178,9 @@ void free_communicators() {
         orphans.erase(idle, orphans.end());
     }
     for (const auto& group : freed) free_link(*group);
+    // Their lists and connections give back what they share with those of other communicators.
+    const Entry entry;
+    freed.clear();
 }
 
 void free_all_communicators(void (*finish)(Communicator&)) {

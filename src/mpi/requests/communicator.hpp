@@ -29,7 +29,8 @@ struct Communicator {
     bool intercommunicator = false;
     bool left_to_mpi = false;  // by a hint: engine "mpi"
     PlanOptions options;       // hints may change them before the first collective
-    // Requests in flight, and persistent requests that the program has not freed.
+    // Requests that the program holds, and starts of persistent ones in flight: this lives as long, because
+    // the program may free the communicator before it waits.
     Count in_flight;
     // Channels of the group's link, each for one collective. Equal on all ranks, which start collectives in
     // the same order.

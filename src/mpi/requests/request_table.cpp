@@ -125,6 +125,7 @@ void RequestTable::collect_freed() {
         Request* const next = request->next_freed;
         handles_.erase(request);
         request->freed.store(false, std::memory_order_relaxed);
+        leave_group(*request);
         change(*request, State::given_to_mpi, State::bare);
         request = next;
     }
@@ -178,6 +179,12 @@ void RequestTable::run(Request& request) {
     collective_started();
 }
 
+// The program has seen the completion, and asks no more for the communicator of an error.
+void RequestTable::leave_group(Request& request) {
+    if (request.group != nullptr) --request.group->in_flight;
+    request.group = nullptr;
+}
+
 // Frees the MPI's request and what the list has reserved. The request must not run.
 void RequestTable::free_persistent(Request& request) {
     Persistent& persistent = *request.persistent;
@@ -188,16 +195,19 @@ void RequestTable::free_persistent(Request& request) {
     request.plan->prepared->release_channel(persistent.channel);
     request.persistent.reset();
     --request.plan->in_flight;
-    --request.group->in_flight;
+    leave_group(request);
     --persistent_;
 }
 
 void RequestTable::release(Request& request) {
     const bool is_persistent = request.persistent != nullptr;
-    if (request.state == State::complete)
+    if (request.state == State::complete) {
+        if (!is_persistent) leave_group(request);
         change(request, State::complete, is_persistent ? State::inactive : State::idle);
-    else
+    } else {
         release_resources(request);
+        if (!is_persistent) request.group = nullptr;  // it has not begun
+    }
     if (!is_persistent) {
         request.packed.in.trim();
         request.packed.out.trim();
@@ -271,7 +281,7 @@ void RequestTable::finish(Request& request) {
     if (!request.packed.unpacking.empty() && request.error == MPI_SUCCESS)
         request.error = unpack_all(request);
     release_resources(request);
-    --request.group->in_flight;
+    if (request.persistent != nullptr) --request.group->in_flight;
     if (request.began != 0) measure_completion(request);
     change(request, State::running, State::complete);
     record_completion(request);
@@ -352,8 +362,11 @@ void RequestTable::drain() {
             unused.push_back(request.handle);
             change(request, State::idle, State::given_to_mpi);
         }
+        collect_freed();
         for (const auto& request : all_) {
             if (request->persistent != nullptr && request->state != State::running) forget(*request);
+            // The program has never waited for it.
+            if (request->state == State::complete) leave_group(*request);
         }
         free_own_communicator();
     }

@@ -64,6 +64,8 @@ class RequestTable {
     void give_all_to_mpi();
     // Whether the MPI must complete this complete request, because it was given to the MPI.
     bool is_with_mpi(Request& request);
+    // Takes back what the MPI has freed.
+    void collect_freed();
 
     // Before MPI_Finalize, outside of Entry: waits some seconds for what runs, and frees the handles.
     void drain();
@@ -78,7 +80,7 @@ class RequestTable {
     std::vector<Request*>& in(State state) { return by_state_[static_cast<std::size_t>(state)]; }
     void change(Request& request, State from, State to);
     Request& bare_request();
-    void collect_freed();
+    void leave_group(Request& request);
     bool begin_waiting(Communicator& group);
     bool advance(Request& request, bool waited_for);
     void finish(Request& request);
