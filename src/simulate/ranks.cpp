@@ -299,6 +299,22 @@ bool Ranks::hand_over(int rank, int request) {
     return true;
 }
 
+bool Ranks::waits(int rank) const {
+    const State& state = states_[static_cast<std::size_t>(rank)];
+    const std::span<const Action> actions = actions_of(rank);
+    if (state.pieces > 0 || state.action < 0 || state.action >= static_cast<std::int32_t>(actions.size()))
+        return false;
+    const Action& action = actions[static_cast<std::size_t>(state.action)];
+    return action.kind == Action::Kind::wait && !flight_of(rank, action.request).complete;
+}
+
+bool Ranks::takes_in(int sender, const SentMessage& message) const {
+    if (scripts_ == nullptr) return true;
+    const Flight& flight = flight_of(sender, message.request);
+    return channels_[static_cast<std::size_t>(flight.channel)].messages != Runner::calls ||
+           waits(message.peer);
+}
+
 Time Ranks::gather() {
     Time last = 0;
     for (const State& state : states_) last = std::max(last, state.program);

@@ -44,10 +44,10 @@ class Ranks {
     // Runs a rank, up to the horizon, until it waits for a message, or has ended an iteration and is about to
     // begin the next one, or has ended. `send(rank, message, time)` is called for each message, with the time
     // at which the rank is done with it; intra-node messages arrive by themselves, and ranks that wait for
-    // them come onto woken(). `started(rank)` is called after each start of a collective or a message, before
-    // its first task.
-    template <class Send, class Started>
-    Turn run(int rank, Time horizon, Send&& send, Started&& started);
+    // them come onto woken(). `called(rank, takes_in)` is called after each start of a collective or a
+    // message, before its first task, and after each other call but a wait, which takes in what has arrived.
+    template <class Send, class Called>
+    Turn run(int rank, Time horizon, Send&& send, Called&& called);
 
     // A message is there at this time. True when its rank waits for it and must be run.
     bool arrive(std::uint32_t slot, Time time) {
@@ -83,6 +83,10 @@ class Ranks {
         const Flight& flight = flight_of(message.peer, message.request);
         return flight.number == number && flight.active ? message.request : -1;
     }
+    // Whether the receiver takes in what arrives now: the rank waits in the MPI, or a thread receives.
+    // Without scripts a rank's clock may stand before the time of arrival: true.
+    bool takes_in(int sender, const SentMessage& message) const;
+    bool waits(int rank) const;
     const Cost& cost(std::uint32_t index) const { return costs_[index]; }
     // All ranks that are between two iterations begin the next one together. Returns when.
     Time gather();
@@ -338,8 +342,8 @@ void Ranks::perform_step(int rank, State& state, Flight& flight, Send&& send) {
     if (flight.step == flight.end) complete(state, flight);
 }
 
-template <class Send, class Started>
-Ranks::Turn Ranks::run(int rank, Time horizon, Send&& send, Started&& started) {
+template <class Send, class Called>
+Ranks::Turn Ranks::run(int rank, Time horizon, Send&& send, Called&& called) {
     State& state = state_of(rank);
     if (state.action < 0) {
         state.program += lateness_.of(rank, state.iteration);
@@ -374,7 +378,7 @@ Ranks::Turn Ranks::run(int rank, Time horizon, Send&& send, Started&& started) {
         if (action.kind != Action::Kind::wait) {
             if (state.program >= horizon) return {Progress::waits, std::min(ready, state.program)};
             start(rank, state, action);
-            started(rank);
+            called(rank, action.kind == Action::Kind::call);
             continue;
         }
         if (scripts_ != nullptr) enter(rank, state, action.site);

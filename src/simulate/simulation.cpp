@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.hpp"
 #include "simulate/calendar_queue.hpp"
@@ -72,7 +73,8 @@ Outcome by_worklist(int count, std::span<const Operation> operations, const Sett
             while (!ready.empty()) {
                 const int rank = ready.back();
                 ready.pop_back();
-                if (ranks.run(rank, never, send, [](int) {}).progress != Ranks::Progress::waits) ++ended;
+                if (ranks.run(rank, never, send, [](int, bool) {}).progress != Ranks::Progress::waits)
+                    ++ended;
             }
             reports.count(ranks.received());
         }
@@ -155,6 +157,11 @@ class Queue {
     }
 
   private:
+    // Of a long message whose receiver has not posted the receive.
+    struct EarlyRequest {
+        std::uint32_t slot = 0;
+        bool taken_in = false;  // by the receiver's MPI
+    };
     // A long message between its request and its last window.
     struct Rendezvous {
         SentMessage message;
@@ -174,10 +181,16 @@ class Queue {
             const Ranks::Turn turn = ranks_.run(
                 rank, ranks_.timed() ? bucket_end : never,
                 [&](int from, const SentMessage& message, Time done) { send(from, message, done); },
-                [&](int starting) { answer_early(starting); });
+                [&](int caller, bool takes_in) {
+                    if (takes_in)
+                        take_in(caller);
+                    else
+                        answer_early(caller);
+                });
             if (turn.progress == Ranks::Progress::ends) ++ended_;
             if (turn.progress == Ranks::Progress::waits) {
                 if (turn.next != never) wake(rank, turn.next);
+                if (ranks_.waits(rank)) take_in(rank);
             }
             if (turn.progress != Ranks::Progress::begins) continue;
             if (!setting_.program.together) {
@@ -322,7 +335,7 @@ class Queue {
         const SentMessage& message = one.message;
         const int request = ranks_.request_of_receiver(message, one.start);
         if (request < 0) {
-            early_requests_[message.peer].push_back(slot);
+            early_requests_[message.peer].push_back({slot, ranks_.takes_in(one.sender, message)});
             return;
         }
         const Time answered = ranks_.attend(message.peer, request, requested);
@@ -343,16 +356,31 @@ class Queue {
         }
     }
 
-    // Receives are posted before the first send, so the answers precede the requests of the same start. A
-    // peer that gets its answer first sends all of its message, and then answers: the two long messages of an
-    // exchange go one after the other unless both ranks start it within a latency. Open MPI does so.
+    // A receive finds a request that the MPI has taken in before, in an earlier call, and answers it at once:
+    // before the rank's own requests. The peer then sends all of its message before it answers these: the two
+    // long messages of an exchange go one after the other. A request that came while the rank was computing
+    // is taken in by its next wait, behind its own requests: the messages go both ways at once. Measured with
+    // Open MPI.
     void answer_early(int rank) {
-        if (early_requests_.empty()) return;
         const auto found = early_requests_.find(rank);
         if (found == early_requests_.end()) return;
-        const std::vector<std::uint32_t> slots = std::move(found->second);
-        early_requests_.erase(found);
-        for (const std::uint32_t slot : slots) answer(slot, 0);
+        std::vector<EarlyRequest>& early = found->second;
+        const auto answered = std::stable_partition(early.begin(), early.end(), [&](const EarlyRequest& one) {
+            const Rendezvous& of = rendezvous_.at(one.slot);
+            return !one.taken_in || ranks_.request_of_receiver(of.message, of.start) < 0;
+        });
+        const std::vector<EarlyRequest> requests(answered, early.end());
+        early.erase(answered, early.end());
+        if (early.empty()) early_requests_.erase(found);
+        for (const EarlyRequest& one : requests) answer(one.slot, 0);
+    }
+    // The rank is in a call that takes in what has arrived.
+    void take_in(int rank) {
+        const auto found = early_requests_.find(rank);
+        if (found == early_requests_.end()) return;
+        bool fresh = false;
+        for (EarlyRequest& one : found->second) fresh = !std::exchange(one.taken_in, true) || fresh;
+        if (fresh) answer_early(rank);
     }
 
     void go_on(std::uint32_t slot, Time ready) {
@@ -382,10 +410,9 @@ class Queue {
     std::unique_ptr<Events> queue_;
     std::vector<Occupancy> links_;  // receiving interfaces, or links
     std::vector<std::int32_t> host_of_;
-    std::unordered_map<std::uint32_t, Rendezvous> rendezvous_;  // by slot
-    std::unordered_map<int, std::vector<std::uint32_t>>
-        early_requests_;  // by receivers that have not started
-    int gathered_ = 0;    // ranks that are between two iterations
+    std::unordered_map<std::uint32_t, Rendezvous> rendezvous_;           // by slot
+    std::unordered_map<int, std::vector<EarlyRequest>> early_requests_;  // by receivers
+    int gathered_ = 0;  // ranks that are between two iterations
     std::uint64_t ended_ = 0;
     std::uint64_t events_ = 0;
     std::vector<Time> wakes_;  // timed: of each rank, when it goes on
