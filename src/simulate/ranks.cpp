@@ -331,7 +331,7 @@ void Ranks::work_piece(int rank, State& state) {
     const Time piece = state.pieces == 1 ? last_piece_of(action) : piece_of(action);
     const Time left = piece + state.taken - state.worked;
     const bool goes_on = shares_core(rank) && left > slice_;  // in a later turn
-    const Time end = on_processor(rank, state.program, goes_on ? slice_ : left);
+    const Time end = on_processor(rank, state.program, goes_on ? slice_ : left, true);
     if (scripts_ != nullptr) accounts_[static_cast<std::size_t>(rank)].computing += end - state.program;
     state.program = end;
     if (goes_on) {

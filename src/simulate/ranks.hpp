@@ -117,6 +117,9 @@ class Ranks {
         bool in_call = true;      // what stands behind a piece of work is a call
         bool idle_test = false;   // which has found nothing, so far
         bool fresh = false;       // has just started a collective
+        // Shared cores: the core of this rank's last work, and when that ended.
+        std::size_t core = 0;
+        Time ran_until = -1;
     };
 
     // A collective that a rank has started: of each request the last one.
@@ -198,13 +201,25 @@ class Ranks {
     }
     std::int32_t core_group(int rank) const { return core_group_of_[static_cast<std::size_t>(rank)]; }
     bool shares_core(int rank) const { return !core_group_of_.empty() && core_group(rank) >= 0; }
-    Time on_processor(int rank, Time begin, Time work) {
+    // Work in the MPI goes on on the core that the rank has, but a rank that has waited, or computes, takes
+    // turns.
+    Time on_processor(int rank, Time begin, Time work, bool computes = false) {
         if (noisy_) work = processors_[static_cast<std::size_t>(rank)].finish(noise_, begin, work) - begin;
         if (!shares_core(rank) || work == 0) return begin + work;
         std::vector<Time>& cores = core_free_[static_cast<std::size_t>(core_group(rank))];
-        Time& free = *std::min_element(cores.begin(), cores.end());
-        free = std::max(begin, free) + work;
-        return free;
+        State& state = state_of(rank);
+        if (!computes && begin == state.ran_until) {
+            cores[state.core] += work;
+            return state.ran_until = begin + work;
+        }
+        // The core that has been idle for the shortest time, or else is free first.
+        const auto core = std::max_element(cores.begin(), cores.end(), [begin](Time one, Time other) {
+            if ((one <= begin) != (other <= begin)) return other <= begin;
+            return one <= begin ? one < other : one > other;
+        });
+        *core = std::max(begin, *core) + work;
+        state.core = static_cast<std::size_t>(core - cores.begin());
+        return state.ran_until = *core;
     }
 
     [[noreturn]] static void refuse_late();
