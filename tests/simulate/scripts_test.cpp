@@ -137,6 +137,32 @@ TEST_F(Scripted, RanksOfTwoMachinesShareTheCoresOfTheirOwn) {
     EXPECT_EQ(std::max(outcome.ends[2], outcome.ends[4]), 3500 * nanosecond);
 }
 
+// Rank 1 has waited for the core since 1100, when its message came, but rank 0 goes on from its computation
+// to its send.
+TEST_F(Scripted, ARankThatGoesOnInTheMpiKeepsItsCore) {
+    const int signal = message(0);
+    setting_.cores = {.groups = {{{0, 1}, 1}}, .slice = 4000 * nanosecond};
+    const Outcome outcome = run({{computing(2000), send(signal, 2), wait()},
+                                 {receive(2), wait(), computing(3000)},
+                                 {send(signal, 1), wait(), receive(0), wait()}});
+    EXPECT_EQ(outcome.ends[2], 2100 + 1000 + 100);
+}
+
+// At 1100 a request comes for rank 0, which computes until 4000 and answers then. Its core is busy, but the
+// other one is idle until rank 2 needs it at 1200.
+TEST_F(Scripted, WhatBeginsLaterTakesNoIdleCore) {
+    setting_.native.rendezvous_bytes = 1000;
+    const int far = message(2000);
+    const int signal = message(0);
+    setting_.cores = {.groups = {{{0, 2, 4}, 2}}, .slice = 4000 * nanosecond};
+    const Outcome outcome = run({{receive(1), computing(2000), computing(2000), wait()},
+                                 {send(far, 0), wait()},
+                                 {receive(3), wait(), computing(500)},
+                                 {computing(100), send(signal, 2), wait()},
+                                 {}});
+    EXPECT_EQ(outcome.ends[2], 1200 + 100 + 500);
+}
+
 TEST_F(Scripted, ARingOfIsendAndIrecv) {
     constexpr int ranks = 5;
     const int right = message(400);
