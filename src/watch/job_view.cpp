@@ -173,8 +173,12 @@ bool JobView::add_collectives(Wait wait, const CommunicatorSnapshot* snapshot) {
     }
     if (!current.waits_for.empty()) return waits.size() > before;
     for (const CollectiveCall& call : snapshot->recent) {
-        if (call.in_flight && call.form == Form::blocking && call.function == current.function)
-            add(call.number, &call);
+        if (call.function != current.function) continue;
+        // An init call is not in flight, but its ranks may have to agree.
+        const bool inside = call.form == Form::persistent_init
+                                ? call.number == snapshot->calls
+                                : call.form == Form::blocking && call.in_flight;
+        if (inside) add(call.number, &call);
     }
     return waits.size() > before;
 }
@@ -265,7 +269,7 @@ std::string Wait::in_words(const JobView& job) const {
         const std::string& name = job.name(communicator);
         if (call == nullptr)
             return fmt::format("{}{} for call {} on {}", text, at(current->where), number, name);
-        if (call->form == Form::blocking)
+        if (call->form == Form::blocking || call->function == current->function)
             return fmt::format("{} on {} (call {}){}", text, name, number, at(call->where));
         return fmt::format("{}{} for {} on {} (call {}{}{})", text, at(current->where), call->function, name,
                            number, call->where.empty() ? "" : ", ", call->where);
