@@ -314,11 +314,20 @@ struct JobWatch::State : std::enable_shared_from_this<JobWatch::State> {
                    }));
     }
 
-    void report_stall(Clock::time_point since) {
-        if (!stall_report || !stall_report->begin(since)) return;
+    // The ranks begin to wait one after the other, and the first to reach the limit asks them all: those that
+    // have not waited for long tell nothing. They are asked again, up to three times.
+    void report_stall(Clock::time_point since, int tries = 0) {
+        if (!stall_report || !stall_report->begin(since, tries > 0)) return;
         auto replies = std::make_shared<std::vector<RankReply>>();
+        const auto ask_again = [loop = loop, tries, again = alive([since, tries](State& state) {
+                                                        state.report_stall(since, tries + 1);
+                                                    })] {
+            if (tries < 3) loop->post_after(milliseconds(1000 << tries), again);
+        };
         collect([replies](RankReply reply) { replies->push_back(std::move(reply)); },
-                alive([replies](State& state) { state.stall_report->finish(std::move(*replies)); }));
+                alive([replies, ask_again](State& state) {
+                    state.stall_report->finish(std::move(*replies), ask_again);
+                }));
     }
 
     // Messages.

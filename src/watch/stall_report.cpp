@@ -13,10 +13,10 @@ StallReport::~StallReport() {
     if (thread_.joinable()) thread_.join();
 }
 
-bool StallReport::begin(Clock::time_point since) {
+bool StallReport::begin(Clock::time_point since, bool again) {
     if (collecting_ || printing_) return false;
     // Ranks that waited when the last report was made reach the limit one after the other.
-    if (last_ && since <= *last_) return false;
+    if (last_ && since <= *last_ && !again) return false;
     if (thread_.joinable()) thread_.join();
     if (reports_ == max_reports) return false;
     collecting_ = true;
@@ -24,23 +24,25 @@ bool StallReport::begin(Clock::time_point since) {
     return true;
 }
 
-void StallReport::finish(std::vector<RankReply> replies) {
+void StallReport::finish(std::vector<RankReply> replies, std::function<void()> found_nothing) {
     collecting_ = false;
     printing_ = true;
-    thread_ = start_thread([this, replies = std::move(replies)] {
-        print(replies);
+    thread_ = start_thread([this, replies = std::move(replies), found_nothing = std::move(found_nothing)] {
+        const bool found = print(replies);
         printing_ = false;
+        if (!found) found_nothing();
     });
 }
 
-void StallReport::print(const std::vector<RankReply>& replies) {
+// Returns whether the ranks wait for something.
+bool StallReport::print(const std::vector<RankReply>& replies) {
     std::vector<Answer> answers(replies.size());
     for (const RankReply& reply : replies) answers[static_cast<std::size_t>(reply.rank)] = answer_of(reply);
     const std::vector<Finding> findings = diagnose(answers);
     std::set<std::pair<int, std::vector<int>>> found;
     for (const Finding& finding : findings) found.emplace(static_cast<int>(finding.kind), finding.ranks);
-    // Empty: the ranks have gone on meanwhile.
-    if (found.empty() || std::ranges::includes(found_, found)) return;
+    if (found.empty()) return false;
+    if (std::ranges::includes(found_, found)) return true;
     found_ = std::move(found);
     ++reports_;
     std::string text = fmt::format("ranks have waited for {} s without progress (report {} of at most {})\n",
@@ -51,6 +53,7 @@ void StallReport::print(const std::vector<RankReply>& replies) {
         "The job goes on. If a rank only computes for long, this is load imbalance, and no error. "
         "`lapwing status` shows the present state; LAPWING_STALL=0 turns these reports off.";
     print_(text);
+    return true;
 }
 
 }  // namespace lapwing::watch

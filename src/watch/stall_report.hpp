@@ -29,14 +29,17 @@ class StallReport {
     StallReport& operator=(const StallReport&) = delete;
 
     // A rank has waited since `since`. Whether to collect the answers of all ranks now, for finish(): not for
-    // a stall that has been reported, nor after the last report.
-    bool begin(Clock::time_point since);
-    void finish(std::vector<RankReply> replies);
+    // a stall that has been reported, nor after the last report. `again`: for a stall of which the answers
+    // have told nothing.
+    bool begin(Clock::time_point since, bool again = false);
+    // Calls `found_nothing`, on the thread, if the answers tell nothing: the ranks have gone on, or some have
+    // waited for too short a time to be sure.
+    void finish(std::vector<RankReply> replies, std::function<void()> found_nothing);
 
     static constexpr int max_reports = 5;  // of a job
 
   private:
-    void print(const std::vector<RankReply>& replies);
+    bool print(const std::vector<RankReply>& replies);
 
     const std::chrono::milliseconds limit_;
     const Print print_;

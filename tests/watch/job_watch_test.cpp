@@ -13,9 +13,11 @@
 #include "base/error.hpp"
 #include "links/tcp_job.hpp"
 #include "watch/channel.hpp"
+#include "watch/hand_made.hpp"
 #include "watch/local_socket.hpp"
 #include "watch/messages.hpp"
 #include "watch/stall_clock.hpp"
+#include "watch/stall_report.hpp"
 
 namespace lapwing::watch {
 namespace {
@@ -235,6 +237,33 @@ TEST_P(WatchTest, AStallIsReportedOnceByRank0) {
     std::this_thread::sleep_for(500ms);
     EXPECT_EQ(printed.count(), 1U);
     EXPECT_THAT(printed.texts.front(), HasSubstr("report 1 of at most 5"));
+}
+
+// The first rank to reach the limit asks the others, of which one waits for a message, but not for long
+// enough to be sure.
+TEST(StallReport, AnswersThatTellNothingAreCollectedAgain) {
+    std::vector<std::string> printed;
+    std::atomic<int> nothing{0};
+    {
+        StallReport report(1s, [&](const std::string& text) { printed.push_back(text); });
+        const auto finish = [&](std::chrono::nanoseconds waited, std::chrono::nanoseconds later) {
+            testing_watch::HandMadeJob job(2);
+            job.enter(0, 0, testing_watch::make_call(Collective::barrier, "b.c:20"),
+                      static_cast<std::uint64_t>(waited.count()));
+            job.message(1, "MPI_Recv", 0, 0, 77, "b.c:48",
+                        static_cast<std::uint64_t>((waited - later).count()));
+            report.finish({{0, encode(job.rank(0)), ""}, {1, encode(job.rank(1)), ""}}, [&] { ++nothing; });
+        };
+        const auto since = StallReport::Clock::now() - 1s;
+        ASSERT_TRUE(report.begin(since));
+        finish(1s, 20ms);
+        ASSERT_TRUE(tcp::within(tcp::long_enough, [&] { return nothing == 1; }));
+        EXPECT_FALSE(report.begin(since));
+        ASSERT_TRUE(report.begin(since, true));
+        finish(2s, 20ms);
+    }
+    EXPECT_EQ(nothing, 1);
+    EXPECT_THAT(printed, testing::ElementsAre(HasSubstr("rank 1, which waits in MPI_Recv from rank 0")));
 }
 
 TEST_P(WatchTest, TheNextRankReportsIfRank0HasLeft) {
