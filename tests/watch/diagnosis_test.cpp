@@ -42,26 +42,6 @@ TEST(Hangs, MissingRank) {
         "and has not called MPI since");
 }
 
-// The call is complete in the journal, but the ranks agree in it.
-TEST(Hangs, MissingRankInTheInitOfAPersistentCollective) {
-    HandMadeJob job(3);
-    everyone_has_completed(job, allreduce, 2);
-    CollectiveCall init = barrier;
-    init.form = watch::Form::persistent_init;
-    init.function = "MPI_Barrier_init";
-    for (const int rank : {0, 1}) {
-        job.completed(rank, 0, init);
-        job.inside(rank, init.function, init.where, 0);
-    }
-    const Finding finding = job.finding();
-    EXPECT_EQ(finding.kind, Kind::missing);
-    EXPECT_THAT(finding.ranks, ElementsAre(2));
-    EXPECT_EQ(finding.sentence,
-              "rank 2 (node1) has not called MPI_Barrier_init on MPI_COMM_WORLD (call 3, b.c:20), in which 2 "
-              "ranks have waited for 41 s; it has "
-              "called no function of MPI yet");
-}
-
 TEST(Hangs, EndlessLoopOfSeveralRanksIsOneFinding) {
     HandMadeJob job(8);
     for (const int rank : {0, 1, 2, 3}) job.enter(rank, 0, allreduce);

@@ -214,6 +214,25 @@ std::vector<Planted> planted_mistakes() {
     return all;
 }
 
+// The call is complete in the journal, but the ranks agree in it.
+TEST(Persistent, MissingRankInTheInitOfAPersistentCollective) {
+    HandMadeJob job(3);
+    CollectiveCall init = make_call(Collective::barrier, "b.c:20");
+    init.form = watch::Form::persistent_init;
+    init.function = "MPI_Barrier_init";
+    for (const int rank : {0, 1}) {
+        job.completed(rank, 0, init);
+        job.inside(rank, init.function, init.where, 0);
+    }
+    const watch::Finding finding = job.finding();
+    EXPECT_EQ(finding.kind, watch::Finding::Kind::missing);
+    EXPECT_THAT(finding.ranks, testing::ElementsAre(2));
+    EXPECT_EQ(finding.sentence,
+              "rank 2 (node1) has not called MPI_Barrier_init on MPI_COMM_WORLD (call 1, b.c:20), in which 2 "
+              "ranks have waited for 41 s; it has "
+              "called no function of MPI yet");
+}
+
 TEST(Planted, EachMistakeIsNamedInAHang) {
     const std::vector<Planted> all = planted_mistakes();
     EXPECT_GT(all.size(), 100U);
