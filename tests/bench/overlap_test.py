@@ -224,7 +224,7 @@ class Overlap(LaunchedTest):
         wrong("overlap", "--rounds", "0", because="--rounds")
         wrong("overlap", "--roudns", "3", because="'--rounds'")
         wrong("overlap", "--algorithm", "ialltoall=pairwize", because="'pairwise'")
-        wrong("overlap", "--json", "/nonexistent/file", because="cannot be written")
+        wrong("overlap", "--json", "/dev/null/file", because="cannot be written")
         self.refused("bench", "overlap", because="no launcher")
         self.refused("bench", "base", because="lapwing bench base")
         self.refused("bench", "overlap", "mpirun", "-n", "2", because="'--' is missing")

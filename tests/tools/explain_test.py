@@ -258,7 +258,7 @@ class Formats(ToolTest):
         self.assertEqual(xml.dom.minidom.parse(str(file)).documentElement.tagName, "svg")
 
     def test_svg_without_graphviz(self):
-        self.refused(*BARRIER, "--format", "svg", because="install Graphviz", PATH="/nonexistent")
+        self.refused(*BARRIER, "--format", "svg", because="install Graphviz", PATH="/dev/null")
 
 
 class Wrong(ToolTest):
@@ -321,7 +321,7 @@ class Wrong(ToolTest):
         self.refused("explain", "barrier", "--ranks", "4", because="'LAPWING_ENGINE'", LAPWING_ENGIEN="host")
 
     def test_output_that_cannot_be_written(self):
-        self.refused(*BARRIER, "-o", "/nonexistent/barrier.txt", because="/nonexistent/barrier.txt: No such file")
+        self.refused(*BARRIER, "-o", "/dev/null/barrier.txt", because="/dev/null/barrier.txt: Not a directory")
         self.refused(*BARRIER, "-o", "/dev/full", because="the table cannot be written to /dev/full: No space left on device")
         with open("/dev/full", "w") as full:
             done = subprocess.run([TOOL, *BARRIER], stdout=full, stderr=subprocess.PIPE, text=True, env=clean_environment())
