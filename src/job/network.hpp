@@ -34,9 +34,6 @@ class JobNetwork {
     // Collective over the job. `engine` is the one that was asked for. Rank 0 prints the requested features
     // that are unavailable. Throws Error (invalid_argument).
     JobNetwork(Job& job, const std::string& engine, RankLocations locations);
-    // Not collective: without any agreement, so that only the engine that runs every list is there, over the
-    // job's own links.
-    explicit JobNetwork(Job& job);
     ~JobNetwork();
     JobNetwork(const JobNetwork&) = delete;
     JobNetwork& operator=(const JobNetwork&) = delete;

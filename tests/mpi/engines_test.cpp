@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <deque>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -39,13 +40,12 @@ class EngineTest : public testing::Test {
   protected:
     static void SetUpTestSuite() {
         job = new MpiJob(read_settings(environ));
-        link = new MpiLink;
-        link->begin(MPI_COMM_WORLD);
-        while (!link->ready()) {
-        }
+        std::vector<int> members(static_cast<std::size_t>(world_size()));
+        std::iota(members.begin(), members.end(), 0);
+        std::vector<std::uint32_t> slots(members.size(), MessageSlots::of_all);
+        link = new MpiLink(job->communicator(), std::move(members), std::move(slots), world_rank());
     }
     static void TearDownTestSuite() {
-        link->free();
         delete link;
         delete job;
     }

@@ -1,7 +1,12 @@
 #include "links/mpi/mpi_link.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
 #include <climits>
 #include <cstring>
+#include <utility>
 
 namespace lapwing {
 namespace {
@@ -56,6 +61,36 @@ class ByteSpan {
     bool made_ = false;
 };
 
+// How the bits of a tag are divided.
+struct TagBits {
+    int channel;
+    int slot;
+    std::uint32_t slots() const { return std::uint32_t{1} << slot; }
+};
+
+TagBits tag_bits() {
+    static const TagBits bits = [] {
+        int* max_tag = nullptr;
+        int found = 0;
+        check(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &max_tag, &found));
+        const auto tags = static_cast<std::uint32_t>(found ? *max_tag : 32767) + 1;  // at least those of the standard
+        const int all = std::bit_width(tags) - 1;
+        const int channel = std::min(15, all / 2);
+        return TagBits{channel, all - channel};
+    }();
+    return bits;
+}
+
+// The upper half of the channels is for persistent ones.
+int tag(std::uint32_t slot, std::uint32_t channel) {
+    const int bits = tag_bits().channel;
+    const std::uint32_t half = std::uint32_t{1} << (bits - 1);
+    const std::uint32_t number = channel < first_persistent_channel
+                                     ? channel % half
+                                     : half + (channel - first_persistent_channel) % half;
+    return static_cast<int>(slot << bits | number);
+}
+
 std::string describe(int code) {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
@@ -67,48 +102,35 @@ std::string describe(int code) {
 
 MpiError::MpiError(int code) : Error(ErrorCode::link, describe(code)), mpi_code_(code) {}
 
-void MpiLink::begin(MPI_Comm communicator) {
-    int ranks = 0;
-    check(PMPI_Comm_size(communicator, &ranks));
-    if (ranks == 1) {
-        ready_ = true;
-        return;
+std::uint32_t MessageSlots::take() {
+    const auto free = std::find(used_.begin(), used_.end(), false);
+    const auto slot = static_cast<std::uint32_t>(free - used_.begin());
+    if (slot >= tag_bits().slots()) {
+        throw Error(ErrorCode::link,
+                    fmt::format("{} communicators use Lapwing's messages over the native MPI, which has no tags "
+                                "for more; LAPWING_NETWORK=tcp has no such limit",
+                                slot - 1));
     }
-    int* most = nullptr;
-    int found = 0;
-    check(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found));
-    if (found) tags_ = static_cast<std::uint32_t>(*most == INT_MAX ? *most : *most + 1);
-    check(PMPI_Comm_idup(communicator, &duplicate_, &duplication_));
+    if (free == used_.end())
+        used_.push_back(true);
+    else
+        *free = true;
+    return slot;
 }
 
-bool MpiLink::ready() {
-    if (ready_) return true;
-    if (duplication_ == MPI_REQUEST_NULL) return false;
-    int complete = 0;
-    check(PMPI_Test(&duplication_, &complete, MPI_STATUS_IGNORE));
-    ready_ = complete != 0;
-    // Otherwise errors would call the program's handler with a communicator that the program has not made.
-    if (ready_) check(PMPI_Comm_set_errhandler(duplicate_, MPI_ERRORS_RETURN));
-    return ready_;
-}
-
-void MpiLink::free() {
-    if (ready_ && duplicate_ != MPI_COMM_NULL) check(PMPI_Comm_free(&duplicate_));
-}
-
-// The upper half of the tags is for persistent channels.
-int MpiLink::tag(std::uint32_t channel) const {
-    const std::uint32_t half = tags_ / 2;
-    return static_cast<int>(channel < first_persistent_channel
-                                ? channel % half
-                                : half + (channel - first_persistent_channel) % half);
-}
+MpiLink::MpiLink(MPI_Comm communicator, std::vector<int> members, std::vector<std::uint32_t> slots, int rank)
+    : communicator_(communicator),
+      members_(std::move(members)),
+      slots_(std::move(slots)),
+      own_slot_(slots_[static_cast<std::size_t>(rank)]) {}
 
 void MpiLink::send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
                    Transfer& transfer) {
     const ByteSpan span(bytes);
     MPI_Request request = MPI_REQUEST_NULL;
-    check(PMPI_Isend(data, span.count(), span.type(), peer, tag(channel), duplicate_, &request));
+    const auto to = static_cast<std::size_t>(peer);
+    check(PMPI_Isend(data, span.count(), span.type(), members_[to], tag(slots_[to], channel), communicator_,
+                     &request));
     keep(request, transfer);
 }
 
@@ -116,7 +138,8 @@ void MpiLink::recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t
                    Transfer& transfer) {
     const ByteSpan span(bytes);
     MPI_Request request = MPI_REQUEST_NULL;
-    check(PMPI_Irecv(data, span.count(), span.type(), peer, tag(channel), duplicate_, &request));
+    check(PMPI_Irecv(data, span.count(), span.type(), members_[static_cast<std::size_t>(peer)],
+                     tag(own_slot_, channel), communicator_, &request));
     keep(request, transfer);
 }
 

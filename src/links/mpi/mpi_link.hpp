@@ -1,8 +1,12 @@
-// The link over point-to-point messages of the native MPI. It has a private duplicate of the program's
-// communicator: its messages never match the program's. A channel is a tag. Compiled once for each MPI.
+// The link over point-to-point messages of the native MPI. All groups share one communicator, which the program
+// does not know: messages never match the program's. Each rank receives the messages of a group in a *slot* of
+// its own choice, which no other group of that rank has; a tag is a slot and a channel. Therefore groups need
+// no communicators of their own, and ranks may open groups in any order. Compiled once for each MPI.
 #pragma once
 
 #include <mpi.h>
+
+#include <vector>
 
 #include "base/error.hpp"
 #include "links/link.hpp"
@@ -19,22 +23,26 @@ class MpiError : public Error {
     int mpi_code_;
 };
 
+// The slots of this process. Not thread-safe.
+class MessageSlots {
+  public:
+    static constexpr std::uint32_t of_all = 0;  // the slot, on each rank, of the group of all ranks
+    // A free slot. Throws Error (link) if the native MPI has no more tags.
+    std::uint32_t take();
+    void release(std::uint32_t slot) { used_[slot] = false; }
+
+  private:
+    std::vector<bool> used_{true};
+};
+
 class MpiLink : public Link {
   public:
-    MpiLink() = default;
-    MpiLink(const MpiLink&) = delete;
-    MpiLink& operator=(const MpiLink&) = delete;
-    // Does not free the duplicate.
-    ~MpiLink() override = default;
-
-    // Starts to duplicate `communicator`, without waiting for the other ranks; ready() is true when the
-    // duplicate is made. Collective over the communicator. A group of one rank needs no duplicate.
-    void begin(MPI_Comm communicator);
-    // Frees the duplicate; no transfer may be in flight. Does nothing before ready().
-    void free();
+    // `members`: the ranks of the group in `communicator`. `slots`: those that the members have taken for the
+    // group. `rank`: of this process in the group.
+    MpiLink(MPI_Comm communicator, std::vector<int> members, std::vector<std::uint32_t> slots, int rank);
 
     const char* name() const override { return "mpi"; }
-    bool ready() override;
+    bool ready() override { return true; }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override;
     void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
@@ -43,12 +51,10 @@ class MpiLink : public Link {
     void progress() override;
 
   private:
-    int tag(std::uint32_t channel) const;
-
-    MPI_Comm duplicate_ = MPI_COMM_NULL;
-    MPI_Request duplication_ = MPI_REQUEST_NULL;
-    bool ready_ = false;
-    std::uint32_t tags_ = 32768;  // the minimum of the standard
+    MPI_Comm communicator_;
+    std::vector<int> members_;
+    std::vector<std::uint32_t> slots_;
+    std::uint32_t own_slot_;
 };
 
 }  // namespace lapwing

@@ -19,6 +19,10 @@ Communicator* taking_communicator(MPI_Comm communicator, Collective collective) 
         runtime.report.count_fallback(collective, Fallback::intercommunicator);
         return nullptr;
     }
+    if (!group->in_world) {
+        runtime.report.count_fallback(collective, Fallback::other_world);
+        return nullptr;
+    }
     if (group->left_to_mpi) {
         runtime.report.count_fallback(collective, Fallback::engine_mpi);
         return nullptr;

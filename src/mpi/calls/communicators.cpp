@@ -1,13 +1,4 @@
 // Calls that make communicators, or end them.
-//
-// Open MPI makes the private duplicate (host_mpi.hpp) in steps, each a nonblocking collective on the
-// program's communicator, whenever it comes by. Another making of a communicator of the same parent consists
-// of such steps as well, and ranks that do not mix both in the same way wait for each other for ever. And it
-// loses a duplication whose communicator is freed before it is made. All these calls are collective, so a
-// rank may wait in them until the duplicate is there. MPI_Comm_idup must not wait for what comes after it on
-// another rank, but nearly always may: it asks for the duplicate, so that this is never asked for while the
-// program's own is on its way, and waits for it for a while. MPI_Comm_create_group is not for all ranks, and
-// exchanges messages of its own.
 #include <mpi.h>
 
 #include <cstddef>
@@ -33,8 +24,6 @@ int make_communicator(const CallSite& site, MPI_Comm parent, Made made, Native n
     const watch::InCall inside(site.function, site.address, word_of(parent));
     if (!runtime.started) return native();
     return guarded([&] {
-        Communicator* const group = parent == MPI_COMM_NULL ? nullptr : existing_communicator(parent);
-        if (group != nullptr) finish_group(*group);
         const int error = native();
         if constexpr (std::is_pointer_v<Made>) {
             if (error == MPI_SUCCESS && *made != MPI_COMM_NULL) add_to_journal(*made);
@@ -44,14 +33,10 @@ int make_communicator(const CallSite& site, MPI_Comm parent, Made made, Native n
 }
 
 #ifdef OPEN_MPI
-// Who waits for a message that this rank sends only after it would wait in vain: it goes on after that.
-constexpr std::uint64_t patience = 1'000'000'000;
-
-void ask_for_duplicate(MPI_Comm parent) {
+void begin_group_of(MPI_Comm parent) {
     int error = MPI_SUCCESS;
     Communicator* const group = find_communicator(parent, &error);
-    if (group != nullptr && !group->intercommunicator && begin_group(*group) == MPI_SUCCESS)
-        finish_group(*group, patience);
+    if (group != nullptr && group->in_world) begin_group(*group);
 }
 #endif
 
@@ -62,7 +47,9 @@ int make_duplicate_later(MPI_Comm parent, MPI_Comm* made, Native native) {
     if (parent == MPI_COMM_NULL || made == nullptr) return native();
     return guarded([&] {
 #ifdef OPEN_MPI
-        if (takes_calls()) ask_for_duplicate(parent);
+        // Open MPI duplicates in steps, each a nonblocking collective of `parent` that begins at a time of its
+        // own. Lapwing's agreement on `parent`, another one, must not come between the steps.
+        if (takes_calls()) begin_group_of(parent);
 #endif
         *made = MPI_COMM_NULL;
         const int error = native();
@@ -81,7 +68,11 @@ int free_communicator(const CallSite& site, const MPI_Comm* communicator, Native
     const MPI_Comm freed = *communicator;
     const watch::InCall inside(site.function, site.address, word_of(freed));
     return guarded([&] {
-        if (Communicator* group = give_up_communicator(freed)) finish_group(*group);
+        // An MPI may lose its part of the agreement with the communicator.
+        if (Communicator* group = existing_communicator(freed)) {
+            finish_group(*group);
+            give_up(*group);
+        }
         // Before the MPI can use the handle again.
         watch::journal().remove(word_of(freed));
         const int error = native();

@@ -1,12 +1,14 @@
 // The first call and the last one.
 #include "mpi/calls/init.hpp"
 
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 
+#include "base/clock.hpp"
 #include "mpi/calls/exported.hpp"
 #include "mpi/job/call_check.hpp"
 #include "mpi/job/recording.hpp"
@@ -24,15 +26,33 @@ namespace {
 
 std::mutex start_mutex;
 
+// Nothing in MPI_Finalize waits longer for what another rank may never do.
+constexpr std::uint64_t patience = 5'000'000'000;
+
+void finish_groups(std::uint64_t limit) {
+    const std::uint64_t end = nanoseconds() + limit;
+    int unfinished = 0;
+    free_all_communicators([&](Communicator& group) {
+        const std::uint64_t now = nanoseconds();
+        if (!finish_group(group, end > now ? end - now : 0)) ++unfinished;
+    });
+    if (unfinished > 0 && limit > 0) {
+        fmt::print(stderr,
+                   "lapwing: MPI_Finalize was called before all ranks of {} communicators had begun their first "
+                   "collective\n",
+                   unfinished);
+    }
+}
+
 // MPI_COMM_SELF's attributes are deleted first of all in MPI_Finalize, whichever way the program enters it.
 int finalize(MPI_Comm, int, void*, void*) {
-    request_table.drain();
+    const bool drained = request_table.drain();
     // This waits for all ranks inside the MPI: not while a peer may need one of this rank's lists.
     if (runtime.watch != nullptr) compare_calls_at_end();
     remove_hook();
     end_tracing(runtime.locations);
     report_job();
-    free_all_communicators(finish_group);
+    finish_groups(drained ? patience : 0);
     if (runtime.network != nullptr) runtime.network->leave();
     runtime.watch.reset();
     runtime.network.reset();
@@ -58,7 +78,9 @@ bool start_runtime(bool collective) {
     begin_recording(runtime.threads);
     start_job(collective);
     Entry::set_threads(runtime.threads);
-    if (runtime.options.engine == "mpi") {
+    if (!collective) {
+        runtime.why_not = Fallback::late;
+    } else if (runtime.options.engine == "mpi") {
         runtime.why_not = Fallback::engine_mpi;
     } else if (!install_hook(progress_of_all, request_table.live(), runtime.threads,
                              runtime.network->needs_links_of_job() && runtime.network->may_have_thread())) {

@@ -1,6 +1,8 @@
 // The job of MPI_COMM_WORLD: its ranks exchange bytes by the native MPI.
 #pragma once
 
+#include <mpi.h>
+
 #include "engines/job.hpp"
 
 namespace lapwing {
@@ -12,11 +14,19 @@ Settings settings_of_job();
 
 class MpiJob final : public Job {
   public:
+    // Collective.
     explicit MpiJob(Settings settings);
+    ~MpiJob() override;
+    // A duplicate of MPI_COMM_WORLD that the program does not know: Lapwing's messages never match the
+    // program's. Returns errors.
+    MPI_Comm communicator() const { return communicator_; }
     std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine) override;
     void leave_together(const std::function<void()>& meanwhile) override;
     void warn(const std::string& line) override;
     std::string describe_links(bool threads) const override;
+
+  private:
+    MPI_Comm communicator_ = MPI_COMM_NULL;
 };
 
 }  // namespace lapwing

@@ -314,6 +314,10 @@ const char* name(Fallback reason) {
     switch (reason) {
         case Fallback::intercommunicator:
             return "intercommunicator";
+        case Fallback::other_world:
+            return "ranks outside of MPI_COMM_WORLD";
+        case Fallback::late:
+            return "MPI_Init was not called through Lapwing";
         case Fallback::engine_mpi:
             return "engine mpi";
         case Fallback::no_hook:

@@ -19,6 +19,8 @@ namespace lapwing {
 // Why a call went to the native MPI. The reasons depend only on what all ranks of the group share.
 enum class Fallback : std::uint8_t {
     intercommunicator,
+    other_world,
+    late,
     engine_mpi,
     no_hook,
     no_plan,
@@ -26,7 +28,7 @@ enum class Fallback : std::uint8_t {
     arguments,
     measured,
 };
-constexpr std::size_t fallback_reasons = 7;
+constexpr std::size_t fallback_reasons = 9;
 const char* name(Fallback reason);
 
 constexpr std::size_t reported_collectives = 0

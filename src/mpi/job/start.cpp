@@ -39,9 +39,11 @@ namespace {
 }
 
 void warn_of_left(Collective collective, Fallback reason) {
-    if (!is_reduction(collective)) return;
-    runtime.job->warn_once(fmt::format("{} is left to the MPI, whose result may differ from run to run: {}",
-                                       mpi_name(collective), name(reason)));
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!is_reduction(collective) || rank != 0) return;
+    fmt::print(stderr, "lapwing: {} is left to the MPI, whose result may differ from run to run: {}\n",
+               mpi_name(collective), name(reason));
 }
 
 void read(const Settings& settings) {
@@ -130,11 +132,8 @@ void start_job(bool collective) {
     try {
         const Settings settings = settings_of_job();
         read(settings);
+        if (!collective) return;
         runtime.job = std::make_unique<MpiJob>(settings);
-        if (!collective) {
-            runtime.network = std::make_unique<JobNetwork>(*runtime.job);
-            return;
-        }
         try {
             compare_settings(*runtime.job);
         } catch (const Error& error) {

@@ -15,41 +15,39 @@
 namespace lapwing {
 namespace {
 
-// Communicators are few. Guarded by a mutex of its own, because communicators are freed by calls that are not
-// Lapwing's.
-std::recursive_mutex mutex;
+// Communicators are few. The mutex guards the list. A thread that holds it may call the MPI: the MPI's
+// callback must not take it, because other threads may be inside the MPI's own locks there.
+std::mutex mutex;
 // Never destroyed, as the request table.
 auto& groups = *new std::vector<std::unique_ptr<Communicator>>;
-auto& orphans = *new std::vector<std::unique_ptr<Communicator>>;  // freed with something in flight
+std::atomic<bool> any_freed{false};
+MessageSlots slots;  // inside Entry
 int keyval = MPI_KEYVAL_INVALID;
-
-void free_link(Communicator& group) {
-    try {
-        group.link.free();
-    } catch (const MpiError&) {
-        // The communicator is gone for the program already: nobody is left to tell.
-    }
-}
-
-// The group that `is` says, taken out of those that can be found; null when there is none.
-template <typename Is>
-Communicator* orphan(Is is) {
-    const std::lock_guard lock(mutex);
-    const auto found =
-        std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return is(*group); });
-    if (found == groups.end()) return nullptr;
-    (*found)->communicator = MPI_COMM_NULL;
-    orphans.push_back(std::move(*found));
-    groups.erase(found);
-    communicators_given_up.fetch_add(1, std::memory_order_release);
-    return orphans.back().get();
-}
 
 // Called by the MPI when it frees the communicator, whichever call the program used; in MPICH that can be in
 // the middle of its progress, where nothing else may be asked of it.
 int communicator_freed(MPI_Comm, int, void* value, void*) {
-    orphan([&](const Communicator& group) { return &group == value; });
+    auto& group = *static_cast<Communicator*>(value);
+    give_up(group);
+    group.freed_by_mpi.store(true, std::memory_order_release);
+    any_freed.store(true, std::memory_order_release);
     return MPI_SUCCESS;
+}
+
+// The ranks of a communicator in MPI_COMM_WORLD; empty if one of them is not in it.
+std::vector<int> members_of(MPI_Comm communicator, int ranks) {
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group some = MPI_GROUP_NULL;
+    PMPI_Comm_group(MPI_COMM_WORLD, &all);
+    PMPI_Comm_group(communicator, &some);
+    std::vector<int> own(static_cast<std::size_t>(ranks));
+    std::vector<int> members(own.size());
+    std::iota(own.begin(), own.end(), 0);
+    PMPI_Group_translate_ranks(some, ranks, own.data(), all, members.data());
+    PMPI_Group_free(&all);
+    PMPI_Group_free(&some);
+    if (std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end()) return {};
+    return members;
 }
 
 Communicator* make(MPI_Comm communicator, int* error) {
@@ -66,13 +64,27 @@ Communicator* make(MPI_Comm communicator, int* error) {
     }
     auto group = std::make_unique<Communicator>(communicator, rank, ranks, runtime.options);
     group->intercommunicator = inter != 0;
+    if (!group->intercommunicator) group->members = members_of(communicator, ranks);
+    group->in_world = !group->members.empty();
     *error = PMPI_Comm_set_attr(communicator, keyval, group.get());
     if (*error != MPI_SUCCESS) return nullptr;
     groups.push_back(std::move(group));
     return groups.back().get();
 }
 
+// Null if there is none. Inside the mutex.
+Communicator* find(MPI_Comm communicator) {
+    const auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+        return group->communicator == communicator && !group->given_up.load(std::memory_order_acquire);
+    });
+    return found == groups.end() ? nullptr : found->get();
+}
+
 }  // namespace
+
+Communicator::~Communicator() {
+    if (slot != MessageSlots::of_all) lapwing::slots.release(slot);
+}
 
 const std::vector<std::unique_ptr<Communicator>>* const communicators_for_debuggers = &groups;
 
@@ -82,40 +94,18 @@ std::atomic<std::uint64_t> communicators_given_up{0};
 Communicator* find_communicator_among_all(MPI_Comm communicator, int* error) {
     *error = MPI_SUCCESS;
     const std::lock_guard lock(mutex);
-    const auto found = std::find_if(groups.begin(), groups.end(),
-                                    [&](const auto& group) { return group->communicator == communicator; });
-    Communicator* const group = found != groups.end() ? found->get() : make(communicator, error);
+    Communicator* group = find(communicator);
+    if (group == nullptr) group = make(communicator, error);
     last_communicator = {group, communicator, communicators_given_up.load(std::memory_order_relaxed)};
     return group;
 }
-
-namespace {
-
-// The ranks of a communicator in MPI_COMM_WORLD; empty if they are unknown or one of them is not in it.
-std::vector<int> members_of(const Communicator& communicator) {
-    if (communicator.intercommunicator || !runtime.locations.known()) return {};
-    MPI_Group all = MPI_GROUP_NULL;
-    MPI_Group some = MPI_GROUP_NULL;
-    PMPI_Comm_group(MPI_COMM_WORLD, &all);
-    PMPI_Comm_group(communicator.communicator, &some);
-    std::vector<int> own(static_cast<std::size_t>(communicator.ranks));
-    std::vector<int> members(own.size());
-    std::iota(own.begin(), own.end(), 0);
-    PMPI_Group_translate_ranks(some, communicator.ranks, own.data(), all, members.data());
-    PMPI_Group_free(&all);
-    PMPI_Group_free(&some);
-    if (std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end()) return {};
-    return members;
-}
-
-}  // namespace
 
 std::shared_ptr<BlockingChoice> blocking_choice_of(const Communicator& communicator) {
     // Of ranks with a constant stride: the world, hosts, rows, columns, halves, which programs make
     // communicators of again and again. Kept until the end of the job, 12 bytes a key.
     using Key = std::array<int, 3>;  // first rank, last rank, number
     static auto& shared = *new std::map<Key, std::shared_ptr<BlockingChoice>>;
-    std::vector<int> members = runtime.threads ? std::vector<int>() : members_of(communicator);
+    std::vector<int> members = runtime.threads ? std::vector<int>() : communicator.members;
     std::sort(members.begin(), members.end());
     for (std::size_t next = 2; next < members.size(); ++next) {
         if (members[next] - members[next - 1] == members[1] - members[0]) continue;
@@ -129,88 +119,101 @@ std::shared_ptr<BlockingChoice> blocking_choice_of(const Communicator& communica
     return choice;
 }
 
+namespace {
+
+// Inside Entry.
+void open(Communicator& communicator) {
+    JobGroup& group = *communicator.group;
+    if (group.needs_link()) {
+        communicator.link.emplace(runtime.job->communicator(), group.members(), std::move(communicator.slots),
+                                  communicator.rank);
+    }
+    group.open(communicator.agreed, communicator.link ? &*communicator.link : nullptr);
+}
+
+}  // namespace
+
 int make_group(Communicator& communicator) {
     free_communicators();
-    std::vector<int> members = members_of(communicator);
-    JobGroup& group = communicator.group.emplace(
-        *runtime.network, communicator.rank, std::move(members), communicator.options,
-        communicator.communicator == MPI_COMM_WORLD && runtime.locations.known());
-    if (group.needs_link()) {
-        try {
-            communicator.link.begin(communicator.communicator);
-        } catch (const MpiError& error) {
-            communicator.group.reset();
-            return error.mpi_code();
-        }
-    }
+    const bool of_all = communicator.communicator == MPI_COMM_WORLD;
+    JobGroup& group = communicator.group.emplace(*runtime.network, communicator.rank,
+                                                 std::move(communicator.members), communicator.options, of_all);
+    const bool exchanges_slots = group.needs_link() && !of_all && communicator.ranks > 1;
     {
         // Threads may make groups of several communicators at once, which share the job's engines.
         const Entry entry;
         communicator.claim = group.claim();
-        if (communicator.claim.empty()) {
-            group.open({}, &communicator.link);
+        communicator.slots.assign(static_cast<std::size_t>(communicator.ranks), MessageSlots::of_all);
+        if (exchanges_slots) {
+            communicator.slot = lapwing::slots.take();
+        } else if (communicator.claim.empty()) {
+            open(communicator);
             return MPI_SUCCESS;
         }
     }
-    communicator.agreed.resize(communicator.claim.size());
     // In the program's own communicator: this is the same place in the order of its collectives on all ranks.
+    auto& [slots_known, agreement] = communicator.agreement;
+    if (exchanges_slots) {
+        const int error = PMPI_Iallgather(&communicator.slot, 1, MPI_UINT32_T, communicator.slots.data(), 1,
+                                          MPI_UINT32_T, communicator.communicator, &slots_known);
+        if (error != MPI_SUCCESS || communicator.claim.empty()) return error;
+    }
+    communicator.agreed.resize(communicator.claim.size());
     return PMPI_Iallreduce(communicator.claim.data(), communicator.agreed.data(),
                            static_cast<int>(communicator.claim.size()), MPI_UINT64_T, MPI_MAX,
-                           communicator.communicator, &communicator.agreement);
+                           communicator.communicator, &agreement);
 }
 
 bool open_agreed_group(Communicator& communicator) {
+    auto& requests = communicator.agreement;
     int complete = 0;
-    const int error = PMPI_Test(&communicator.agreement, &complete, MPI_STATUS_IGNORE);
+    const int error =
+        PMPI_Testall(static_cast<int>(requests.size()), requests.data(), &complete, MPI_STATUSES_IGNORE);
     if (error != MPI_SUCCESS) throw MpiError(error);
-    if (complete) communicator.group->open(communicator.agreed, &communicator.link);
+    if (complete) open(communicator);
     return complete != 0;
 }
 
-void free_communicators() {
-    std::vector<std::unique_ptr<Communicator>> freed;
-    {
-        const std::lock_guard lock(mutex);
-        if (orphans.empty()) return;
-        const auto idle = std::stable_partition(orphans.begin(), orphans.end(),
-                                                [](const auto& group) { return group->in_flight > 0; });
-        std::move(idle, orphans.end(), std::back_inserter(freed));
-        orphans.erase(idle, orphans.end());
-    }
-    for (const auto& group : freed) free_link(*group);
-    // Their lists and connections give back what they share with those of other communicators.
-    const Entry entry;
-    freed.clear();
+void give_up(Communicator& communicator) {
+    communicator.given_up.store(true, std::memory_order_release);
+    communicators_given_up.fetch_add(1, std::memory_order_release);
 }
 
-void free_all_communicators(void (*finish)(Communicator&)) {
-    for (;;) {
-        Communicator* group = nullptr;
-        {
-            const std::lock_guard lock(mutex);
-            if (groups.empty()) break;
-            group = groups.back().get();
+void free_communicators() {
+    if (!any_freed.exchange(false, std::memory_order_acq_rel)) return;
+    // What is in flight changes inside Entry only. Lists and connections return there what they share with
+    // those of other communicators. A thread inside Entry must not wait for the mutex, whose owner may wait
+    // for a lock of the MPI.
+    const Entry entry;
+    const std::unique_lock lock(mutex, std::try_to_lock);
+    const auto is_done = [](const auto& group) {
+        const bool agrees = group->begun() && !group->is_open();  // the MPI still writes there
+        return group->freed_by_mpi.load(std::memory_order_acquire) && group->in_flight == 0 && !agrees;
+    };
+    if (lock) std::erase_if(groups, is_done);
+    const auto is_left = [](const auto& group) { return group->freed_by_mpi.load(std::memory_order_relaxed); };
+    if (!lock || std::ranges::any_of(groups, is_left)) any_freed.store(true, std::memory_order_release);
+}
+
+void free_all_communicators(const std::function<void(Communicator&)>& finish) {
+    std::vector<Communicator*> left;
+    {
+        const std::lock_guard lock(mutex);
+        for (const auto& group : groups) {
+            if (!group->given_up) left.push_back(group.get());
         }
-        // Lists of the kernel engine do not need the duplicate. Open MPI cannot end with one that is half
-        // made.
+    }
+    for (Communicator* group : left) {
         finish(*group);
-        const MPI_Comm communicator = group->communicator;
         // The communicator lives on, but not the group that its attribute names.
-        orphan([&](const Communicator& other) { return &other == group; });
-        PMPI_Comm_delete_attr(communicator, keyval);
+        PMPI_Comm_delete_attr(group->communicator, keyval);
     }
     free_communicators();
 }
 
 Communicator* existing_communicator(MPI_Comm communicator) {
     const std::lock_guard lock(mutex);
-    const auto found = std::find_if(groups.begin(), groups.end(),
-                                    [&](const auto& group) { return group->communicator == communicator; });
-    return found == groups.end() ? nullptr : found->get();
-}
-
-Communicator* give_up_communicator(MPI_Comm communicator) {
-    return orphan([&](const Communicator& group) { return group.communicator == communicator; });
+    return find(communicator);
 }
 
 }  // namespace lapwing

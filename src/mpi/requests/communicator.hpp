@@ -1,11 +1,19 @@
 // What Lapwing keeps for one communicator of the program.
+//
+// The registry (communicator.cpp) owns all of them. A thread of the program may use one without a lock as long
+// as MPI lets it use the MPI's communicator. What ends a communicator comes in this order, by any threads: the
+// program frees it, from when on the registry does not find it; the MPI calls back, because it has freed its
+// own; the last collective in flight completes. Only then is it destroyed, inside Entry, by the next thread
+// that creates or frees a communicator. No thread waits for another thread meanwhile.
 #pragma once
 
 #include <mpi.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -22,11 +30,17 @@ struct Request;
 struct Communicator {
     Communicator(MPI_Comm comm, int own_rank, int size, const PlanOptions& default_options)
         : communicator(comm), rank(own_rank), ranks(size), options(default_options) {}
+    ~Communicator();
 
-    MPI_Comm communicator;  // the program's own; null when it has been freed
+    MPI_Comm communicator;  // the program's own
     int rank;
     int ranks;
     bool intercommunicator = false;
+    bool in_world = false;     // all ranks are in MPI_COMM_WORLD
+    std::vector<int> members;  // their ranks there, until the group has them
+    // Set by the thread that frees the communicator, and by the MPI's callback.
+    std::atomic<bool> given_up{false};
+    std::atomic<bool> freed_by_mpi{false};
     bool left_to_mpi = false;  // by a hint: engine "mpi"
     PlanOptions options;       // hints may change them before the first collective
     // Requests that the program holds, and starts of persistent ones in flight: this lives as long, because
@@ -42,10 +56,13 @@ struct Communicator {
     // The first collective makes the group and begins the agreement of its ranks; the group is opened when
     // that is complete. Collectives that start before wait for it, because a start must not wait for a peer.
     std::deque<Request*> waiting;  // in order
-    // The agreement is a maximum over all ranks: see JobGroup::claim() and JobGroup::open().
+    // The agreement is a maximum over all ranks, see JobGroup::claim() and JobGroup::open(); and, where the
+    // group needs the MPI's messages, the slots of all ranks.
     std::vector<std::uint64_t> claim;
     std::vector<std::uint64_t> agreed;
-    MPI_Request agreement = MPI_REQUEST_NULL;
+    std::vector<std::uint32_t> slots;
+    std::uint32_t slot = MessageSlots::of_all;
+    std::array<MPI_Request, 2> agreement{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 
     // With LAPWING_BLOCKING=auto: null while the first blocking calls, which are counted, go to the MPI.
     std::shared_ptr<BlockingChoice> blocking;
@@ -55,7 +72,7 @@ struct Communicator {
     bool is_open() const { return begun() && group->is_open(); }
     Planner& planner() { return group->planner(); }  // once it is open
 
-    MpiLink link;                   // begun if the group needs it; outlives the group
+    std::optional<MpiLink> link;    // if the group needs it; outlives the group
     std::optional<JobGroup> group;  // empty before the first collective
 };
 
@@ -105,13 +122,13 @@ extern const std::vector<std::unique_ptr<Communicator>>* const communicators_for
 
 // Null when the communicator had no collective yet.
 Communicator* existing_communicator(MPI_Comm communicator);
-// The same, for a communicator that is about to be freed: find_communicator() does not find it from now on.
-Communicator* give_up_communicator(MPI_Comm communicator);
+// The program frees this communicator: find_communicator() does not find it from now on.
+void give_up(Communicator& communicator);
 
-// Frees what groups of freed communicators kept while something was in flight.
+// Destroys what is kept for communicators that are freed and idle. Outside of Entry.
 void free_communicators();
-// At the end of MPI: frees what is kept for communicators that the program has not freed, too. `finish` waits
-// for the agreement that begin_group() began.
-void free_all_communicators(void (*finish)(Communicator&));
+// At the end of MPI: the same for communicators that the program has not freed. Before that, calls `finish` for
+// each of them.
+void free_all_communicators(const std::function<void(Communicator&)>& finish);
 
 }  // namespace lapwing

@@ -343,14 +343,15 @@ bool RequestTable::is_with_mpi(Request& request) {
     return request.state == State::inactive;
 }
 
-void RequestTable::drain() {
+bool RequestTable::drain() {
     constexpr std::uint64_t patience = 5'000'000'000;
     const std::uint64_t began = nanoseconds();
     while (running_ > 0 && nanoseconds() - began < patience) {
         const Entry entry;
         progress();
     }
-    if (running_ > 0) {
+    const bool drained = running_ == 0;
+    if (!drained) {
         fmt::print(stderr, "lapwing: MPI_Finalize was called while {} collectives do not complete\n",
                    static_cast<int>(running_));
     }
@@ -374,6 +375,7 @@ void RequestTable::drain() {
         PMPI_Grequest_complete(handle);
         PMPI_Request_free(&handle);
     }
+    return drained;
 }
 
 int progress_of_all() {

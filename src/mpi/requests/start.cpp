@@ -116,21 +116,18 @@ int start_again(Request& request) {
     return error;
 }
 
-void finish_group(Communicator& group, std::uint64_t patience) {
+bool finish_group(Communicator& group, std::uint64_t patience) {
     const std::uint64_t began = nanoseconds();
-    for (bool ready = !group.begun(); !ready && nanoseconds() - began < patience;) {
+    for (;;) {
         {
             const Entry entry;
             // A rank that has yet to make this call may wait for a list of this rank.
             request_table.progress();
-            ready = (!group.group->needs_link() || group.link.ready()) && open_group(group);
+            if (!group.begun() || open_group(group)) return true;
         }
-        if (!ready) std::this_thread::yield();
+        if (nanoseconds() - began >= patience) return false;
+        std::this_thread::yield();
     }
-}
-
-void finish_group(Communicator& group) {
-    finish_group(group, UINT64_MAX);
 }
 
 }  // namespace lapwing

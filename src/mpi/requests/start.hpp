@@ -19,9 +19,9 @@ Started start(Communicator& group, Problem& problem, const UserBuffers& buffers,
 // Starts a persistent request. Returns the MPI's error code. Inside Entry.
 int start_again(Request& request);
 
-// Waits until the group's links are made on all ranks, or until `patience` nanoseconds have passed. Runs what
-// is in flight meanwhile. Only in calls that are collective over the group. Outside of Entry.
-void finish_group(Communicator& group, std::uint64_t patience);
-void finish_group(Communicator& group);
+// Waits for the agreement that begin_group() began, if it began one; at most `patience` nanoseconds. Runs what is
+// in flight meanwhile. Returns whether the agreement is complete. Only in calls that are collective over the
+// group. Outside of Entry.
+bool finish_group(Communicator& group, std::uint64_t patience = UINT64_MAX);
 
 }  // namespace lapwing
