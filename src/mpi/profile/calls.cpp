@@ -13,8 +13,6 @@ namespace {
 using lapwing::profile::blocking;
 using lapwing::profile::bytes_of;
 using lapwing::profile::Data;
-using lapwing::profile::Memory;
-using lapwing::profile::memory_of;
 using lapwing::profile::nonblocking;
 using lapwing::profile::persistent;
 using lapwing::profile::Role;
@@ -166,53 +164,6 @@ Data all_parts(MPI_Comm communicator, const void* sent, const Count* send_counts
                  counts_of(size, receive_counts, receive_types));
 }
 
-// From the first to the last byte of blocks at displacements. `types`: one for all, or an array; then
-// displacements are bytes.
-template <typename Count, typename Displacement, typename Types>
-Memory memory_of_parts(const void* buffer, int size, const Count* counts, const Displacement* displacements,
-                       Types types) {
-    if (!lapwing::profile::guarding() || buffer == MPI_IN_PLACE || counts == nullptr) return {};
-    constexpr bool typed = std::is_same_v<Types, const MPI_Datatype*>;
-    MPI_Aint low = 0;
-    MPI_Aint unit = 1;
-    if constexpr (!typed) PMPI_Type_get_extent(types, &low, &unit);
-    const char* begin = nullptr;
-    const char* end = nullptr;
-    for (int i = 0; i < size; ++i) {
-        MPI_Datatype type;
-        if constexpr (typed)
-            type = types[i];
-        else
-            type = types;
-        const Memory part =
-            memory_of(static_cast<const char*>(buffer) + static_cast<MPI_Aint>(displacements[i]) * unit,
-                      static_cast<std::int64_t>(counts[i]), type);
-        if (part.bytes == 0) continue;
-        const auto* const from = static_cast<const char*>(part.begin);
-        begin = begin == nullptr ? from : std::min(begin, from);
-        end = std::max(end, from + part.bytes);
-    }
-    return {begin, static_cast<std::uint64_t>(end - begin)};
-}
-
-// The same data, with their buffers. In place, what is filled is also sent.
-Data with(Data data, const Memory& sent, const Memory& filled) {
-    data.buffers = {data.in_place && sent.bytes == 0 ? filled : sent, filled};
-    return data;
-}
-
-template <typename Count>
-Data reduce_scatter_data(MPI_Comm communicator, const void* sent, const void* received, const Count* counts,
-                         MPI_Datatype type, MPI_Op operation) {
-    Data data = reduce_scatter(communicator, sent, counts, type, operation);
-    const auto all = std::accumulate(counts, counts + size_of(communicator), std::int64_t{0});
-    int rank = 0;
-    PMPI_Comm_rank(communicator, &rank);
-    const Memory operands = memory_of(data.in_place ? received : sent, all, type);
-    return with(std::move(data), operands,
-                data.in_place ? operands : memory_of(received, counts[rank], type));
-}
-
 // Neighbors of this rank.
 std::pair<int, int> neighbors_of(MPI_Comm communicator) {
     const std::lock_guard lock(lapwing::profile::shared_lock());
@@ -256,9 +207,6 @@ void record_collective(RecordedCall& recorded, MPI_Comm communicator, Root root,
 
 }  // namespace lapwing::profile
 
-// If they are wanted.
-#define LAPWING_WITH(data, sent, filled) (lapwing::profile::guarding() ? with(data, sent, filled) : data)
-
 #define LAPWING_PROFILED_INIT(Init, root_of_it, data, parameters, names)                                   \
     LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) {         \
         return persistent(                                                                                 \
@@ -293,137 +241,91 @@ LAPWING_PROFILED(Ibarrier, Barrier, , equal, Data(), (), ())
 #define LAPWING_PROFILED_ALL(suffix, Count)                                                                  \
     LAPWING_PROFILED(                                                                                        \
         Ibcast, Bcast, suffix, gives(root),                                                                  \
-        LAPWING_WITH(vector_of(count, type), memory_of(buffer, is_root(comm, root) ? count : 0, type),       \
-                     memory_of(buffer, is_root(comm, root) ? 0 : count, type)),                              \
+        vector_of(count, type),                              \
         (LAPWING_BUFFER(Count)), (LAPWING_BUFFER_NAMES))                                                     \
     LAPWING_PROFILED(                                                                                        \
         Igather, Gather, suffix, takes(root),                                                                \
-        LAPWING_WITH(blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, true, is_root(comm, root)),          \
-                     memory_of(sent, send_count, send_type),                                                 \
-                     is_root(comm, root) ? memory_of(received, receive_count* size_of(comm), receive_type)   \
-                                         : Memory()),                                                        \
+        blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, true, is_root(comm, root)),                                                        \
         (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                                            \
         (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                                                  \
     LAPWING_PROFILED(                                                                                        \
         Igatherv, Gatherv, suffix, takes(root),                                                              \
-        LAPWING_WITH(gather_parts(comm, root, sent, send_count, send_type, receive_counts, receive_type),    \
-                     memory_of(sent, send_count, send_type),                                                 \
-                     memory_of_parts(received, is_root(comm, root) ? size_of(comm) : 0, receive_counts,      \
-                                     receive_displacements, receive_type)),                                  \
+        gather_parts(comm, root, sent, send_count, send_type, receive_counts, receive_type),                                  \
         (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count), int root),                                     \
         (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES, root))                                           \
     LAPWING_PROFILED(                                                                                        \
         Iscatter, Scatter, suffix, gives(root),                                                              \
-        LAPWING_WITH(blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, is_root(comm, root), true),          \
-                     is_root(comm, root) ? memory_of(sent, send_count* size_of(comm), send_type) : Memory(), \
-                     memory_of(received, receive_count, receive_type)),                                      \
+        blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, is_root(comm, root), true),                                      \
         (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                                            \
         (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                                                  \
     LAPWING_PROFILED(Iscatterv, Scatterv, suffix, gives(root),                                               \
-                     LAPWING_WITH(scatter_parts(comm, root, received, send_counts, send_type, receive_count, \
-                                                receive_type),                                               \
-                                  memory_of_parts(sent, is_root(comm, root) ? size_of(comm) : 0,             \
-                                                  send_counts, send_displacements, send_type),               \
-                                  memory_of(received, receive_count, receive_type)),                         \
+                     scatter_parts(comm, root, received, send_counts, send_type, receive_count, receive_type),                         \
                      (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED(Count), int root),                        \
                      (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_NAMES, root))                              \
     LAPWING_PROFILED(Iallgather, Allgather, suffix, equal,                                                   \
-                     LAPWING_WITH(blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES),                        \
-                                  memory_of(sent, send_count, send_type),                                    \
-                                  memory_of(received, receive_count* size_of(comm), receive_type)),          \
+                     blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES),          \
                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                         \
                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                           \
     LAPWING_PROFILED(                                                                                        \
         Iallgatherv, Allgatherv, suffix, equal,                                                              \
-        LAPWING_WITH(                                                                                        \
-            allgather_parts(comm, sent, send_count, send_type, receive_counts, receive_type),                \
-            memory_of(sent, send_count, send_type),                                                          \
-            memory_of_parts(received, size_of(comm), receive_counts, receive_displacements, receive_type)),  \
+        allgather_parts(comm, sent, send_count, send_type, receive_counts, receive_type),  \
         (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                               \
         (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                                 \
     LAPWING_PROFILED(Ialltoall, Alltoall, suffix, equal,                                                     \
-                     LAPWING_WITH(blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES),                        \
-                                  memory_of(sent, send_count* size_of(comm), send_type),                     \
-                                  memory_of(received, receive_count* size_of(comm), receive_type)),          \
+                     blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES),          \
                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                         \
                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                           \
     LAPWING_PROFILED(                                                                                        \
         Ialltoallv, Alltoallv, suffix, equal,                                                                \
-        LAPWING_WITH(                                                                                        \
-            all_parts(comm, sent, send_counts, send_type, receive_counts, receive_type),                     \
-            memory_of_parts(sent, size_of(comm), send_counts, send_displacements, send_type),                \
-            memory_of_parts(received, size_of(comm), receive_counts, receive_displacements, receive_type)),  \
+        all_parts(comm, sent, send_counts, send_type, receive_counts, receive_type),  \
         (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                        \
         (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                          \
     LAPWING_PROFILED(                                                                                        \
         Ialltoallw, Alltoallw, suffix, equal,                                                                \
-        LAPWING_WITH(                                                                                        \
-            all_parts(comm, sent, send_counts, send_types, receive_counts, receive_types),                   \
-            memory_of_parts(sent, size_of(comm), send_counts, send_displacements, send_types),               \
-            memory_of_parts(received, size_of(comm), receive_counts, receive_displacements, receive_types)), \
+        all_parts(comm, sent, send_counts, send_types, receive_counts, receive_types), \
         (LAPWING_SENT_TYPED(Count, lapwing::DisplacementOf<Count>),                                          \
          LAPWING_RECEIVED_TYPED(Count, lapwing::DisplacementOf<Count>)),                                     \
         (LAPWING_SENT_TYPED_NAMES, LAPWING_RECEIVED_TYPED_NAMES))                                            \
     LAPWING_PROFILED(Ireduce, Reduce, suffix, takes(root),                                                   \
-                     LAPWING_WITH(reduction(sent, count, type, op), memory_of(sent, count, type),            \
-                                  memory_of(received, is_root(comm, root) ? count : 0, type)),               \
+                     reduction(sent, count, type, op),               \
                      (LAPWING_OPERANDS(Count), int root), (LAPWING_OPERANDS_NAMES, root))                    \
     LAPWING_PROFILED(Iallreduce, Allreduce, suffix, equal,                                                   \
-                     LAPWING_WITH(reduction(sent, count, type, op), memory_of(sent, count, type),            \
-                                  memory_of(received, count, type)),                                         \
+                     reduction(sent, count, type, op),                                         \
                      (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                    \
     LAPWING_PROFILED(Iscan, Scan, suffix, equal,                                                             \
-                     LAPWING_WITH(reduction(sent, count, type, op), memory_of(sent, count, type),            \
-                                  memory_of(received, count, type)),                                         \
+                     reduction(sent, count, type, op),                                         \
                      (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                    \
     LAPWING_PROFILED(Iexscan, Exscan, suffix, equal,                                                         \
-                     LAPWING_WITH(reduction(sent, count, type, op), memory_of(sent, count, type),            \
-                                  memory_of(received, count, type)),                                         \
+                     reduction(sent, count, type, op),                                         \
                      (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                    \
     LAPWING_PROFILED(                                                                                        \
         Ireduce_scatter_block, Reduce_scatter_block, suffix, equal,                                          \
-        LAPWING_WITH(reduction(sent, count, type, op), memory_of(sent, count* size_of(comm), type),          \
-                     memory_of(received, count, type)),                                                      \
+        reduction(sent, count, type, op),                                                      \
         (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                                 \
     LAPWING_PROFILED(Ireduce_scatter, Reduce_scatter, suffix, equal,                                         \
-                     reduce_scatter_data(comm, sent, received, count, type, op),                             \
+                     reduce_scatter(comm, sent, count, type, op),                             \
                      (LAPWING_OPERANDS(const Count*)), (LAPWING_OPERANDS_NAMES))                             \
     LAPWING_PROFILED(                                                                                        \
         Ineighbor_allgather, Neighbor_allgather, suffix, equal,                                              \
-        LAPWING_WITH(blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES),                                     \
-                     memory_of(sent, send_count, send_type),                                                 \
-                     memory_of(received, receive_count* neighbors_of(comm).first, receive_type)),            \
+        blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES),            \
         (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)), (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))        \
     LAPWING_PROFILED(                                                                                        \
         Ineighbor_allgatherv, Neighbor_allgatherv, suffix, equal,                                            \
-        LAPWING_WITH(neighbor_gather(comm, send_count, send_type, receive_counts, receive_type),             \
-                     memory_of(sent, send_count, send_type),                                                 \
-                     memory_of_parts(received, neighbors_of(comm).first, receive_counts,                     \
-                                     receive_displacements, receive_type)),                                  \
+        neighbor_gather(comm, send_count, send_type, receive_counts, receive_type),                                  \
         (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                               \
         (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                                 \
     LAPWING_PROFILED(                                                                                        \
         Ineighbor_alltoall, Neighbor_alltoall, suffix, equal,                                                \
-        LAPWING_WITH(blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES),                                     \
-                     memory_of(sent, send_count* neighbors_of(comm).second, send_type),                      \
-                     memory_of(received, receive_count* neighbors_of(comm).first, receive_type)),            \
+        blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES),            \
         (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)), (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))        \
     LAPWING_PROFILED(                                                                                        \
         Ineighbor_alltoallv, Neighbor_alltoallv, suffix, equal,                                              \
-        LAPWING_WITH(                                                                                        \
-            neighbor_parts(comm, send_counts, send_type, receive_counts, receive_type),                      \
-            memory_of_parts(sent, neighbors_of(comm).second, send_counts, send_displacements, send_type),    \
-            memory_of_parts(received, neighbors_of(comm).first, receive_counts, receive_displacements,       \
-                            receive_type)),                                                                  \
+        neighbor_parts(comm, send_counts, send_type, receive_counts, receive_type),                                                                  \
         (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                        \
         (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                          \
     LAPWING_PROFILED(                                                                                        \
         Ineighbor_alltoallw, Neighbor_alltoallw, suffix, equal,                                              \
-        LAPWING_WITH(                                                                                        \
-            neighbor_parts(comm, send_counts, send_types, receive_counts, receive_types),                    \
-            memory_of_parts(sent, neighbors_of(comm).second, send_counts, send_displacements, send_types),   \
-            memory_of_parts(received, neighbors_of(comm).first, receive_counts, receive_displacements,       \
-                            receive_types)),                                                                 \
+        neighbor_parts(comm, send_counts, send_types, receive_counts, receive_types),                                                                 \
         (LAPWING_SENT_TYPED(Count, MPI_Aint), LAPWING_RECEIVED_TYPED(Count, MPI_Aint)),                      \
         (LAPWING_SENT_TYPED_NAMES, LAPWING_RECEIVED_TYPED_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_PROFILED_ALL)

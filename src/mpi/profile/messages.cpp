@@ -1,5 +1,5 @@
 // The calls of native_calls.def: messages between two ranks, communicators, files and windows. They are
-// recorded. Of the profile they are a part only if first touches are recorded.
+// recorded, and the profile sums up the time of those that send or receive messages.
 #include <algorithm>
 #include <string_view>
 #include <type_traits>
@@ -10,11 +10,8 @@
 namespace {
 
 using lapwing::profile::add_request;
-using lapwing::profile::Buffers;
 using lapwing::profile::bytes_of;
 using lapwing::profile::Called;
-using lapwing::profile::guarding;
-using lapwing::profile::memory_of;
 using lapwing::profile::observed;
 using lapwing::profile::observes;
 using lapwing::profile::RecordedCall;
@@ -46,21 +43,18 @@ struct Message {
     int source = no_rank;
     int tag = no_rank;
     int receive_tag = no_rank;
-    Buffers buffers{};
 };
 
 template <typename Count>
-Message sends(const void* data, Count count, MPI_Datatype type, int peer, int tag) {
+Message sends(const void*, Count count, MPI_Datatype type, int peer, int tag) {
     return {.sent = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type),
             .peer = rank_of(peer),
-            .tag = tag,
-            .buffers = {.sent = memory_of(data, peer == MPI_PROC_NULL ? 0 : count, type)}};
+            .tag = tag};
 }
 
 template <typename Count>
-Message matched(const void* data, Count count, MPI_Datatype type) {
-    return {.received = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type),
-            .buffers = {.filled = memory_of(data, count, type)}};
+Message matched(const void*, Count count, MPI_Datatype type) {
+    return {.received = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type)};
 }
 
 Message probes(int source, int tag) {
@@ -72,18 +66,11 @@ Message receives(const void* data, Count count, MPI_Datatype type, int source, i
     Message message = matched(data, count, type);
     message.source = rank_of(source);
     message.receive_tag = tag_of(tag);
-    if (source == MPI_PROC_NULL) message.buffers = {};
     return message;
 }
 
 Message exchanges(const Message& sent, const Message& received) {
-    return {sent.sent,
-            received.received,
-            sent.peer,
-            received.source,
-            sent.tag,
-            received.receive_tag,
-            {sent.buffers.sent, received.buffers.filled}};
+    return {sent.sent, received.received, sent.peer, received.source, sent.tag, received.receive_tag};
 }
 
 void fill(Call&, int) {}
@@ -97,10 +84,12 @@ void fill(Call& call, const Message& message) {
     call.receive_tag = message.receive_tag;
 }
 
-// For first touches.
+std::uint64_t bytes_of(const Message& message) {
+    return std::max(message.sent, message.received);
+}
+
 Called enter(const char* function, const void* from, const Message& message) {
-    return lapwing::profile::enter_message(function, from, std::max(message.sent, message.received),
-                                           message.buffers);
+    return lapwing::profile::enter_message(function, from, bytes_of(message));
 }
 Called enter(const char*, const void*, int) {
     return {};
@@ -114,8 +103,7 @@ void leave(const char* function, const Called& called, const Message& message, c
     else if (!persistent)
         lapwing::profile::leave(called, made);
     else if (made != MPI_REQUEST_NULL)
-        lapwing::profile::remember_message(function, std::max(message.sent, message.received),
-                                           message.buffers, made);
+        lapwing::profile::remember_message(function, bytes_of(message), made);
 }
 void leave(const char*, const Called&, int, const MPI_Request*, bool, int) {}
 
@@ -141,7 +129,7 @@ int record_message(const char* function, const void* from, MPI_Comm communicator
                    Native native, GetMessage message) {
     if (!observes()) return native();
     const bool persistent = std::string_view(function).find("_init") != std::string_view::npos;
-    const bool times = guarding() && std::is_same_v<decltype(message()), Message>;
+    const bool times = lapwing::trace::on() && std::is_same_v<decltype(message()), Message>;
     Called called;
     return observed(
         function, from, native,
@@ -156,11 +144,6 @@ int record_message(const char* function, const void* from, MPI_Comm communicator
             if (request != nullptr && error == MPI_SUCCESS)
                 add_request(recorded.call(), *request, persistent);
         });
-}
-
-// Ranks may access the memory of a window at any time.
-void note_window(const char* function) {
-    if (std::string_view(function).starts_with("MPI_Win_")) lapwing::profile::never_guard_again();
 }
 
 // Communicators have numbers in the order in which they are made, which is the same on all their ranks.
@@ -201,7 +184,6 @@ void define(Made* made, int error) {
     }
 #define LAPWING_MAKES(function, parent, parameters, names, made)                                          \
     LAPWING_MPI function parameters {                                                                     \
-        note_window(#function);                                                                           \
         return record(                                                                                    \
             #function, __builtin_return_address(0), parent, [&] { return LAPWING_NEXT(function) names; }, \
             [&](RecordedCall&, int error) { define(made, error); });                                      \

@@ -11,6 +11,8 @@
 //               as completing calls took, each divided equally among its requests; bytes: nanoseconds from
 //               there to completion that the thread spent outside of calls of collectives; index: the site
 //               of the last completing call
+//
+// Messages are many: their times are summed up at each site, and written as a fact at the end.
 #pragma once
 
 #include <mpi.h>
@@ -22,9 +24,7 @@
 
 #include "base/trace.hpp"
 #include "mpi/calls/exported.hpp"
-#include "mpi/profile/called.hpp"
 #include "mpi/profile/definitions.hpp"
-#include "mpi/profile/guarding.hpp"
 #include "mpi/profile/recorder.hpp"
 
 namespace lapwing::profile {
@@ -51,7 +51,17 @@ struct Data {
     // Bytes for each peer, and only if the program is recorded.
     std::vector<std::uint64_t> sent_counts{};
     std::vector<std::uint64_t> received_counts{};
-    Buffers buffers{};
+};
+
+// A collective, or a call that sends or receives messages, from its beginning to the event that records it.
+struct Called {
+    bool is_message = false;
+    std::uint8_t kind = 0;  // of the event of a blocking collective
+    std::uint32_t site = 0;
+    std::uint32_t communicator = 0;  // of a collective
+    std::uint32_t number = 0;        // on that communicator
+    std::uint64_t bytes = 0;
+    std::uint64_t began = 0;
 };
 
 // `from`: where the function returns to.
@@ -63,9 +73,9 @@ void leave(const Called& called);  // of a blocking call
 // Of a nonblocking one; the handle is null if it has failed.
 void leave(const Called& called, MPI_Request handle);
 
-// The same for calls that send or receive messages, if first touches are recorded.
-Called enter_message(const char* function, const void* from, std::uint64_t bytes, const Buffers& buffers);
-void remember_message(const char* function, std::uint64_t bytes, const Buffers& buffers, MPI_Request handle);
+// The same for calls that send or receive messages.
+Called enter_message(const char* function, const void* from, std::uint64_t bytes);
+void remember_message(const char* function, std::uint64_t bytes, MPI_Request handle);
 
 // Bytes of so many elements; the type may be null.
 std::uint64_t bytes_of(std::uint64_t count, MPI_Datatype type);
@@ -80,7 +90,6 @@ void record_collective(RecordedCall& recorded, MPI_Comm communicator, Root root,
 // Calls the MPI between begin(recorded call) and end(recorded call, error).
 template <typename Native, typename Begin, typename End>
 int observed(const char* function, const void* from, Native native, Begin begin, End end) {
-    lift_guards();
     RecordedCall recorded(function, from);
     begin(recorded);
     recorded.enter();
