@@ -9,8 +9,9 @@
 
 namespace {
 
+using lapwing::bytes_of;
+using lapwing::CallSite;
 using lapwing::profile::add_request;
-using lapwing::profile::bytes_of;
 using lapwing::profile::Called;
 using lapwing::profile::observed;
 using lapwing::profile::observes;
@@ -47,14 +48,14 @@ struct Message {
 
 template <typename Count>
 Message sends(const void*, Count count, MPI_Datatype type, int peer, int tag) {
-    return {.sent = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type),
+    return {.sent = bytes_of(count, type),
             .peer = rank_of(peer),
             .tag = tag};
 }
 
 template <typename Count>
 Message matched(const void*, Count count, MPI_Datatype type) {
-    return {.received = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type)};
+    return {.received = bytes_of(count, type)};
 }
 
 Message probes(int source, int tag) {
@@ -88,10 +89,10 @@ std::uint64_t bytes_of(const Message& message) {
     return std::max(message.sent, message.received);
 }
 
-Called enter(const char* function, const void* from, const Message& message) {
-    return lapwing::profile::enter_message(function, from, bytes_of(message));
+Called enter(const CallSite& site, const Message& message) {
+    return lapwing::profile::enter_message(site, bytes_of(message));
 }
-Called enter(const char*, const void*, int) {
+Called enter(const CallSite&, int) {
     return {};
 }
 
@@ -109,10 +110,10 @@ void leave(const char*, const Called&, int, const MPI_Request*, bool, int) {}
 
 // Calls the MPI, and then fill(recorded call, error) if the call is recorded.
 template <typename Native, typename Fill>
-int record(const char* function, const void* from, MPI_Comm communicator, Native native, Fill fill_in) {
+int record(const CallSite& site, MPI_Comm communicator, Native native, Fill fill_in) {
     if (!observes()) return native();
     return observed(
-        function, from, native,
+        site, native,
         [&](RecordedCall& recorded) {
             // The call may free the communicator.
             if (recorded.on()) recorded.set_communicator(communicator);
@@ -125,20 +126,20 @@ int record(const char* function, const void* from, MPI_Comm communicator, Native
 // The same of a call that sends or receives what message() describes. `request`: that the call makes, null if
 // it makes none.
 template <typename Native, typename GetMessage>
-int record_message(const char* function, const void* from, MPI_Comm communicator, const MPI_Request* request,
-                   Native native, GetMessage message) {
+int record_message(const CallSite& site, MPI_Comm communicator, const MPI_Request* request, Native native,
+                   GetMessage message) {
     if (!observes()) return native();
-    const bool persistent = std::string_view(function).find("_init") != std::string_view::npos;
+    const bool persistent = std::string_view(site.function).find("_init") != std::string_view::npos;
     const bool times = lapwing::trace::on() && std::is_same_v<decltype(message()), Message>;
     Called called;
     return observed(
-        function, from, native,
+        site, native,
         [&](RecordedCall& recorded) {
             if (recorded.on()) recorded.set_communicator(communicator);
-            if (times && !persistent) called = enter(function, from, message());
+            if (times && !persistent) called = enter(site, message());
         },
         [&](RecordedCall& recorded, int error) {
-            if (times) leave(function, called, message(), request, persistent, error);
+            if (times) leave(site.function, called, message(), request, persistent, error);
             if (!recorded.on()) return;
             fill(recorded.call(), message());
             if (request != nullptr && error == MPI_SUCCESS)
@@ -161,19 +162,19 @@ void define(Made* made, int error) {
 #define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message) \
     LAPWING_MPI function parameters {                                               \
         return record_message(                                                      \
-            #function, __builtin_return_address(0), communicator, nullptr,          \
+            CallSite{#function, __builtin_return_address(0)}, communicator, nullptr,          \
             [&] { return LAPWING_NEXT(function) names; }, [&] { return message; }); \
     }
 #define LAPWING_STARTS(function, parameters, names, communicator, message)          \
     LAPWING_MPI function parameters {                                               \
         return record_message(                                                      \
-            #function, __builtin_return_address(0), communicator, request,          \
+            CallSite{#function, __builtin_return_address(0)}, communicator, request,          \
             [&] { return LAPWING_NEXT(function) names; }, [&] { return message; }); \
     }
 #define LAPWING_POLLS(function, parameters, names, communicator, message) \
     LAPWING_MPI function parameters {                                     \
         return record(                                                    \
-            #function, __builtin_return_address(0), communicator,         \
+            CallSite{#function, __builtin_return_address(0)}, communicator,         \
             [&] { return LAPWING_NEXT(function) names; },                 \
             [&](RecordedCall& recorded, int error) {                      \
                 fill(recorded.call(), message);                           \
@@ -185,7 +186,7 @@ void define(Made* made, int error) {
 #define LAPWING_MAKES(function, parent, parameters, names, made)                                          \
     LAPWING_MPI function parameters {                                                                     \
         return record(                                                                                    \
-            #function, __builtin_return_address(0), parent, [&] { return LAPWING_NEXT(function) names; }, \
+            CallSite{#function, __builtin_return_address(0)}, parent, [&] { return LAPWING_NEXT(function) names; }, \
             [&](RecordedCall&, int error) { define(made, error); });                                      \
     }
 #define LAPWING_LAST(function)
@@ -193,13 +194,13 @@ void define(Made* made, int error) {
 
 LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
     return record(
-        "MPI_Comm_dup", __builtin_return_address(0), comm, [&] { return NEXT_Comm_dup(comm, made); },
+        CallSite{"MPI_Comm_dup", __builtin_return_address(0)}, comm, [&] { return NEXT_Comm_dup(comm, made); },
         [&](RecordedCall&, int error) { define(made, error); });
 }
 
 LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
     return record(
-        "MPI_Comm_dup_with_info", __builtin_return_address(0), comm,
+        CallSite{"MPI_Comm_dup_with_info", __builtin_return_address(0)}, comm,
         [&] { return NEXT_Comm_dup_with_info(comm, info, made); },
         [&](RecordedCall&, int error) { define(made, error); });
 }
@@ -207,7 +208,7 @@ LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made)
 // The communicator has a number when it is used.
 LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
     return record(
-        "MPI_Comm_idup", __builtin_return_address(0), comm,
+        CallSite{"MPI_Comm_idup", __builtin_return_address(0)}, comm,
         [&] { return NEXT_Comm_idup(comm, made, request); },
         [&](RecordedCall& recorded, int error) {
             if (error == MPI_SUCCESS) add_request(recorded.call(), *request, false);
@@ -216,13 +217,13 @@ LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
 
 LAPWING_MPI MPI_Comm_free(MPI_Comm* communicator) {
     return record(
-        "MPI_Comm_free", __builtin_return_address(0), communicator == nullptr ? MPI_COMM_NULL : *communicator,
+        CallSite{"MPI_Comm_free", __builtin_return_address(0)}, communicator == nullptr ? MPI_COMM_NULL : *communicator,
         [&] { return NEXT_Comm_free(communicator); }, [](RecordedCall&, int) {});
 }
 
 LAPWING_MPI MPI_Comm_disconnect(MPI_Comm* communicator) {
     return record(
-        "MPI_Comm_disconnect", __builtin_return_address(0),
+        CallSite{"MPI_Comm_disconnect", __builtin_return_address(0)},
         communicator == nullptr ? MPI_COMM_NULL : *communicator,
         [&] { return NEXT_Comm_disconnect(communicator); }, [](RecordedCall&, int) {});
 }

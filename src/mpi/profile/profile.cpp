@@ -75,14 +75,15 @@ struct State {
 State& state = *new State;
 
 // With the mutex held. Without a communicator: a message.
-Called enter_on(Communicator* on, const char* function, const void* from, std::uint64_t bytes, Root root) {
+Called enter_on(Communicator* on, const CallSite& site, std::uint64_t bytes, Root root) {
     Called called;
-    called.site = site_of(function, from);
+    called.site = site_of(site);
     called.is_message = on == nullptr;
     if (on != nullptr) {
         called.communicator = on->number;
         called.number = on->collectives++;
-        if (root.role != Role::equal && root.rank == on->rank) called.kind = root.role == Role::gives ? 2 : 4;
+        if (root.role != Role::equal && root.rank == on->peers.rank)
+            called.kind = root.role == Role::gives ? 2 : 4;
     }
     called.bytes = bytes;
     called.began = trace::now();
@@ -143,7 +144,7 @@ void take_off(const Called& called, MPI_Request handle, std::uint64_t now) {
 }
 
 // A collective from its start to `ended`.
-void record_collective(const Called& called, std::uint64_t ended, std::uint8_t kind) {
+void trace_collective(const Called& called, std::uint64_t ended, std::uint8_t kind) {
     trace::record({.began = called.began,
                    .ended = ended,
                    .bytes = called.bytes,
@@ -155,12 +156,12 @@ void record_collective(const Called& called, std::uint64_t ended, std::uint8_t k
 }
 
 // A nonblocking collective that was completed at this site.
-void record_complete(const Flight& flight, std::uint64_t ended, std::uint32_t site) {
+void trace_completion(const Flight& flight, std::uint64_t ended, std::uint32_t site) {
     const Called& called = flight.called;
     const std::uint64_t alive = ended - flight.started;
     const std::uint64_t busy =
         flight.thread == &time_in_calls ? time_in_calls - flight.before : flight.inside;
-    record_collective(called, ended, static_cast<std::uint8_t>(called.kind + 1));
+    trace_collective(called, ended, static_cast<std::uint8_t>(called.kind + 1));
     trace::record({.began = flight.started,
                    .ended = flight.started + flight.inside,
                    .bytes = alive > busy ? alive - busy : 0,  // nanoseconds outside of such calls
@@ -234,26 +235,38 @@ void end() {
     }
 }
 
-std::uint64_t bytes_of(std::uint64_t count, MPI_Datatype type) {
-    if (count == 0 || type == MPI_DATATYPE_NULL) return 0;
-    int size = 0;
-    PMPI_Type_size(type, &size);
-    return count * static_cast<std::uint64_t>(size > 0 ? size : 0);
-}
-
-Called enter(const char* function, const void* from, MPI_Comm communicator, const Data& data, Root root) {
+CallPeers peers_of(MPI_Comm communicator) {
     const std::lock_guard lock(shared_lock());
-    return enter_on(find(communicator).get(), function, from, data.bytes, root);
+    return find(communicator)->peers;
 }
 
-void remember(const char* function, MPI_Comm communicator, const Data& data, Root root, MPI_Request handle) {
+void record_collective(RecordedCall& recorded, MPI_Comm communicator, Root root, const Transfer& data) {
+    recorded.set_communicator(communicator);
+    recording::Call& call = recorded.call();
+    if (root.role != Role::equal && root.rank >= 0) call.peer = root.rank;
+    call.sent = data.sent;
+    call.received = data.received;
+    call.in_place = data.in_place;
+    if (data.type != MPI_DATATYPE_NULL) call.type = type_number(data.type);
+    if (data.operation != MPI_OP_NULL) call.operation = operation_number(data.operation);
+    call.sent_counts = counts_number(data.sent_counts);
+    call.received_counts = counts_number(data.received_counts);
+}
+
+Called enter(const CallSite& site, MPI_Comm communicator, const Transfer& data, Root root) {
+    const std::lock_guard lock(shared_lock());
+    return enter_on(find(communicator).get(), site, data.bytes, root);
+}
+
+void remember(const char* function, MPI_Comm communicator, const Transfer& data, Root root,
+              MPI_Request handle) {
     const std::lock_guard lock(shared_lock());
     state.persistents[handle] = {function, find(communicator), data.bytes, root};
 }
 
-Called enter_message(const char* function, const void* from, std::uint64_t bytes) {
+Called enter_message(const CallSite& site, std::uint64_t bytes) {
     const std::lock_guard lock(shared_lock());
-    return enter_on(nullptr, function, from, bytes, {});
+    return enter_on(nullptr, site, bytes, {});
 }
 
 void remember_message(const char* function, std::uint64_t bytes, MPI_Request handle) {
@@ -274,7 +287,7 @@ void leave(const Called& called) {
         return add_message(called, now, 0, 0);
     }
     time_in_calls += now - called.began;
-    record_collective(called, now, called.kind);
+    trace_collective(called, now, called.kind);
 }
 
 void leave(const Called& called, MPI_Request handle) {
@@ -293,7 +306,7 @@ Starting::Starting(const void* from, int count, const MPI_Request* handles) {
         if (found == state.persistents.end()) continue;
         const Persistent& one = found->second;
         ours_.emplace_back(handles[i],
-                           enter_on(one.communicator.get(), one.function, from, one.bytes, one.root));
+                           enter_on(one.communicator.get(), {one.function, from}, one.bytes, one.root));
     }
 }
 
@@ -323,7 +336,7 @@ void Completing::done(const Completed& completed) {
     const std::uint64_t ended = trace::now();
     if (has_collectives_) time_in_calls += ended - began_;
     const std::lock_guard lock(shared_lock());
-    const std::uint32_t site = site_of("", from_);
+    const std::uint32_t site = site_of({"", from_});
     for (const auto& [place, handle] : ours_) {
         const auto found = state.flights.find(handle);
         if (found == state.flights.end()) continue;
@@ -335,7 +348,7 @@ void Completing::done(const Completed& completed) {
         if (called.is_message)
             add_message(called, flight.started, flight.inside, site);
         else
-            record_complete(flight, ended, site);
+            trace_completion(flight, ended, site);
         state.flights.erase(found);
     }
     state.flying = state.flights.size();
@@ -359,7 +372,7 @@ LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided
 
 LAPWING_MPI MPI_Finalize() {
     // The end of the recording, whose time the other ranks decide.
-    { const lapwing::profile::RecordedCall last("MPI_Finalize", __builtin_return_address(0)); }
+    { const lapwing::profile::RecordedCall last({"MPI_Finalize", __builtin_return_address(0)}); }
     lapwing::profile::end();
     return NEXT_Finalize();
 }
