@@ -1,3 +1,4 @@
+#include "mpi/calls/arguments.hpp"
 #include "mpi/calls/functions.hpp"
 
 namespace lapwing {
@@ -8,6 +9,7 @@ struct Barrier {
 
     bool describe(const Communicator&, Problem&, UserBuffers&) const { return true; }
     watch::CallArguments recorded(int) const { return {}; }
+    Transfer transfer(const CallPeers&) const { return {}; }
 };
 
 }  // namespace

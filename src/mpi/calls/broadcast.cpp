@@ -23,6 +23,10 @@ struct Broadcast {
         return true;
     }
     watch::CallArguments recorded(int) const { return {.root = root, .bytes = data.recorded_bytes()}; }
+    Transfer transfer(const CallPeers&) const {
+        const std::uint64_t bytes = bytes_of(data.count, data.type);
+        return {.bytes = bytes, .sent = bytes, .received = bytes};
+    }
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ struct Reduce {
         return describe_reduction(problem, buffers, arguments, is_root);
     }
     watch::CallArguments recorded(int) const { return arguments.recorded(root); }
+    Transfer transfer(const CallPeers&) const { return arguments.transfer(); }
 };
 
 template <Collective which>
@@ -41,6 +42,7 @@ struct ReductionAtAllRanks {
         return describe_reduction(problem, buffers, arguments, receives);
     }
     watch::CallArguments recorded(int) const { return arguments.recorded(); }
+    Transfer transfer(const CallPeers&) const { return arguments.transfer(); }
 };
 using Allreduce = ReductionAtAllRanks<Collective::allreduce>;
 using Scan = ReductionAtAllRanks<Collective::scan>;

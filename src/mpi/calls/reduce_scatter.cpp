@@ -22,6 +22,7 @@ struct ReduceScatterBlock {
         return describe_operands(problem, buffers, {op, sent, result, all, true});
     }
     watch::CallArguments recorded(int) const { return arguments.recorded(); }
+    Transfer transfer(const CallPeers&) const { return arguments.transfer(); }
 };
 
 template <typename Count>
@@ -54,6 +55,10 @@ struct ReduceScatter {
         return describe_operands(problem, buffers, {op, sent, result, all, true});
     }
     watch::CallArguments recorded(int) const { return arguments.recorded(); }
+    Transfer transfer(const CallPeers& peers) const {
+        const BlocksArgument<Count> results{nullptr, arguments.count, nullptr, arguments.type};
+        return arguments.transfer(results.volume(peers.ranks));
+    }
 };
 
 }  // namespace

@@ -31,6 +31,16 @@ struct ReductionArguments {
         record_reduction(arguments, op, type);
         return arguments;
     }
+    Transfer transfer(const Volume& data) const {
+        return {.bytes = data.bytes,
+                .sent = data.bytes,
+                .received = data.bytes,
+                .in_place = in_place(),
+                .type = type,
+                .operation = op,
+                .received_counts = data.counts};
+    }
+    Transfer transfer() const { return transfer({bytes_of(count, type)}); }
 };
 
 struct Operands {

@@ -5,12 +5,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/members.hpp"
 
 namespace lapwing {
 namespace {
@@ -34,22 +34,6 @@ int communicator_freed(MPI_Comm, int, void* value, void*) {
     return MPI_SUCCESS;
 }
 
-// The ranks of a communicator in MPI_COMM_WORLD; empty if one of them is not in it.
-std::vector<int> members_of(MPI_Comm communicator, int ranks) {
-    MPI_Group all = MPI_GROUP_NULL;
-    MPI_Group some = MPI_GROUP_NULL;
-    PMPI_Comm_group(MPI_COMM_WORLD, &all);
-    PMPI_Comm_group(communicator, &some);
-    std::vector<int> own(static_cast<std::size_t>(ranks));
-    std::vector<int> members(own.size());
-    std::iota(own.begin(), own.end(), 0);
-    PMPI_Group_translate_ranks(some, ranks, own.data(), all, members.data());
-    PMPI_Group_free(&all);
-    PMPI_Group_free(&some);
-    if (std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end()) return {};
-    return members;
-}
-
 Communicator* make(MPI_Comm communicator, int* error) {
     int rank = 0;
     int ranks = 0;
@@ -64,7 +48,7 @@ Communicator* make(MPI_Comm communicator, int* error) {
     }
     auto group = std::make_unique<Communicator>(communicator, rank, ranks, runtime.options);
     group->intercommunicator = inter != 0;
-    if (!group->intercommunicator) group->members = members_of(communicator, ranks);
+    if (!group->intercommunicator) group->members = members_within_world(communicator);
     group->in_world = !group->members.empty();
     *error = PMPI_Comm_set_attr(communicator, keyval, group.get());
     if (*error != MPI_SUCCESS) return nullptr;
