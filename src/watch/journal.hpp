@@ -23,7 +23,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "watch/comparison.hpp"
 #include "watch/snapshot.hpp"
 #include "watch/source_lines.hpp"
 
@@ -307,8 +306,6 @@ class Journal {
     }
     void publish(std::vector<Published> positions);
 
-    // The record of a call that this thread has just made, with the place in the program.
-    ReportedCall report(const CallId& call);
     // Sums up the calls of all communicators, freed ones included: the sum over all ranks of the job is 0 if
     // the ranks of each communicator have made the same calls.
     std::uint64_t checksum();
@@ -369,9 +366,6 @@ class Journal {
     std::unordered_map<std::uint64_t, Family> families_;  // by hash of the members
     std::uint64_t closed_checksum_ = 0;
     std::vector<CommunicatorSnapshot> closed_;
-    std::mutex lines_mutex_;
-    std::unique_ptr<SourceLines> lines_;
-    std::unordered_map<std::uint64_t, std::string> known_lines_;  // by site
     std::mutex positions_mutex_;
     std::vector<Published> positions_;
 };

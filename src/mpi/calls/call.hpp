@@ -122,12 +122,6 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
             runtime.report.count_fallback(Call::collective, runtime.why_not);
         else if (runtime.measures)
             runtime.report.count_blocking(Call::collective);
-        if (takes && runtime.checks_calls && has_parts(Call::collective)) [[unlikely]] {
-            describe_and_start(call, communicator, [&](auto&, auto& problem, auto&) {
-                recorded.described(problem);
-                return Started::declined();
-            });
-        }
         const int error = native();
         recorded.returned(error);
         recorded.completed();

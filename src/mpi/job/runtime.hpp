@@ -27,7 +27,6 @@ struct Runtime {
     bool takes_calls = false;                 // started, and the engine is not "mpi"
     Fallback why_not = Fallback::engine_mpi;  // when it takes none
     TakenBlocking takes_blocking = TakenBlocking::none;
-    bool checks_calls = false;  // LAPWING_CHECK=calls
     // A report or a timeline is wanted, or a tool has started a timer by MPI_T: clocks are read. A tool may
     // set it at any time, also while requests are in flight.
     std::atomic<bool> measures{false};

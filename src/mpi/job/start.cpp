@@ -16,7 +16,6 @@
 #include "engines/progress_advice.hpp"
 #include "job/settings.hpp"
 #include "links/tcp/addresses.hpp"
-#include "mpi/job/call_check.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/job/tracing.hpp"
 #include "mpi/native/callers.hpp"
@@ -55,7 +54,6 @@ void read(const Settings& settings) {
                             settings.reproducible));
         runtime.report.warn_of_left = warn_of_left;
     }
-    runtime.checks_calls = parse_checks(settings.check).calls;
     check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1", "auto"});
     runtime.takes_blocking = settings.blocking == "auto" ? TakenBlocking::measured
                              : settings.blocking == "1"  ? TakenBlocking::all
@@ -145,7 +143,6 @@ void start_job(bool collective) {
         if (runtime.job->rank() == 0 && runtime.report_form != "none") begin_report(runtime.report_mark);
         start_network();
         start_watch();
-        if (runtime.checks_calls) begin_call_check(*runtime.watch);
     } catch (const Error& error) {
         end(error.what());
     }
