@@ -14,9 +14,6 @@
 
 namespace lapwing {
 
-// Which calls of the blocking forms Lapwing takes.
-enum class TakenBlocking { none, all, measured };
-
 struct Runtime {
     std::atomic<bool> started{false};  // the members below are set
     PlanOptions options;               // of every group that its communicator's hints do not change
@@ -26,7 +23,7 @@ struct Runtime {
     std::unique_ptr<watch::JobWatch> watch;   // null in a job that has no agreement
     bool takes_calls = false;                 // started, and the engine is not "mpi"
     Fallback why_not = Fallback::engine_mpi;  // when it takes none
-    TakenBlocking takes_blocking = TakenBlocking::none;
+    bool takes_blocking = false;              // LAPWING_BLOCKING
     // A report or a timeline is wanted, or a tool has started a timer by MPI_T: clocks are read. A tool may
     // set it at any time, also while requests are in flight.
     std::atomic<bool> measures{false};

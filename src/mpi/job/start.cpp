@@ -54,10 +54,8 @@ void read(const Settings& settings) {
                             settings.reproducible));
         runtime.report.warn_of_left = warn_of_left;
     }
-    check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1", "auto"});
-    runtime.takes_blocking = settings.blocking == "auto" ? TakenBlocking::measured
-                             : settings.blocking == "1"  ? TakenBlocking::all
-                                                         : TakenBlocking::none;
+    check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1"});
+    runtime.takes_blocking = settings.blocking == "1";
     check_word("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     runtime.report_form = settings.report;
     runtime.report_file = settings.report_file;
