@@ -5,8 +5,7 @@
 // atomic word. The words of a record that belong together are guarded by its state, which changes before the
 // first and after the last of them is written. Writers store the words with release order and readers load
 // them with acquire order, so a reader that sees a word of a later call also sees that the state has changed.
-// Debuggers read the same records (mpi/requests/debugger_table.cpp). No record is ever freed: records are
-// used again.
+// No record is ever freed: records are used again.
 #pragma once
 
 #include <time.h>
@@ -25,10 +24,6 @@
 
 #include "watch/snapshot.hpp"
 #include "watch/source_lines.hpp"
-
-namespace lapwing {
-struct DebuggerTable;
-}
 
 namespace lapwing::watch {
 
@@ -165,7 +160,6 @@ class CommunicatorRecord {
 
   private:
     friend class Journal;
-    friend struct lapwing::DebuggerTable;
     bool mark(std::uint64_t serial, std::uint64_t flag) {
         Word& state = calls_[serial % remembered].state;
         std::uint64_t now = state.load(std::memory_order_relaxed);
@@ -196,7 +190,6 @@ class CommunicatorRecord {
 
     static inline bool threads_ = false;
 
-    CommunicatorRecord* next_ = nullptr;
     Word handle_{0};   // of the MPI; 0: the communicator has been freed
     Word serials_{0};  // calls so far, with those of earlier communicators that this record had
     Word base_{0};     // serial number before the first call of the present communicator
@@ -425,13 +418,7 @@ class InCall {
     std::uint64_t after_ = 0;         // the record's state after the call
 };
 
-// All records that were ever made, and the names of types and operators.
-struct JournalRoot {
-    std::atomic<ThreadRecord*> threads{nullptr};
-    std::atomic<CommunicatorRecord*> communicators{nullptr};
-    const char* const* types = nullptr;
-    const char* const* operations = nullptr;
-};
-extern constinit JournalRoot journal_root;
+// All records of threads that were ever made.
+extern constinit std::atomic<ThreadRecord*> thread_records;
 
 }  // namespace lapwing::watch

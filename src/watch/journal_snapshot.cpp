@@ -211,7 +211,7 @@ RankSnapshot Journal::snapshot(std::uint64_t patience) {
         for (CommunicatorRecord* const record : records_) {
             if (!record->free_ || !record->idle()) read_communicator(*record, reading);
         }
-        const ThreadRecord* thread = journal_root.threads.load(std::memory_order_acquire);
+        const ThreadRecord* thread = thread_records.load(std::memory_order_acquire);
         for (; thread != nullptr; thread = thread->next.load(std::memory_order_acquire)) {
             if (thread->used.load(std::memory_order_acquire) != 0) read_thread(*thread, reading);
         }

@@ -72,8 +72,6 @@ Communicator* make(MPI_Comm communicator, int* error) {
 
 }  // namespace
 
-const std::vector<std::unique_ptr<Communicator>>* const communicators_for_debuggers = &groups;
-
 constinit thread_local LastCommunicator last_communicator;
 std::atomic<std::uint64_t> communicators_given_up{0};
 

@@ -90,9 +90,6 @@ inline bool open_group(Communicator& communicator) {
     return communicator.is_open() || open_agreed_group(communicator);
 }
 
-// See debugger_table.cpp.
-extern const std::vector<std::unique_ptr<Communicator>>* const communicators_for_debuggers;
-
 // Null when the communicator had no collective yet.
 Communicator* existing_communicator(MPI_Comm communicator);
 // The same, for a communicator that is about to be freed: find_communicator() does not find it from now on.
