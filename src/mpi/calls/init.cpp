@@ -10,7 +10,6 @@
 
 #include "base/clock.hpp"
 #include "mpi/calls/exported.hpp"
-#include "mpi/job/call_check.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/job/start.hpp"
 #include "mpi/job/tracing.hpp"
@@ -48,7 +47,7 @@ void finish_groups(std::uint64_t limit) {
 int finalize(MPI_Comm, int, void*, void*) {
     const bool drained = request_table.drain();
     // This waits for all ranks inside the MPI: not while a peer may need one of this rank's lists.
-    if (runtime.watch != nullptr) compare_calls_at_end();
+    if (runtime.watch != nullptr) compare_calls_at_end(*runtime.job);
     remove_hook();
     end_tracing(runtime.locations);
     report_job();

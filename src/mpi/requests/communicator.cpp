@@ -1,8 +1,6 @@
 #include "mpi/requests/communicator.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -70,8 +68,6 @@ Communicator::~Communicator() {
     if (slot != MessageSlots::of_all) lapwing::slots.release(slot);
 }
 
-const std::vector<std::unique_ptr<Communicator>>* const communicators_for_debuggers = &groups;
-
 constinit thread_local LastCommunicator last_communicator;
 std::atomic<std::uint64_t> communicators_given_up{0};
 
@@ -82,25 +78,6 @@ Communicator* find_communicator_among_all(MPI_Comm communicator, int* error) {
     if (group == nullptr) group = make(communicator, error);
     last_communicator = {group, communicator, communicators_given_up.load(std::memory_order_relaxed)};
     return group;
-}
-
-std::shared_ptr<BlockingChoice> blocking_choice_of(const Communicator& communicator) {
-    // Of ranks with a constant stride: the world, hosts, rows, columns, halves, which programs make
-    // communicators of again and again. Kept until the end of the job, 12 bytes a key.
-    using Key = std::array<int, 3>;  // first rank, last rank, number
-    static auto& shared = *new std::map<Key, std::shared_ptr<BlockingChoice>>;
-    std::vector<int> members = runtime.threads ? std::vector<int>() : communicator.members;
-    std::sort(members.begin(), members.end());
-    for (std::size_t next = 2; next < members.size(); ++next) {
-        if (members[next] - members[next - 1] == members[1] - members[0]) continue;
-        members.clear();
-        break;
-    }
-    if (members.empty()) return std::make_shared<BlockingChoice>(communicator.ranks);
-    const std::lock_guard lock(mutex);
-    auto& choice = shared[Key{members.front(), members.back(), communicator.ranks}];
-    if (choice == nullptr) choice = std::make_shared<BlockingChoice>(communicator.ranks);
-    return choice;
 }
 
 namespace {

@@ -72,7 +72,6 @@ class RequestTable {
     bool drain();
 
   private:
-    friend struct DebuggerTable;
     using State = Request::State;
     static int query(void* request, MPI_Status* status);
     static int freed(void* request);
