@@ -109,13 +109,13 @@ JobView::JobView(std::span<const Answer> all_answers)
 }
 
 void JobView::join_communicators() {
-    std::map<std::pair<std::uint64_t, std::uint64_t>, int> known;
+    std::map<CommunicatorId, int> known;
     for (int rank = 0; rank < ranks(); ++rank) {
         const RankSnapshot* const own = snapshot(rank);
         if (own == nullptr) continue;
         for (const CommunicatorSnapshot& communicator : own->communicators) {
-            const auto [entry, added] = known.try_emplace({communicator.members_hash, communicator.ordinal},
-                                                          static_cast<int>(communicators.size()));
+            const auto [entry, added] =
+                known.try_emplace(communicator.id, static_cast<int>(communicators.size()));
             if (added) {
                 communicators.emplace_back();
                 communicators.back().name = communicator.name;

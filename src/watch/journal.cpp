@@ -1,7 +1,11 @@
 #include "watch/journal.hpp"
 
+#include <sodium.h>
+
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -11,10 +15,14 @@
 namespace lapwing::watch {
 namespace {
 
-std::uint64_t hash_of(const std::vector<int>& members) {
-    std::uint64_t hash = members.size();
-    for (const int member : members) hash = CommunicatorRecord::mix(hash, static_cast<std::uint64_t>(member));
-    return hash;
+// Equal digests mean equal words: BLAKE2b, which nobody can make collide.
+template <typename Word>
+CommunicatorId digest(std::span<const Word> words) {
+    CommunicatorId id;
+    const auto bytes = std::as_bytes(words);
+    ::crypto_generichash(reinterpret_cast<unsigned char*>(id.data()), sizeof id,
+                         reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr, 0);
+    return id;
 }
 
 // Ends the record of a thread with the thread.
@@ -79,21 +87,26 @@ CommunicatorRecord* Journal::unused_record() {
     return record;
 }
 
+std::optional<Journal::Creation> Journal::creation(std::uint64_t parent) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_handle_.find(parent);
+    if (found == by_handle_.end() || found->second == nullptr) return std::nullopt;
+    return Creation{found->second->id_, ++found->second->creations_};
+}
+
 CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
                                  std::shared_ptr<const std::vector<int>> members, const std::string& name,
-                                 Added added) {
+                                 const Creation& creation) {
     const std::lock_guard lock(mutex_);
     // The handle of a communicator that was freed by a call that this library has not seen.
     remove_locked(handle);
     CommunicatorRecord& record = *unused_record();
-    record.members_hash_ = hash_of(*members);
-    Family& family = families_[record.members_hash_];
-    if (added == Added::at_creation || family.reserved.empty()) {
-        record.ordinal_ = family.made++;
-    } else {
-        record.ordinal_ = family.reserved.front();
-        family.reserved.erase(family.reserved.begin());
-    }
+    const CommunicatorId of_members = digest(std::span<const int>(*members));
+    record.id_ = digest(std::span<const std::uint64_t>(std::array{
+        creation.parent[0], creation.parent[1], creation.number, of_members[0], of_members[1]}));
+    record.creations_ = 0;
+    Family& family = families_[of_members];
+    record.ordinal_ = family.made++;
     // Many communicators of a program have the same members.
     if (const auto shared = family.members.lock(); shared != nullptr && *shared == *members)
         members = shared;
@@ -115,12 +128,6 @@ CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
     records_.push_back(&record);
     by_handle_[handle] = &record;
     return &record;
-}
-
-void Journal::reserve(const std::vector<int>& members) {
-    const std::lock_guard lock(mutex_);
-    Family& family = families_[hash_of(members)];
-    family.reserved.push_back(family.made++);
 }
 
 void Journal::add_unrecorded(std::uint64_t handle) {

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -145,9 +146,7 @@ class CommunicatorRecord {
     void refused() { refused_.store(1, std::memory_order_relaxed); }
 
     int rank() const { return rank_; }  // of this process, in the communicator
-    // See CommunicatorSnapshot.
-    std::uint64_t members_hash() const { return members_hash_; }
-    std::uint64_t ordinal() const { return ordinal_; }
+    const CommunicatorId& id() const { return id_; }
 
     // An odd number without a pattern: 2^64 divided by the golden ratio.
     static constexpr std::uint64_t spread = 0x9E3779B97F4A7C15u;
@@ -200,8 +199,9 @@ class CommunicatorRecord {
     std::array<CallRecord, remembered> calls_{};
 
     // Guarded by Journal::mutex_.
-    std::uint64_t members_hash_ = 0;
-    std::uint64_t ordinal_ = 0;
+    CommunicatorId id_{};
+    std::uint64_t creations_ = 0;  // see Journal::creation()
+    std::uint64_t ordinal_ = 0;    // among the communicators of this rank with these members, for people
     std::string name_;
     std::shared_ptr<const std::vector<int>> members_;
     bool free_ = false;
@@ -257,15 +257,20 @@ class Journal {
     void begin(int rank, const Constants& constants);
     bool begun() const { return begun_.load(std::memory_order_acquire); }
 
-    // A communicator that is added when it is first used has perhaps been reserved.
-    enum class Added { at_creation, at_first_use };
+    // A call that makes communicators of `parent`. All ranks of `parent` make these calls in the same order, so
+    // the call's number, the parent's identity and the members identify the communicator that is made.
+    struct Creation {
+        CommunicatorId parent{};
+        std::uint64_t number = 0;
+    };
+    // The present call. Empty if the parent's collectives are not recorded.
+    std::optional<Creation> creation(std::uint64_t parent);
     // Adds a communicator of the MPI. `members`: its ranks in MPI_COMM_WORLD, which may be
     // shared with other communicators. `name`: empty if the program has given none.
     CommunicatorRecord* add(std::uint64_t handle, int rank, std::shared_ptr<const std::vector<int>> members,
-                            const std::string& name, Added added = Added::at_creation);
-    // The next communicator with these members will be known only when it is used: MPI_Comm_idup.
-    void reserve(const std::vector<int>& members);
-    // A communicator whose collectives are not recorded: an intercommunicator.
+                            const std::string& name, const Creation& creation);
+    // A communicator whose collectives are not recorded: an intercommunicator, or one whose creation does not
+    // identify it.
     void add_unrecorded(std::uint64_t handle);
     void remove(std::uint64_t handle);
     void rename(std::uint64_t handle, const std::string& name);
@@ -320,7 +325,6 @@ class Journal {
     };
     struct Family {  // communicators with the same members
         std::uint64_t made = 0;
-        std::vector<std::uint64_t> reserved;  // ordinals
         std::weak_ptr<const std::vector<int>> members;
     };
     struct Reading;
@@ -356,7 +360,7 @@ class Journal {
         records_;  // in order of creation; freed ones as long as calls are in flight
     std::vector<CommunicatorRecord*> unused_;
     std::unordered_map<std::uint64_t, CommunicatorRecord*> by_handle_;
-    std::unordered_map<std::uint64_t, Family> families_;  // by hash of the members
+    std::map<CommunicatorId, Family> families_;  // by a digest of the members
     std::uint64_t closed_checksum_ = 0;
     std::vector<CommunicatorSnapshot> closed_;
     std::mutex positions_mutex_;

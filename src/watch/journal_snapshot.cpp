@@ -235,7 +235,7 @@ RankSnapshot Journal::snapshot(std::uint64_t patience) {
 std::uint64_t Journal::checksum_of(const CommunicatorRecord& record) {
     const std::uint64_t calls =
         record.serials_.load(std::memory_order_acquire) - record.base_.load(std::memory_order_acquire);
-    std::uint64_t hash = CommunicatorRecord::mix(record.members_hash_, record.ordinal_);
+    std::uint64_t hash = CommunicatorRecord::mix(record.id_[0], record.id_[1]);
     hash = CommunicatorRecord::mix(hash, calls);
     hash = CommunicatorRecord::mix(hash, record.hash_.load(std::memory_order_acquire));
     const auto others = static_cast<std::uint64_t>(record.members_->size()) - 1;
@@ -244,8 +244,7 @@ std::uint64_t Journal::checksum_of(const CommunicatorRecord& record) {
 
 CommunicatorSnapshot Journal::summary_of(const CommunicatorRecord& record) {
     CommunicatorSnapshot summary;
-    summary.members_hash = record.members_hash_;
-    summary.ordinal = record.ordinal_;
+    summary.id = record.id_;
     summary.members = runs_of(*record.members_);
     summary.name = !record.name_.empty() ? record.name_
                                          : fmt::format("communicator {} of ranks {}", record.ordinal_,
@@ -269,9 +268,7 @@ std::uint64_t Journal::checksum() {
 void Journal::add_closed(RankSnapshot& snapshot) {
     const std::lock_guard lock(mutex_);
     for (const CommunicatorSnapshot& closed : closed_) {
-        const auto same = [&closed](const CommunicatorSnapshot& other) {
-            return other.members_hash == closed.members_hash && other.ordinal == closed.ordinal;
-        };
+        const auto same = [&closed](const CommunicatorSnapshot& other) { return other.id == closed.id; };
         if (std::ranges::none_of(snapshot.communicators, same)) snapshot.communicators.push_back(closed);
     }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -65,10 +66,11 @@ std::vector<RankRun> runs_of(std::span<const int> ranks);
 // Returns the ranks of the runs in order, at most `limit`. Leaves out ranks outside 0 to limit - 1.
 std::vector<int> ranks_of(std::span<const RankRun> runs, int limit);
 
+// Equal on all ranks of a communicator, different for two communicators of the job.
+using CommunicatorId = std::array<std::uint64_t, 2>;
+
 struct CommunicatorSnapshot {
-    // Together the same on all ranks of a communicator, different for two communicators of the job.
-    std::uint64_t members_hash = 0;
-    std::uint64_t ordinal = 0;     // among the communicators with these members, in order of their creation
+    CommunicatorId id{};
     std::string name;              // MPI_Comm_get_name, or "communicator 2 of ranks 0-3"
     std::vector<RankRun> members;  // ranks in MPI_COMM_WORLD
     std::uint64_t calls = 0;       // collective calls so far, blocking ones included

@@ -18,7 +18,7 @@ std::string positions(const RankSnapshot& snapshot) {
     for (const CommunicatorSnapshot& communicator : snapshot.communicators)
         for (const CollectiveCall& call : communicator.recent)
             if (call.in_flight && call.position)
-                text += fmt::format("{}.{}.{} ", communicator.ordinal, call.number, call.position->task);
+                text += fmt::format("{:x}.{}.{} ", communicator.id[0], call.number, call.position->task);
     return text;
 }
 

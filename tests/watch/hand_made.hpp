@@ -65,13 +65,10 @@ class HandMadeJob {
     }
 
     int communicator(const std::string& name, const std::vector<int>& members) {
-        std::uint64_t hash = members.size();
-        for (const int member : members) hash = hash * 31 + static_cast<std::uint64_t>(member);
-        const auto ordinal = static_cast<std::uint64_t>(communicators_);
+        const watch::CommunicatorId id{static_cast<std::uint64_t>(communicators_), 7};
         for (const int member : members) {
             CommunicatorSnapshot snapshot;
-            snapshot.members_hash = hash;
-            snapshot.ordinal = ordinal;
+            snapshot.id = id;
             snapshot.name = name;
             snapshot.members = watch::runs_of(members);
             index_.resize(std::max<std::size_t>(index_.size(), static_cast<std::size_t>(communicators_) + 1));

@@ -25,14 +25,16 @@ class JournalTest : public testing::Test {
             3, {.any_source = -7, .proc_null = -8, .any_tag = -9, .types = types, .operations = operations});
     }
     static CommunicatorRecord& add(std::uint64_t handle, const std::vector<int>& members) {
-        return *journal().add(handle, 0, std::make_shared<const std::vector<int>>(members), "");
+        return *journal().add(handle, 0, std::make_shared<const std::vector<int>>(members), "",
+                              {{}, ++creations_});
     }
     static CommunicatorSnapshot shown(const CommunicatorRecord& record) {
         for (const CommunicatorSnapshot& one : journal().snapshot().communicators) {
-            if (one.members_hash == record.members_hash() && one.ordinal == record.ordinal()) return one;
+            if (one.id == record.id()) return one;
         }
         return {};
     }
+    static inline std::uint64_t creations_ = 0;
 };
 
 std::uint64_t broadcast(CommunicatorRecord& record, std::uint64_t bytes = 8, int root = 0) {
@@ -146,31 +148,44 @@ TEST_F(JournalTest, TheHashDependsOnOrderAndArguments) {
     EXPECT_NE(hash(one), hash(three));
 }
 
-TEST_F(JournalTest, OrdinalsFollowTheOrderOfCreation) {
-    const std::vector<int> members = {1, 2, 5};
-    CommunicatorRecord& first = add(110, members);
-    journal().reserve(members);  // known when it is used
-    CommunicatorRecord& third = add(111, members);
-    EXPECT_EQ(first.members_hash(), third.members_hash());
-    EXPECT_EQ(first.ordinal(), 0u);
-    EXPECT_EQ(third.ordinal(), 2u);
-    const auto second = journal().add(113, 0, std::make_shared<const std::vector<int>>(members), "",
-                                      Journal::Added::at_first_use);
-    EXPECT_EQ(second->ordinal(), 1u);
-    CommunicatorRecord& other = add(112, {2, 1, 5});
-    EXPECT_NE(first.members_hash(), other.members_hash());
-    EXPECT_EQ(other.ordinal(), 0u);
+TEST_F(JournalTest, ParentNumberAndMembersIdentifyACommunicator) {
+    std::set<CommunicatorId> ids;
+    std::uint64_t handle = 500;
+    const auto add = [&](const Journal::Creation& creation, const std::vector<int>& members) {
+        return journal().add(++handle, 0, std::make_shared<const std::vector<int>>(members), "", creation);
+    };
+    const std::vector<std::vector<int>> all = {{2}, {2, 3}, {3, 2}, {0, 1}, {3, 2, 1}, {4}, {2, 5}, {7}, {2, 6}};
+    for (const auto& members : all) {
+        for (const std::uint64_t number : {1, 2}) {
+            const CommunicatorRecord* const one = add({{5, 6}, number}, members);
+            EXPECT_TRUE(ids.insert(one->id()).second);
+            EXPECT_TRUE(ids.insert(add({one->id(), number}, members)->id()).second);
+            EXPECT_EQ(add({{5, 6}, number}, members)->id(), one->id());
+        }
+    }
+}
+
+TEST_F(JournalTest, CreationsAreNumberedForEachParent) {
+    const CommunicatorRecord& one = add(150, {0, 1});
+    const CommunicatorRecord& two = add(151, {0, 1});
+    EXPECT_EQ(journal().creation(150)->number, 1u);
+    EXPECT_EQ(journal().creation(151)->number, 1u);
+    EXPECT_EQ(journal().creation(150)->number, 2u);
+    EXPECT_EQ(journal().creation(150)->parent, one.id());
+    EXPECT_EQ(journal().creation(151)->parent, two.id());
+    EXPECT_FALSE(journal().creation(152));
+    journal().add_unrecorded(153);
+    EXPECT_FALSE(journal().creation(153));
 }
 
 TEST_F(JournalTest, AFreedCommunicatorIsShownUntilItsCallsAreComplete) {
     CommunicatorRecord& record = add(120, {1, 3});
     const std::uint64_t serial = broadcast(record);
-    const std::uint64_t hash = record.members_hash();
+    const CommunicatorId id = record.id();
     journal().remove(120);
-    const auto is_shown = [hash] {
+    const auto is_shown = [id] {
         const RankSnapshot snapshot = journal().snapshot();
-        return std::ranges::any_of(snapshot.communicators,
-                                   [hash](const auto& one) { return one.members_hash == hash; });
+        return std::ranges::any_of(snapshot.communicators, [id](const auto& one) { return one.id == id; });
     };
     EXPECT_TRUE(is_shown());
     record.completed(serial);

@@ -23,13 +23,16 @@ template <typename Made, typename Native>
 int make_communicator(const CallSite& site, MPI_Comm parent, Made made, Native native) {
     const watch::InCall inside(site.function, site.address, word_of(parent));
     if (!runtime.started) return native();
-    return guarded([&] {
-        const int error = native();
-        if constexpr (std::is_pointer_v<Made>) {
-            if (error == MPI_SUCCESS && *made != MPI_COMM_NULL) add_to_journal(*made);
-        }
-        return error;
-    });
+    if constexpr (!std::is_pointer_v<Made>) {
+        return native();
+    } else {
+        return guarded([&] {
+            const auto creation = creation_from(parent);
+            const int error = native();
+            if (error == MPI_SUCCESS && *made != MPI_COMM_NULL) add_to_journal(*made, creation);
+            return error;
+        });
+    }
 }
 
 #ifdef OPEN_MPI
@@ -40,8 +43,21 @@ void begin_group_of(MPI_Comm parent) {
 }
 #endif
 
-// MPI_Comm_idup. An MPI may return the communicator's handle at once, or when the request is complete. The
-// order of the calls determines the communicator's number.
+// MPI_Comm_dup and its forms.
+template <typename Native>
+int make_duplicate(const CallSite& site, MPI_Comm parent, MPI_Comm* made, Native native) {
+    const watch::InCall inside(site.function, site.address, word_of(parent));
+    if (!runtime.started) return native();
+    return guarded([&] {
+        const auto creation = creation_from(parent);
+        const int error = native();
+        if (error == MPI_SUCCESS) add_duplicate_to_journal(parent, *made, creation);
+        return error;
+    });
+}
+
+// MPI_Comm_idup. An MPI may return the communicator's handle at once, or when the request is complete: then the
+// communicator's collectives are not recorded.
 template <typename Native>
 int make_duplicate_later(MPI_Comm parent, MPI_Comm* made, Native native) {
     if (parent == MPI_COMM_NULL || made == nullptr) return native();
@@ -51,13 +67,10 @@ int make_duplicate_later(MPI_Comm parent, MPI_Comm* made, Native native) {
         // own. Lapwing's agreement on `parent`, another one, must not come between the steps.
         if (takes_calls()) begin_group_of(parent);
 #endif
+        const auto creation = creation_from(parent);
         *made = MPI_COMM_NULL;
         const int error = native();
-        if (error != MPI_SUCCESS || !watch::journal().begun()) return error;
-        if (*made != MPI_COMM_NULL)
-            add_duplicate_to_journal(parent, *made);
-        else if (const auto members = watch::journal().members(word_of(parent)))
-            watch::journal().reserve(*members);
+        if (error == MPI_SUCCESS && *made != MPI_COMM_NULL) add_duplicate_to_journal(parent, *made, creation);
         return error;
     });
 }
@@ -98,10 +111,8 @@ using namespace lapwing;
 #include "mpi/calls/native_calls.def"
 
 LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-    const int error = make_communicator({"MPI_Comm_dup", __builtin_return_address(0)}, comm, no_made,
-                                        [&] { return NEXT_Comm_dup(comm, made); });
-    if (error == MPI_SUCCESS && runtime.started) add_duplicate_to_journal(comm, *made);
-    return error;
+    return make_duplicate({"MPI_Comm_dup", __builtin_return_address(0)}, comm, made,
+                          [&] { return NEXT_Comm_dup(comm, made); });
 }
 
 LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {

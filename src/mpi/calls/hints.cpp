@@ -92,9 +92,10 @@ LAPWING_MPI MPI_Comm_set_info(MPI_Comm communicator, MPI_Info info) {
 LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm communicator, MPI_Info info, MPI_Comm* duplicate) {
     const watch::InCall inside("MPI_Comm_dup_with_info", __builtin_return_address(0), word_of(communicator));
     return guarded([&]() -> int {
+        const auto creation = creation_from(communicator);
         const int error = NEXT_Comm_dup_with_info(communicator, info, duplicate);
         if (error != MPI_SUCCESS) return error;
-        if (watch::journal().begun()) add_duplicate_to_journal(communicator, *duplicate);
+        add_duplicate_to_journal(communicator, *duplicate, creation);
         take(*duplicate, info);
         return MPI_SUCCESS;
     });

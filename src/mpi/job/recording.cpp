@@ -95,38 +95,37 @@ void begin_recording(bool threads) {
                                   .any_tag = MPI_ANY_TAG,
                                   .types = type_names.data(),
                                   .operations = operation_names});
-    add_to_journal(MPI_COMM_WORLD);
-    add_to_journal(MPI_COMM_SELF);
+    add_to_journal(MPI_COMM_WORLD, watch::Journal::Creation{});
+    add_to_journal(MPI_COMM_SELF, watch::Journal::Creation{{}, 1});
 }
 
-watch::CommunicatorRecord* add_to_journal(MPI_Comm communicator, watch::Journal::Added added) {
+void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::Creation>& creation) {
     watch::Journal& journal = watch::journal();
-    if (!journal.begun() || communicator == MPI_COMM_NULL) return nullptr;
-    const std::uint64_t handle = word_of(communicator);
+    if (!journal.begun() || communicator == MPI_COMM_NULL) return;
     int inter = 0;
     int rank = 0;
-    if (PMPI_Comm_test_inter(communicator, &inter) != MPI_SUCCESS ||
-        PMPI_Comm_rank(communicator, &rank) != MPI_SUCCESS)
-        return nullptr;
-    std::vector<int> members = inter != 0 ? std::vector<int>() : members_within_world(communicator);
-    if (members.empty()) {
-        journal.add_unrecorded(handle);
-        return nullptr;
-    }
-    return journal.add(handle, rank, std::make_shared<const std::vector<int>>(std::move(members)),
-                       communicator == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
-                       : communicator == MPI_COMM_SELF ? "MPI_COMM_SELF"
-                                                       : "",
-                       added);
+    PMPI_Comm_test_inter(communicator, &inter);
+    PMPI_Comm_rank(communicator, &rank);
+    std::vector<int> members =
+        inter != 0 || !creation ? std::vector<int>() : members_within_world(communicator);
+    if (members.empty()) return journal.add_unrecorded(word_of(communicator));
+    journal.add(word_of(communicator), rank, std::make_shared<const std::vector<int>>(std::move(members)),
+                communicator == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
+                : communicator == MPI_COMM_SELF ? "MPI_COMM_SELF"
+                                                : "",
+                *creation);
 }
 
-void add_duplicate_to_journal(MPI_Comm original, MPI_Comm duplicate) {
+void add_duplicate_to_journal(MPI_Comm original, MPI_Comm duplicate,
+                              const std::optional<watch::Journal::Creation>& creation) {
+    watch::Journal& journal = watch::journal();
+    if (!journal.begun()) return;
     const watch::CommunicatorRecord* const record = record_of(original);
-    auto members = record == nullptr ? nullptr : watch::journal().members(word_of(original));
-    if (members == nullptr)
-        watch::journal().add_unrecorded(word_of(duplicate));
+    auto members = record == nullptr ? nullptr : journal.members(word_of(original));
+    if (members == nullptr || !creation)
+        journal.add_unrecorded(word_of(duplicate));
     else
-        watch::journal().add(word_of(duplicate), record->rank(), std::move(members), "");
+        journal.add(word_of(duplicate), record->rank(), std::move(members), "", *creation);
 }
 
 constinit thread_local RecordedType last_type;

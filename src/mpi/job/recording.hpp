@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "engines/job.hpp"
@@ -24,18 +25,24 @@ std::uint64_t word_of(Handle handle) {
 // After MPI_Init: begins the journal. `threads`: several threads may call MPI at once.
 void begin_recording(bool threads);
 
-// Adds a communicator. Returns null if its collectives are not recorded: it is an intercommunicator, or has
-// ranks outside MPI_COMM_WORLD, or the journal has not begun.
-watch::CommunicatorRecord* add_to_journal(MPI_Comm communicator,
-                                          watch::Journal::Added added = watch::Journal::Added::at_creation);
+// A call that makes a communicator of `parent`, before the MPI makes it: see watch::Journal::creation().
+inline std::optional<watch::Journal::Creation> creation_from(MPI_Comm parent) {
+    return watch::journal().begun() ? watch::journal().creation(word_of(parent)) : std::nullopt;
+}
+// Adds the communicator that the call has made. Its collectives are recorded unless it is an
+// intercommunicator, has ranks outside MPI_COMM_WORLD, or has no `creation`.
+void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::Creation>& creation);
 // A duplicate has the same members.
-void add_duplicate_to_journal(MPI_Comm original, MPI_Comm duplicate);
+void add_duplicate_to_journal(MPI_Comm original, MPI_Comm duplicate,
+                              const std::optional<watch::Journal::Creation>& creation);
 
 // The record of a communicator; null if it has none.
 inline watch::CommunicatorRecord* record_of(MPI_Comm communicator) {
+    watch::Journal& journal = watch::journal();
     bool known = false;
-    watch::CommunicatorRecord* const record = watch::journal().find(word_of(communicator), &known);
-    return known ? record : add_to_journal(communicator, watch::Journal::Added::at_first_use);
+    watch::CommunicatorRecord* const record = journal.find(word_of(communicator), &known);
+    if (!known && journal.begun()) journal.add_unrecorded(word_of(communicator));
+    return record;
 }
 
 // What the journal knows of a datatype.
