@@ -198,6 +198,52 @@ TEST(Data, TypesWithLargeCounts) {
 }
 #endif
 
+// MPI forbids that a collective's buffers overlap, and MPIs do not see it everywhere: the data that a rank sends
+// are those that it had at the start.
+TEST(Data, BuffersThatOverlap) {
+    const int rank = rank_in(MPI_COMM_WORLD);
+    const int size = size_of(MPI_COMM_WORLD);
+    const auto all = static_cast<std::size_t>(size);
+    MPI_Request request;
+    std::vector<int> many(3 * all + 1);
+    for (int i = 0; i < size; ++i) many[static_cast<std::size_t>(i)] = 100 * rank + i;
+    // One block further, so that no MPI refuses it.
+    ASSERT_EQ(MPI_Ialltoall(many.data(), 1, MPI_INT, many.data() + 1, 1, MPI_INT, MPI_COMM_WORLD, &request),
+              MPI_SUCCESS);
+    wait(&request);
+    for (int i = 0; i < size; ++i) EXPECT_EQ(many[static_cast<std::size_t>(i) + 1], 100 * i + rank);
+    std::vector<int> sums(static_cast<std::size_t>(101));
+    for (int i = 0; i < 100; ++i) sums[static_cast<std::size_t>(i)] = rank + i;
+    ASSERT_EQ(MPI_Iallreduce(sums.data(), sums.data() + 1, 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request),
+              MPI_SUCCESS);
+    wait(&request);
+    for (int i = 0; i < 100; ++i)
+        EXPECT_EQ(sums[static_cast<std::size_t>(i) + 1], size * i + size * (size - 1) / 2);
+    // Blocks that alternate in memory do not overlap.
+    const std::vector<int> counts(all, 1);
+    std::vector<int> even;
+    std::vector<int> odd;
+    for (int i = 0; i < size; ++i) {
+        even.push_back(2 * i);
+        odd.push_back(2 * i + 1);
+        many[static_cast<std::size_t>(2 * i)] = 10 * rank + i;
+    }
+    ASSERT_EQ(MPI_Ialltoallv(many.data(), counts.data(), even.data(), MPI_INT, many.data(), counts.data(),
+                             odd.data(), MPI_INT, MPI_COMM_WORLD, &request),
+              MPI_SUCCESS);
+    wait(&request);
+    for (int i = 0; i < size; ++i) {
+        EXPECT_EQ(many[static_cast<std::size_t>(2 * i)], 10 * rank + i);
+        EXPECT_EQ(many[static_cast<std::size_t>(2 * i) + 1], 10 * i + rank);
+    }
+#ifdef OPEN_MPI
+    int value = rank + 1;
+    ASSERT_EQ(MPI_Iscan(&value, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request), MPI_SUCCESS);
+    wait(&request);
+    EXPECT_EQ(value, (rank + 1) * (rank + 2) / 2);
+#endif
+}
+
 TEST(Data, LargeMessages) {
     Exchange exchange(world, 1 << 18);
     exchange.start();

@@ -72,35 +72,34 @@ LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
     });
 }
 
-// The standard forbids to free the request of a nonblocking collective. Open MPI frees complete ones.
+// The standard forbids to free the request of a collective in flight. Open MPI refuses it, and frees complete
+// ones; MPICH lets the collective complete.
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     if (handle != nullptr && !native_requests().none()) native_requests().remove(*handle);
     if (none_exist() || handle == nullptr) return NEXT_Request_free(handle);
     return guarded([&]() -> int {
         Request* request = find_persistent(*handle);
-        if (request != nullptr) {
-            const Entry entry;
-            request_table.forget(*request);
-            *handle = MPI_REQUEST_NULL;
-            return MPI_SUCCESS;
-        }
-        {
+        const bool persistent = request != nullptr;
+        if (!persistent) {
             const Entry entry;
             request = request_table.find(*handle);
         }
         if (request == nullptr) return NEXT_Request_free(handle);
-        if (const int answer = answer_for_collective(PMPI_Request_free); answer != MPI_SUCCESS) return answer;
-        bool complete = false;
+        if (!persistent) {
+            if (const int answer = answer_for_collective(PMPI_Request_free); answer != MPI_SUCCESS) return answer;
+        }
+        bool given_to_mpi = false;
         {
             const Entry entry;
-            complete = request_table.test(*request);
-            if (request->state == Request::State::complete) {
-                request_table.release(*request);
+            const bool active = !request_table.test(*request);
+            given_to_mpi = request->state == Request::State::given_to_mpi;
+            if (!given_to_mpi && !(active && refuses_to_free_active)) {
+                request_table.forget(*request);
                 *handle = MPI_REQUEST_NULL;
                 return MPI_SUCCESS;
             }
         }
-        return complete ? NEXT_Request_free(handle) : raise(MPI_COMM_WORLD, MPI_ERR_REQUEST);
+        return given_to_mpi ? NEXT_Request_free(handle) : raise(MPI_COMM_WORLD, MPI_ERR_REQUEST);
     });
 }
 

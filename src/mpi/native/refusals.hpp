@@ -38,8 +38,10 @@ int answer_for_collective(int (*call)(MPI_Request*));
 #ifdef OPEN_MPI
 // Open MPI does not check the receive types of gather and scatter.
 inline constexpr bool checks_gathered_types = false;
+inline constexpr bool refuses_to_free_active = true;
 #else
 inline constexpr bool checks_gathered_types = true;
+inline constexpr bool refuses_to_free_active = false;
 #endif
 
 }  // namespace lapwing

@@ -36,7 +36,7 @@ struct Request {
     MPI_Request handle = MPI_REQUEST_NULL;
     State state = State::bare;
     std::size_t index = 0;   // among the requests of this state
-    bool forgotten = false;  // persistent: the program freed it while it ran
+    bool forgotten = false;  // the program freed it while it ran
     int error = MPI_SUCCESS;
     Communicator* group = nullptr;
     Plan* plan = nullptr;  // null before the group's links are known; may be evicted after completion

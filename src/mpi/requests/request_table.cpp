@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "mpi/job/runtime.hpp"
@@ -201,6 +203,7 @@ void RequestTable::free_persistent(Request& request) {
 
 void RequestTable::release(Request& request) {
     const bool is_persistent = request.persistent != nullptr;
+    const bool forgotten = std::exchange(request.forgotten, false);
     if (request.state == State::complete) {
         if (!is_persistent) leave_group(request);
         change(request, State::complete, is_persistent ? State::inactive : State::idle);
@@ -211,10 +214,9 @@ void RequestTable::release(Request& request) {
     if (!is_persistent) {
         request.packed.in.trim();
         request.packed.out.trim();
-    } else if (request.forgotten) {
+    } else if (forgotten) {
         handles_.erase(&request);
         free_persistent(request);
-        request.forgotten = false;
         change(request, State::inactive, State::bare);
     }
 }

@@ -42,7 +42,7 @@ class RequestTable {
     void run(Request& request);
     // Makes a complete or unused request idle or inactive. Frees a persistent one that the program has freed.
     void release(Request& request);
-    // The program frees this persistent request, which may run.
+    // The program frees this request, which may run: it is released when it is complete.
     void forget(Request& request);
 
     // Returns the request with this handle, if the program has started it and has not seen its completion.

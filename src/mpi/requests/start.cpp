@@ -26,7 +26,8 @@ namespace {
     request.packed.error = user.error;
     // An empty buffer is not stored: 5 ns, because the engine loads both addresses at once.
     if (!user.sent.empty())
-        request.buffers.in = user.sent.send_address(request.packed, user.copies_sent, &error);
+        request.buffers.in = user.sent.send_address(
+            request.packed, user.copies_sent || user.sent.overlaps(user.received), &error);
     if (!user.received.empty() && error == MPI_SUCCESS)
         request.buffers.out = user.received.receive_address(request.packed, &error);
     return error;

@@ -125,6 +125,30 @@ const std::byte* UserBuffer::first_of_several() const {
     return lowest;
 }
 
+bool UserBuffer::blocks_meet(std::span<const Block> some, std::span<const Block> others) {
+    const auto sorted = [](std::span<const Block> blocks) {
+        std::vector<Range> ranges;
+        for (const Block& block : blocks) {
+            if (block.elements.bytes() > 0) ranges.push_back(range_of(block));
+        }
+        std::ranges::sort(ranges, {}, &Range::begin);
+        return ranges;
+    };
+    const std::vector<Range> left = sorted(some);
+    const std::vector<Range> right = sorted(others);
+    // Blocks of one side may overlap each other: a program may send the same data twice.
+    std::uintptr_t left_end = 0;
+    std::uintptr_t right_end = 0;
+    for (std::size_t i = 0, j = 0; i < left.size() || j < right.size();) {
+        const bool takes_left = j == right.size() || (i < left.size() && left[i].begin < right[j].begin);
+        const Range& next = takes_left ? left[i++] : right[j++];
+        if (next.begin < (takes_left ? right_end : left_end)) return true;
+        std::uintptr_t& end = takes_left ? left_end : right_end;
+        end = std::max(end, next.end);
+    }
+    return false;
+}
+
 std::vector<Part> UserBuffer::parts() const {
     std::vector<Part> parts;
     parts.reserve(blocks().size());

@@ -139,6 +139,13 @@ class UserBuffer {
     const std::byte* send_address(PackedData& data, bool copies, int* error) const {
         return packs_ || copies ? packed_to_send(data, error) : first_byte();
     }
+    // Whether a list that writes to `received` would overwrite data of this buffer. MPI forbids it, and MPIs give
+    // right results where programs do it: only this rank can see it, so its data are copied.
+    bool overlaps(const UserBuffer& received) const {
+        if (packs_ || received.packs_ || empty() || received.empty()) return false;
+        return one_ && received.one_ ? range_of(*one_).meets(range_of(*received.one_))
+                                     : blocks_meet(blocks(), received.blocks());
+    }
     // The address where a list writes. Data that need unpacking are added to data.unpacking.
     std::byte* receive_address(PackedData& data, int* error) const {
         return packs_ ? packed_to_receive(data, error) : const_cast<std::byte*>(first_byte());
@@ -166,6 +173,16 @@ class UserBuffer {
         return one_->elements.bytes() > 0 ? static_cast<const std::byte*>(one_->elements.address) : nullptr;
     }
     const std::byte* first_of_several() const;
+    struct Range {
+        std::uintptr_t begin;
+        std::uintptr_t end;
+        bool meets(const Range& other) const { return begin < other.end && other.begin < end; }
+    };
+    static Range range_of(const Block& block) {
+        const auto begin = reinterpret_cast<std::uintptr_t>(block.elements.address);
+        return {begin, begin + block.elements.bytes()};
+    }
+    static bool blocks_meet(std::span<const Block> some, std::span<const Block> others);
     const std::byte* packed_to_send(PackedData& data, int* error) const;
     std::byte* packed_to_receive(PackedData& data, int* error) const;
     void find_device(const Elements& elements);
