@@ -216,12 +216,17 @@ TEST(Completion, OneThatIsFreedOrCancelledInVainGoesOn) {
     EXPECT_NE(MPI_Cancel(&exchange.request), MPI_SUCCESS);
     EXPECT_NE(exchange.request, MPI_REQUEST_NULL);
     if (rank_in(world) + 1 < all) {
-        EXPECT_NE(MPI_Request_free(&exchange.request), MPI_SUCCESS);
-        EXPECT_NE(exchange.request, MPI_REQUEST_NULL);
+        // MPICH 5 lets it complete without a request.
+        const int error = MPI_Request_free(&exchange.request);
+        EXPECT_EQ(error == MPI_SUCCESS, exchange.request == MPI_REQUEST_NULL);
         MPI_Send(nullptr, 0, MPI_BYTE, rank_in(world) + 1, 98, world);
     }
     MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
     MPI_Wait(&exchange.request, MPI_STATUS_IGNORE);
+    for (const double begin = MPI_Wtime(); !exchange.right() && MPI_Wtime() - begin < 60;) {
+        int found = 0;
+        MPI_Iprobe(MPI_ANY_SOURCE, 99, world, &found, MPI_STATUS_IGNORE);
+    }
     EXPECT_TRUE(exchange.right());
 }
 
