@@ -222,14 +222,12 @@ TEST(Data, BuffersThatOverlap) {
     // Blocks that alternate in memory do not overlap.
     const std::vector<int> counts(all, 1);
     std::vector<int> even;
-    std::vector<int> odd;
     for (int i = 0; i < size; ++i) {
         even.push_back(2 * i);
-        odd.push_back(2 * i + 1);
         many[static_cast<std::size_t>(2 * i)] = 10 * rank + i;
     }
-    ASSERT_EQ(MPI_Ialltoallv(many.data(), counts.data(), even.data(), MPI_INT, many.data(), counts.data(),
-                             odd.data(), MPI_INT, MPI_COMM_WORLD, &request),
+    ASSERT_EQ(MPI_Ialltoallv(many.data(), counts.data(), even.data(), MPI_INT, many.data() + 1,
+                             counts.data(), even.data(), MPI_INT, MPI_COMM_WORLD, &request),
               MPI_SUCCESS);
     wait(&request);
     for (int i = 0; i < size; ++i) {
