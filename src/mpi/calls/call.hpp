@@ -15,7 +15,6 @@
 #include "mpi/calls/init.hpp"
 #include "mpi/calls/recorded_call.hpp"
 #include "mpi/native/guard.hpp"
-#include "mpi/requests/make_persistent.hpp"
 #include "mpi/requests/native_requests.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/start.hpp"

@@ -11,7 +11,6 @@
 #include "mpi/job/call_check.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/job/start.hpp"
-#include "mpi/job/tracing.hpp"
 #include "mpi/native/callers.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/hook.hpp"
@@ -30,7 +29,7 @@ int finalize(MPI_Comm, int, void*, void*) {
     // This waits for all ranks inside the MPI: not while a peer may need one of this rank's lists.
     if (runtime.watch != nullptr) compare_calls_at_end();
     remove_hook();
-    end_tracing(runtime.locations);
+    end_tracing();
     report_job();
     free_all_communicators(finish_group);
     if (runtime.network != nullptr) runtime.network->leave();
