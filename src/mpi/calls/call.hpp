@@ -4,8 +4,8 @@
 // describe() fills in the problem and the buffers. It returns false if the arguments are wrong on this rank:
 // such a call goes to the native MPI, whose error message the program expects. start() or make_persistent()
 // then takes the description. recorded(rank) returns the arguments for the journal: only those on which all
-// ranks of a correct program agree, read only where they are significant on this rank. transfer(peers) returns
-// the data for the profile.
+// ranks of a correct program agree, read only where they are significant on this rank. transfer(peers)
+// returns the data for the profile.
 #pragma once
 
 #include <mpi.h>

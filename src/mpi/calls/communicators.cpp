@@ -102,10 +102,11 @@ int free_communicator(const CallSite& site, const MPI_Comm* communicator, Native
 
 using namespace lapwing;
 
-#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message)                           \
-    LAPWING_MPI function parameters {                                                                       \
-        const watch::InCall inside(#function, __builtin_return_address(0), word_of(communicator), peer, tag); \
-        return LAPWING_NEXT(function) names;                                                                \
+#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message)                     \
+    LAPWING_MPI function parameters {                                                                   \
+        const watch::InCall inside(#function, __builtin_return_address(0), word_of(communicator), peer, \
+                                   tag);                                                                \
+        return LAPWING_NEXT(function) names;                                                            \
     }
 #define LAPWING_MAKES(function, parent, parameters, names, made)                         \
     LAPWING_MPI function parameters {                                                    \

@@ -25,8 +25,8 @@
 namespace lapwing {
 namespace {
 
-// The time that the program spends in a call that waits for requests. It is divided equally among them. Does nothing where
-// no clocks are read.
+// The time that the program spends in a call that waits for requests. It is divided equally among them. Does
+// nothing where no clocks are read.
 class WaitClock {
   public:
     // Outside of Entry.

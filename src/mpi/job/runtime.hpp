@@ -28,8 +28,8 @@ struct Runtime {
     Fallback why_not = Fallback::engine_mpi;  // when it takes none
     TakenBlocking takes_blocking = TakenBlocking::none;
     bool checks_calls = false;  // LAPWING_CHECK=calls
-    bool measures = false;  // a report or a timeline is wanted: clocks are read
-    bool threads = false;  // MPI_THREAD_MULTIPLE
+    bool measures = false;      // a report or a timeline is wanted: clocks are read
+    bool threads = false;       // MPI_THREAD_MULTIPLE
     std::string report_form = "none";
     std::string report_file;
     std::string report_mark;

@@ -77,8 +77,8 @@ void read(const Settings& settings) {
     if (runtime.report_form != "none" || !settings.trace.empty()) runtime.measures = true;
 }
 
-// By all ranks of MPI_COMM_WORLD together, whose locations are known: begins to record if LAPWING_TRACE asks for
-// it, and compares the clocks of the hosts. Throws Error on all ranks if one of them cannot write.
+// By all ranks of MPI_COMM_WORLD together, whose locations are known: begins to record if LAPWING_TRACE asks
+// for it, and compares the clocks of the hosts. Throws Error on all ranks if one of them cannot write.
 void begin_tracing(Job& job, const RankLocations& locations) {
     const Settings& settings = job.settings();
     const std::uint64_t capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);

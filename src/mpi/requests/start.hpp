@@ -1,5 +1,5 @@
-// The start of a collective: from the program's problem to a request that runs, or to a persistent request, which
-// MPI_Start starts again and again.
+// The start of a collective: from the program's problem to a request that runs, or to a persistent request,
+// which MPI_Start starts again and again.
 #pragma once
 
 #include <mpi.h>
