@@ -122,9 +122,6 @@ function(lapwing_preload family)
     ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp ${lapwing_precompiled})
   lapwing_preload_library(lapwing-${family} ${family} ${mpi_sources} links/mpi/mpi_link.cpp)
   set_target_properties(lapwing-${family} PROPERTIES UNITY_BUILD ON)
-  # gdb loads this with the library.
-  install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/lapwing-gdb.py
-    DESTINATION share/gdb/auto-load/\${CMAKE_INSTALL_PREFIX}/${LAPWING_PRELOAD_DIR} RENAME liblapwing-${family}.so-gdb.py)
   lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources} ${collective_sources})
   target_compile_definitions(lapwing-profile-${family} PRIVATE LAPWING_PROFILE)
 endfunction()

@@ -154,7 +154,7 @@ void FabricBase::fail_too_long(FabricMessage& message) {
 void FabricBase::fail_length(FabricMessage& message, ErrorCode code, const std::string& sent) {
     const std::string why = fmt::format(
         "{} has sent {}: ranks disagree on the arguments of a collective, or call collectives in "
-        "different orders; run with LAPWING_CHECK=calls to see which",
+        "different orders",
         message.group->internal ? "a rank" : describe(message.peer), sent);
     fail(message, code, why);
     on_failure(why);

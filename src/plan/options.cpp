@@ -18,27 +18,15 @@ std::uint64_t max_bytes_by_memory(const Settings& settings) {
 
 }  // namespace
 
-Checks parse_checks(const std::string& value, bool prove) {
+bool parse_check(const std::string& value, bool prove) {
 #ifdef NDEBUG
     constexpr bool debug_build = false;
 #else
     constexpr bool debug_build = true;
 #endif
-    const bool default_check = debug_build || prove;
-    Checks checks;
-    std::string lists = value;
-    if (value == "calls") {
-        checks.calls = true;
-        lists = "auto";
-    } else if (value.ends_with(",calls")) {
-        checks.calls = true;
-        lists.resize(value.size() - std::string_view(",calls").size());
-    }
-    if (lists != "auto" && lists != "0" && lists != "1")
-        refuse_value("LAPWING_CHECK", "auto, 0 or 1, or calls, or one of these with calls, as 1,calls",
-                     value);
-    checks.lists = lists == "auto" ? default_check : lists == "1";
-    return checks;
+    if (value != "auto" && value != "0" && value != "1")
+        refuse_value("LAPWING_CHECK", "auto, 0 or 1", value);
+    return value == "auto" ? debug_build || prove : value == "1";
 }
 
 PlanOptions read_plan_options(const Settings& settings, const std::vector<std::string>& engine_words) {
@@ -54,7 +42,7 @@ PlanOptions read_plan_options(const Settings& settings, const std::vector<std::s
     check_word("LAPWING_REPRODUCIBLE", settings.reproducible, {"0", "1", "any"});
     options.reproducible = settings.reproducible != "0";
     options.any_ranks = settings.reproducible == "any";
-    options.check = parse_checks(settings.check, options.reproducible).lists;
+    options.check = parse_check(settings.check, options.reproducible);
     options.max_bytes_by_memory = max_bytes_by_memory(settings);
     return options;
 }

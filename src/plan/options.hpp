@@ -9,13 +9,9 @@
 
 namespace lapwing {
 
-// LAPWING_CHECK: a word for lists, "calls", or both with a comma between them.
-struct Checks {
-    bool lists = false;  // prove each list
-    bool calls = false;  // compare the calls of all ranks
-};
-// `prove`: what "auto" means for lists. Throws Error (invalid_argument).
-Checks parse_checks(const std::string& value, bool prove = false);
+// LAPWING_CHECK: whether to prove each list. `prove`: what "auto" means in release builds. Throws Error
+// (invalid_argument).
+bool parse_check(const std::string& value, bool prove = false);
 
 // Throws Error (invalid_argument) that names the variable and its form; Error (parse, system) for the tuning
 // file. Beside the engines' own names and "auto", `engine_words` are allowed.

@@ -31,11 +31,10 @@ constinit thread_local Journal::Last Journal::last_;
 constinit thread_local ThreadRecord* Journal::this_thread_ = nullptr;
 
 ProcessJournal process_journal;
-constinit JournalRoot journal_root;
+constinit std::atomic<ThreadRecord*> thread_records{nullptr};
 
 ThreadRecord& Journal::add_thread() {
-    std::atomic<ThreadRecord*>& first = journal_root.threads;
-    ThreadRecord* record = first.load(std::memory_order_acquire);
+    ThreadRecord* record = thread_records.load(std::memory_order_acquire);
     for (; record != nullptr; record = record->next.load(std::memory_order_acquire)) {
         std::uint64_t unused = 0;
         if (record->used.compare_exchange_strong(unused, 1)) break;
@@ -43,10 +42,10 @@ ThreadRecord& Journal::add_thread() {
     if (record == nullptr) {
         record = new ThreadRecord;
         record->used.store(1, std::memory_order_relaxed);
-        ThreadRecord* next = first.load(std::memory_order_relaxed);
+        ThreadRecord* next = thread_records.load(std::memory_order_relaxed);
         do {
             record->next.store(next, std::memory_order_relaxed);
-        } while (!first.compare_exchange_weak(next, record, std::memory_order_release));
+        } while (!thread_records.compare_exchange_weak(next, record, std::memory_order_release));
     }
     record->state.fetch_and(~(ThreadRecord::inside | ThreadRecord::writing), std::memory_order_relaxed);
     static thread_local ThreadEnd end;
@@ -61,8 +60,6 @@ void Journal::begin(int rank, const Constants& constants) {
     constants_ = constants;
     host_ = tcp::host_name();
     program_ = program_invocation_short_name;
-    journal_root.types = constants.types;
-    journal_root.operations = constants.operations;
     begun_.store(true, std::memory_order_release);
 }
 
@@ -76,12 +73,7 @@ CommunicatorRecord* Journal::unused_record() {
             ++i;
         }
     }
-    if (unused_.empty()) {
-        auto* const made = new CommunicatorRecord;
-        made->next_ = journal_root.communicators.load(std::memory_order_relaxed);
-        journal_root.communicators.store(made, std::memory_order_release);
-        return made;
-    }
+    if (unused_.empty()) return new CommunicatorRecord;
     CommunicatorRecord* const record = unused_.back();
     unused_.pop_back();
     return record;
@@ -184,7 +176,7 @@ void Journal::publish(std::vector<Published> positions) {
 }
 
 bool Journal::anyone_waits() const {
-    const ThreadRecord* record = journal_root.threads.load(std::memory_order_acquire);
+    const ThreadRecord* record = thread_records.load(std::memory_order_acquire);
     for (; record != nullptr; record = record->next.load(std::memory_order_acquire)) {
         if (record->used.load(std::memory_order_acquire) != 0 && record->is_inside() &&
             record->waits.load(std::memory_order_acquire) != 0)

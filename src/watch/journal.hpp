@@ -5,8 +5,7 @@
 // atomic word. The words of a record that belong together are guarded by its state, which changes before the
 // first and after the last of them is written. Writers store the words with release order and readers load
 // them with acquire order, so a reader that sees a word of a later call also sees that the state has changed.
-// Debuggers read the same records (mpi/requests/debugger_table.cpp). No record is ever freed: records are
-// used again.
+// No record is ever freed: records are used again.
 #pragma once
 
 #include <time.h>
@@ -23,13 +22,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "watch/comparison.hpp"
 #include "watch/snapshot.hpp"
 #include "watch/source_lines.hpp"
-
-namespace lapwing {
-struct DebuggerTable;
-}
 
 namespace lapwing::watch {
 
@@ -166,7 +160,6 @@ class CommunicatorRecord {
 
   private:
     friend class Journal;
-    friend struct lapwing::DebuggerTable;
     bool mark(std::uint64_t serial, std::uint64_t flag) {
         Word& state = calls_[serial % remembered].state;
         std::uint64_t now = state.load(std::memory_order_relaxed);
@@ -197,7 +190,6 @@ class CommunicatorRecord {
 
     static inline bool threads_ = false;
 
-    CommunicatorRecord* next_ = nullptr;
     Word handle_{0};   // of the MPI; 0: the communicator has been freed
     Word serials_{0};  // calls so far, with those of earlier communicators that this record had
     Word base_{0};     // serial number before the first call of the present communicator
@@ -307,8 +299,6 @@ class Journal {
     }
     void publish(std::vector<Published> positions);
 
-    // The record of a call that this thread has just made, with the place in the program.
-    ReportedCall report(const CallId& call);
     // Sums up the calls of all communicators, freed ones included: the sum over all ranks of the job is 0 if
     // the ranks of each communicator have made the same calls.
     std::uint64_t checksum();
@@ -369,9 +359,6 @@ class Journal {
     std::unordered_map<std::uint64_t, Family> families_;  // by hash of the members
     std::uint64_t closed_checksum_ = 0;
     std::vector<CommunicatorSnapshot> closed_;
-    std::mutex lines_mutex_;
-    std::unique_ptr<SourceLines> lines_;
-    std::unordered_map<std::uint64_t, std::string> known_lines_;  // by site
     std::mutex positions_mutex_;
     std::vector<Published> positions_;
 };
@@ -431,13 +418,7 @@ class InCall {
     std::uint64_t after_ = 0;         // the record's state after the call
 };
 
-// All records that were ever made, and the names of types and operators.
-struct JournalRoot {
-    std::atomic<ThreadRecord*> threads{nullptr};
-    std::atomic<CommunicatorRecord*> communicators{nullptr};
-    const char* const* types = nullptr;
-    const char* const* operations = nullptr;
-};
-extern constinit JournalRoot journal_root;
+// All records of threads that were ever made.
+extern constinit std::atomic<ThreadRecord*> thread_records;
 
 }  // namespace lapwing::watch

@@ -177,35 +177,6 @@ void Journal::read_thread(const ThreadRecord& thread, Reading& reading) const {
     reading.current_sites.resize(reading.snapshot.current.size(), words.site);
 }
 
-ReportedCall Journal::report(const CallId& id) {
-    CommunicatorRecord& record = *id.communicator;
-    const CallWords words = record.calls_[id.serial % CommunicatorRecord::remembered].read();
-    ReportedCall report;
-    report.call = in_words(words, words.began);
-    report.call.number = id.serial - record.base_.load(std::memory_order_acquire);
-    report.member = record.rank_;
-    {
-        const std::lock_guard lock(record.kept_mutex_);
-        record.read_blocks(id.serial, report.call.arguments);
-    }
-    {
-        const std::lock_guard lock(mutex_);
-        report.rank = rank_;
-        report.members = static_cast<int>(record.members_->size());
-        report.members_hash = record.members_hash_;
-        report.ordinal = record.ordinal_;
-        report.name = summary_of(record).name;
-    }
-    const std::lock_guard lock(lines_mutex_);
-    const auto [found, added] = known_lines_.try_emplace(words.site);
-    if (added) {
-        if (lines_ == nullptr) lines_ = std::make_unique<SourceLines>();
-        found->second = lines_->before(pointer_of(words.site));
-    }
-    report.call.where = found->second;
-    return report;
-}
-
 // Finding a line may take long: not while a lock is held.
 void Journal::find_lines(Reading& reading) {
     SourceLines lines;
@@ -240,7 +211,7 @@ RankSnapshot Journal::snapshot(std::uint64_t patience) {
         for (CommunicatorRecord* const record : records_) {
             if (!record->free_ || !record->idle()) read_communicator(*record, reading);
         }
-        const ThreadRecord* thread = journal_root.threads.load(std::memory_order_acquire);
+        const ThreadRecord* thread = thread_records.load(std::memory_order_acquire);
         for (; thread != nullptr; thread = thread->next.load(std::memory_order_acquire)) {
             if (thread->used.load(std::memory_order_acquire) != 0) read_thread(*thread, reading);
         }

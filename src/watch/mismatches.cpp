@@ -9,7 +9,6 @@
 #include <unordered_map>
 
 #include "watch/calls.hpp"
-#include "watch/comparison.hpp"
 
 namespace lapwing::watch {
 
@@ -127,9 +126,12 @@ bool Mismatches::compare_counts(int communicator, std::span<const Record> record
             ++disagreements[sender.member];
             ++disagreements[receiver.member];
             if (!sentence.empty()) continue;
-            sentence = counts_differ(*sender.call, job_.name(communicator),
-                                     {sender.rank, sender.call->where, sent[receiver.member]},
-                                     {receiver.rank, receiver.call->where, received[sender.member]});
+            sentence = fmt::format(
+                "rank {} sends {} bytes to rank {} in {}{} (call {} on {}), but rank {} receives {} bytes "
+                "from rank {}{}: the counts differ",
+                sender.rank, sent[receiver.member], receiver.rank, sender.call->function,
+                at(sender.call->where), sender.call->number, job_.name(communicator), receiver.rank,
+                received[sender.member], sender.rank, at(receiver.call->where));
         }
     }
     if (sentence.empty()) return false;

@@ -1,5 +1,5 @@
-// Any bytes as a snapshot and as reported calls: they are refused with a message, or they are compared and
-// described without a fault. The first byte chooses how many ranks send them.
+// Any bytes as a snapshot: they are refused with a message, or they are compared and described without a
+// fault. The first byte chooses how many ranks send them.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "watch/comparison.hpp"
 #include "watch/diagnosis.hpp"
 #include "watch/mismatches.hpp"
 
@@ -31,12 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (watch::in_words(answers, findings).empty() || watch::as_json(answers, findings).empty())
             std::abort();
         watch::compare_at_end(answers);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::link || std::string_view(error.what()).empty()) std::abort();
-    }
-    try {
-        watch::CallComparison comparison;
-        for (const watch::ReportedCall& call : watch::decode_calls(bytes)) comparison.add(call);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::link || std::string_view(error.what()).empty()) std::abort();
     }

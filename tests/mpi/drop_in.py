@@ -17,7 +17,6 @@ RUNS = [(ranks, [], []) for ranks in range(1, 6)] + [
     (5, ["--algorithm", "ialltoall=bruck,ibcast=scatter_recursive_doubling,igather=binomial"], []),
     (3, ["--algorithm", "ialltoall=ring,ibcast=k_nomial:k=3,igather=binary"], []),
     (3, ["--blocking"], []),
-    (3, ["--blocking", "auto"], []),
     (2, [], ["--threads"]),
     (1, ["--engine", "kernel"], []),
     (4, ["--engine", "kernel"], []),

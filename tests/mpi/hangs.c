@@ -1,5 +1,6 @@
 /* Programs that hang, each in its own way: hangs MODE GUILTY. The guilty rank is that which the report must
- * name. With "slow" it only computes for two seconds, and all ranks end in order. */
+ * name. With "slow" it only computes for three seconds, with "operator" it reduces by another operator, and all
+ * ranks end in order. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -97,6 +98,10 @@ int main(int argc, char** argv) {
         if (mine) pause();
         MPI_Ibarrier(MPI_COMM_WORLD, &request);
         while (!complete_now) MPI_Test(&request, &complete_now, MPI_STATUS_IGNORE);
+    } else if (strcmp(mode, "operator") == 0) {
+        MPI_Request request;
+        MPI_Iallreduce(numbers, sums, 64, MPI_DOUBLE, mine ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD, &request);
+        complete(&request);
     } else if (strcmp(mode, "slow") == 0) {
         if (mine) sleep(3);
         reduce();

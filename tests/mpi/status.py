@@ -133,6 +133,13 @@ class Status(jobs.Test):
         self.expect("a late rank: a report, and the job goes on",
                     status == 0 and "all done" in text and "without progress (report" in text, text)
 
+    def at_the_end(self, engine):
+        """Different operators do not show in any message, so the program ends normally."""
+        status, output = self.run_job(RANKS, [self.built("hangs"), "operator", GUILTY], ["--engine", engine])
+        said = re.findall(r"results may be wrong: .*: the operators differ", output)
+        self.expect(f"calls that do not match are named at the end, engine {engine}",
+                    status == 0 and len(said) == 1 and f"rank {GUILTY} called MPI_Iallreduce (MPI_DOUBLE, MPI_MAX" in said[0], output)
+
     def who_may_ask(self):
         status, out, err = self.ask("12345678")
         self.expect("an unknown job", status == 2 and "no job '12345678' on this host" in err, out + err)
@@ -158,6 +165,8 @@ def run(status, arguments):
     else:
         for mode in QUICK[status.mpi]:
             status.hang(mode)
+    for engine in ("host", "mpi"):
+        status.at_the_end(engine)
     status.a_healthy_job()
     status.who_may_ask()
 

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "watch/comparison.hpp"
 #include "watch/hand_made.hpp"
 
 namespace lapwing {
@@ -255,107 +254,6 @@ TEST(Planted, EachMistakeIsNamedInAHang) {
             EXPECT_THAT(findings[0].sentence, HasSubstr(part));
         }
     }
-}
-
-watch::ReportedCall report_of(int rank, int ranks, CollectiveCall call, std::uint64_t number = 1) {
-    call.number = number;
-    return {rank, 77, 0, "MPI_COMM_WORLD", rank, ranks, std::move(call)};
-}
-
-TEST(Comparison, EachMistakeIsNamedInWhicheverOrderRecordsCome) {
-    std::mt19937 random(1);
-    for (const Planted& mistake : planted_mistakes()) {
-        std::vector<int> order{0, 1, 2, 3, 4};
-        std::shuffle(order.begin(), order.end(), random);
-        watch::CallComparison comparison;
-        std::optional<std::string> found;
-        for (const int rank : order) {
-            const auto sentence =
-                comparison.add(report_of(rank, 5, rank == 3 ? mistake.wrong : mistake.call));
-            if (!found) found = sentence;
-        }
-        ASSERT_TRUE(found) << watch::describe(mistake.call);
-        EXPECT_THAT(*found, HasSubstr(mistake.what));
-        EXPECT_THAT(*found, HasSubstr("rank 3 called " + watch::describe(mistake.wrong)));
-    }
-}
-
-TEST(Comparison, CorrectProgramsAreNeverRefused) {
-    std::mt19937 random(2);
-    for (int round = 0; round < 200; ++round) {
-        const int ranks = 2 + static_cast<int>(random() % 6);
-        const std::uint64_t calls = 40;
-        std::vector<CollectiveCall> program;
-        for (std::uint64_t i = 0; i < calls; ++i) {
-            program.push_back(make_call(all_collectives()[random() % all_collectives().size()],
-                                        "p.c:" + std::to_string(random() % 9), random() % 3 * 8));
-        }
-        std::vector<std::uint64_t> next(static_cast<std::size_t>(ranks));
-        watch::CallComparison comparison;
-        for (std::uint64_t left = calls * static_cast<std::uint64_t>(ranks); left > 0;) {
-            const int rank = static_cast<int>(random() % static_cast<unsigned>(ranks));
-            if (next[rank] == calls) continue;
-            const std::uint64_t i = next[rank]++;
-            CollectiveCall call = program[i];
-            if (has_parts(call.arguments.collective)) {
-                for (int peer = 0; peer < ranks; ++peer) {
-                    call.arguments.sent.push_back(i * 100 + static_cast<std::uint64_t>(rank * 10 + peer));
-                    call.arguments.received.push_back(i * 100 + static_cast<std::uint64_t>(peer * 10 + rank));
-                }
-            }
-            ASSERT_EQ(comparison.add(report_of(rank, ranks, call, i + 1)), std::nullopt);
-            --left;
-        }
-        EXPECT_EQ(comparison.compared(), calls);
-        EXPECT_EQ(comparison.pending(), 0U);
-    }
-}
-
-TEST(Comparison, CountsMustMatchInPairs) {
-    CollectiveCall call = make_call(Collective::alltoallv, "a.c:10");
-    watch::CallComparison comparison;
-    call.arguments.sent = {8, 24, 0};
-    call.arguments.received = {8, 16, 0};
-    EXPECT_EQ(comparison.add(report_of(0, 3, call)), std::nullopt);
-    call.arguments.sent = {0, 0, 0};
-    call.arguments.received = {0, 0, 0};
-    EXPECT_EQ(comparison.add(report_of(2, 3, call)), std::nullopt);
-    call.where = "b.c:20";
-    call.arguments.sent = {16, 0, 0};
-    call.arguments.received = {32, 0, 0};
-    const auto sentence = comparison.add(report_of(1, 3, call));
-    ASSERT_TRUE(sentence);
-    EXPECT_EQ(
-        *sentence,
-        "rank 0 sends 24 bytes to rank 1 in MPI_Ialltoallv at a.c:10 (call 1 on MPI_COMM_WORLD), but rank 1 "
-        "receives 32 bytes from rank 0 at b.c:20: the counts differ");
-}
-
-TEST(Comparison, MemoryIsBoundedWhenARankIsFarAhead) {
-    watch::CallComparison comparison;
-    const CollectiveCall call = make_call(Collective::broadcast, "a.c:10");
-    for (std::uint64_t number = 1; number <= watch::CallComparison::max_pending; ++number)
-        ASSERT_EQ(comparison.add(report_of(0, 2, call, number)), std::nullopt);
-    EXPECT_EQ(comparison.pending(), watch::CallComparison::max_pending);
-    EXPECT_EQ(comparison.abandoned(), 0U);
-    comparison.add(report_of(0, 2, call, watch::CallComparison::max_pending + 1));
-    EXPECT_EQ(comparison.pending(), 0U);
-    EXPECT_EQ(comparison.abandoned(), 1U);
-}
-
-TEST(Comparison, CallsTravelWhole) {
-    CollectiveCall call = make_call(Collective::reduce, "a.c:10", 24, 2);
-    call.arguments.sent = {1, 2, 3};
-    call.arguments.received = {UINT64_MAX};
-    const std::vector<watch::ReportedCall> calls{report_of(1, 3, call, 17), report_of(2, 3, call, 18)};
-    const std::vector<std::byte> bytes = watch::encode(calls);
-    const auto back = watch::decode_calls(bytes);
-    ASSERT_EQ(back.size(), 2U);
-    EXPECT_EQ(back[0].call.arguments, call.arguments);
-    EXPECT_EQ(back[1].call.number, 18U);
-    EXPECT_EQ(back[0].call.where, "a.c:10");
-    for (std::size_t length = 0; length < bytes.size(); ++length)
-        EXPECT_THROW(watch::decode_calls(std::span(bytes).first(length)), Error);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct Options {
     std::string algorithm;
     std::string tuning;
     std::string topology;
-    std::string blocking;
+    bool blocking = false;
     std::string reproducible;
     bool report = false;
     bool json = false;
@@ -48,7 +48,7 @@ Settings settings_of(const Options& options) {
     // Ranks may start in another directory.
     if (!settings.tuning.empty()) settings.tuning = std::filesystem::absolute(settings.tuning);
     if (!settings.topology.empty()) settings.topology = std::filesystem::absolute(settings.topology);
-    if (!options.blocking.empty()) settings.blocking = options.blocking == "all" ? "1" : options.blocking;
+    if (options.blocking) settings.blocking = "1";
     if (!options.reproducible.empty()) settings.reproducible = options.reproducible;
     if (!options.stall.empty()) settings.stall = options.stall;
     if (options.json) {
@@ -137,11 +137,7 @@ Command add_run(CommandLine& tool, const Words& words) {
     app->add_option("--topology", options->topology,
                     "The order of hosts in the network; see `lapwing topology --help`")
         ->type_name("FILE");
-    app->add_option("--blocking", options->blocking,
-                    "Also run the blocking collectives: all, or auto, those where lists are faster (all)")
-        ->type_name("WHICH")
-        ->choices({"all", "auto"})
-        ->optional_value("all");
+    app->add_flag("--blocking", options->blocking, "Also run the blocking collectives (LAPWING_BLOCKING)");
     app->add_option("--reproducible", options->reproducible,
                     "Reductions give the same bits for the same number of ranks (1), and sums, minima and "
                     "maxima for any number of ranks (any); takes blocking ones, too (1)")

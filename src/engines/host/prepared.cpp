@@ -35,13 +35,6 @@ struct HostPrepared::HostRun final : Operation, ProgressThread::Work {
     std::exception_ptr error;
 };
 
-std::size_t HostPrepared::offset_of_step() {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Winvalid-offsetof"
-    return offsetof(HostRun, step);  // Operation is its first base class
-#pragma GCC diagnostic pop
-}
-
 HostPrepared::HostPrepared(const List& list, Link& link, ProgressThread* progress_thread)
     : link_(link),
       progress_thread_(link.any_thread() ? progress_thread : nullptr),

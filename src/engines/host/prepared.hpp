@@ -22,9 +22,6 @@ class HostPrepared : public Prepared {
     int prepare_to_sleep(Operation*) override { return link_.poll_descriptor(); }
     std::optional<Position> position(Operation* operation) override;
 
-    // For debuggers: in an Operation of this engine, the index of the next task (std::size_t).
-    static std::size_t offset_of_step();
-
   private:
     struct HostRun;
 

@@ -223,8 +223,7 @@ void Protocol<Platform>::refuse_length(Link::Transfer& transfer) {
     throw Error(
         ErrorCode::truncated,
         fmt::format("rank {} has sent more than the {} bytes that are expected: ranks disagree on the "
-                    "arguments of a collective, or call collectives in different orders; run with "
-                    "LAPWING_CHECK=calls to see which",
+                    "arguments of a collective, or call collectives in different orders",
                     peer_of(message.local_rank).rank, message.bytes));
 }
 

@@ -26,22 +26,4 @@ Communicator* taking_communicator(MPI_Comm communicator, Collective collective) 
     return group;
 }
 
-BlockingChoice::Case* blocking_case(Communicator& group, const Problem& problem) {
-    if (group.ranks == 1) return nullptr;  // no MPI waits for anything there
-    if (group.blocking == nullptr) {
-        if (++group.blocking_calls <= BlockingChoice::untimed_calls) return nullptr;
-        group.blocking = blocking_choice_of(group);
-    }
-    BlockingChoice::Case& one = group.blocking->find(problem.collective, problem.bytes);
-    one.next_call();
-    if (!one.must_agree()) return &one;
-    const BlockingChoice::Times mine = one.times();
-    BlockingChoice::Times sums{};
-    PMPI_Allreduce(mine.data(), sums.data(), static_cast<int>(sums.size()), MPI_DOUBLE, MPI_SUM,
-                   group.communicator);
-    one.decide(sums);
-    runtime.report.count_blocking_choice(one, group.ranks);
-    return &one;
-}
-
 }  // namespace lapwing

@@ -105,10 +105,6 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, con
     });
 }
 
-// The case of a blocking call with LAPWING_BLOCKING=auto, decided if all its trials are over. Adds up the
-// ranks' times then, on the program's communicator. Null if the native MPI must run the call untimed.
-BlockingChoice::Case* blocking_case(Communicator& group, const Problem& problem);
-
 template <typename Call, typename Native>
 int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Native native) {
     const bool takes = takes_calls();  // begins the journal if that has not begun
@@ -117,43 +113,24 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
                                -1, now);
     RecordedCall recorded(call, communicator, watch::Form::blocking, site, now);
     const bool reproducible = runtime.options.reproducible && is_reduction(Call::collective);
-    if (!takes || (runtime.takes_blocking == TakenBlocking::none && !reproducible)) {
+    if (!takes || (!runtime.takes_blocking && !reproducible)) {
         if (!takes && reproducible && runtime.started)
             runtime.report.count_fallback(Call::collective, runtime.why_not);
         else if (runtime.measures)
             runtime.report.count_blocking(Call::collective);
-        if (takes && runtime.checks_calls && has_parts(Call::collective)) [[unlikely]] {
-            describe_and_start(call, communicator, [&](auto&, auto& problem, auto&) {
-                recorded.described(problem);
-                return Started::declined();
-            });
-        }
         const int error = native();
         recorded.returned(error);
         recorded.completed();
         return error;
     }
     return guarded([&] {
-        BlockingChoice::Case* measured = nullptr;
-        std::uint64_t began = 0;
         const Started started =
             describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
                 recorded.described(problem);
                 const bool must_take = reproducible && (buffers.converted || bracketing::matters(problem));
-                if (!must_take && runtime.takes_blocking == TakenBlocking::none) {
+                if (!must_take && !runtime.takes_blocking) {
                     if (runtime.measures) runtime.report.count_blocking(Call::collective);
                     return Started::declined();
-                }
-                if (!must_take && runtime.takes_blocking == TakenBlocking::measured) {
-                    BlockingChoice::Case* const one = blocking_case(group, problem);
-                    if (one != nullptr && one->timed()) {
-                        measured = one;
-                        began = nanoseconds();
-                    }
-                    if (one == nullptr || one->way() == BlockingChoice::Way::mpi) {
-                        runtime.report.count_fallback(Call::collective, Fallback::measured);
-                        return Started::declined();
-                    }
                 }
                 buffers.recorded = recorded.id();
                 return start(group, problem, buffers, true);
@@ -167,7 +144,6 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
             error = wait_for(*started.request, &handle, MPI_STATUS_IGNORE, trace::Call::blocking_wait);
         else
             recorded.completed();
-        if (measured != nullptr) measured->took(nanoseconds() - began, taken);
         return error;
     });
 }

@@ -8,7 +8,6 @@
 #include <mutex>
 
 #include "mpi/calls/exported.hpp"
-#include "mpi/job/call_check.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/job/start.hpp"
 #include "mpi/native/callers.hpp"
@@ -27,7 +26,7 @@ std::mutex start_mutex;
 int finalize(MPI_Comm, int, void*, void*) {
     request_table.drain();
     // This waits for all ranks inside the MPI: not while a peer may need one of this rank's lists.
-    if (runtime.watch != nullptr) compare_calls_at_end();
+    if (runtime.watch != nullptr) compare_calls_at_end(*runtime.job);
     remove_hook();
     end_tracing();
     report_job();

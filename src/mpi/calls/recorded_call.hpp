@@ -4,7 +4,6 @@
 #include <mpi.h>
 
 #include "mpi/calls/exported.hpp"
-#include "mpi/job/call_check.hpp"
 #include "mpi/job/recording.hpp"
 #include "watch/journal.hpp"
 
@@ -21,23 +20,13 @@ class RecordedCall {
         watch::CallArguments arguments = call.recorded(id_.communicator->rank());
         arguments.collective = Call::collective;
         id_.serial = id_.communicator->call(arguments, form, site.function, site.address, now);
-        if (runtime.checks_calls) [[unlikely]] {
-            // Other calls are reported with their blocks.
-            if (!has_parts(Call::collective) || !runtime.takes_calls) report();
-        }
-    }
-    ~RecordedCall() {
-        if (runtime.checks_calls && !reported_) [[unlikely]]
-            report();
     }
     RecordedCall(const RecordedCall&) = delete;
     RecordedCall& operator=(const RecordedCall&) = delete;
     // The description of the call on this rank.
-    void described(const Problem& problem) {
+    void described(const Problem& problem) const {
         if (!problem.parts.empty() && id_.communicator != nullptr)
             id_.communicator->blocks(id_.serial, problem);
-        if (runtime.checks_calls && !reported_) [[unlikely]]
-            report();
     }
     // The call has returned this error of the MPI.
     void returned(int error) const {
@@ -56,13 +45,7 @@ class RecordedCall {
     }
 
   private:
-    void report() {
-        reported_ = true;
-        if (id_.communicator != nullptr) report_call(id_);
-    }
-
     watch::CallId id_;
-    bool reported_ = false;
 };
 
 }  // namespace lapwing

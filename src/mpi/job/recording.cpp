@@ -1,11 +1,15 @@
 #include "mpi/job/recording.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <vector>
 
 #include "mpi/native/members.hpp"
 #include "mpi/native/named_types.hpp"
+#include "watch/mismatches.hpp"
 
 namespace lapwing {
 namespace {
@@ -146,6 +150,24 @@ RecordedOperation find_recorded_operation(MPI_Op op) {
     const auto* const found = std::ranges::find(operators, op);
     if (found == std::end(operators)) return {op, user_operation, true};
     return last_operation = {op, static_cast<std::uint8_t>(found - std::begin(operators) + 1), false};
+}
+
+void compare_calls_at_end(Job& job) {
+    if (job.ranks() < 2) return;
+    std::uint64_t sum = 0;
+    for (const std::uint64_t one : job.exchange_values(watch::journal().checksum())) sum += one;
+    if (sum == 0) return;
+    watch::RankSnapshot snapshot = watch::journal().snapshot();
+    watch::journal().add_closed(snapshot);
+    std::vector<watch::Answer> answers;
+    for (const std::vector<std::byte>& bytes : job.exchange(watch::encode(snapshot))) {
+        answers.emplace_back();
+        if (job.rank() == 0) answers.back().snapshot = watch::decode(bytes);
+    }
+    if (job.rank() != 0) return;
+    for (const std::string& sentence : watch::compare_at_end(answers))
+        fmt::print(stderr, "lapwing: the calls of the ranks do not match, and results may be wrong: {}\n",
+                   sentence);
 }
 
 }  // namespace lapwing

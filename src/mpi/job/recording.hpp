@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "engines/job.hpp"
 #include "watch/journal.hpp"
 
 namespace lapwing {
@@ -76,9 +77,14 @@ inline watch::RankSnapshot snapshot_of_this_rank() {
     return watch::journal().snapshot();
 }
 
+// Compares the calls of all ranks by a sum, and call by call if the sum shows that some differ: rank 0 prints
+// the differences. Collective over the job, when this rank makes no more calls and no list of this rank is in
+// flight.
+void compare_calls_at_end(Job& job);
+
 }  // namespace lapwing
 
-// For debuggers and tests: writes the encoded snapshot (watch::encode) of this rank. Returns its length in
+// For tests: writes the encoded snapshot (watch::encode) of this rank. Returns its length in
 // bytes, also if `capacity` is less: nothing is written then.
 extern "C" __attribute__((visibility("default"))) std::size_t lapwing_snapshot(std::byte* bytes,
                                                                                std::size_t capacity);

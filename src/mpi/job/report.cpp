@@ -6,15 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "base/error.hpp"
 
@@ -23,50 +18,6 @@ namespace {
 
 double seconds(std::uint64_t nanoseconds) {
     return static_cast<double>(nanoseconds) * 1e-9;
-}
-
-// "MPI_Allreduce"
-std::string blocking_name(Collective collective) {
-    std::string name = std::string("MPI_") + (mpi_name(collective) + std::strlen("MPI_I"));
-    name[4] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[4])));
-    return name;
-}
-
-// The time of a call, on average over decisions: "2.1 us", "-" if no list took the call.
-std::string microseconds(const BlockingDecision& row, BlockingChoice::Way way) {
-    const std::uint64_t decisions = row.decisions[0] + row.decisions[1];
-    const double value =
-        row.nanoseconds[static_cast<std::size_t>(way)] * 1e-3 / static_cast<double>(decisions);
-    return std::isfinite(value) ? fmt::format("{:.{}f} us", value, value < 100 ? 1 : 0) : "-";
-}
-
-// A line for each collective and number of ranks.
-std::string in_words(std::vector<BlockingDecision> decisions) {
-    const auto key = [](const BlockingDecision& row) {
-        return std::tuple(row.collective, row.ranks, row.max_bytes);
-    };
-    std::sort(decisions.begin(), decisions.end(),
-              [&](const auto& one, const auto& other) { return key(one) < key(other); });
-    std::string text;
-    const BlockingDecision* last = nullptr;
-    for (const BlockingDecision& row : decisions) {
-        const bool same = last != nullptr && last->collective == row.collective && last->ranks == row.ranks;
-        if (!same) {
-            text +=
-                fmt::format("{}{} on {} ranks, a call by lists / by the MPI:", last == nullptr ? "" : "\n",
-                            blocking_name(row.collective), row.ranks);
-        }
-        const std::uint64_t by_lists = row.decisions[1];
-        const std::uint64_t by_mpi = row.decisions[0];
-        text += fmt::format("{} to {} B {} / {}, {}", same ? ";" : "", row.max_bytes,
-                            microseconds(row, BlockingChoice::Way::lists),
-                            microseconds(row, BlockingChoice::Way::mpi),
-                            by_lists >= by_mpi ? "lists" : "the MPI");
-        if (by_lists > 0 && by_mpi > 0)
-            text += fmt::format(" in {} of {} decisions", std::max(by_lists, by_mpi), by_lists + by_mpi);
-        last = &row;
-    }
-    return last == nullptr ? "" : text + "\n";
 }
 
 using Sums = std::array<CollectiveCount, reported_collectives>;
@@ -182,7 +133,6 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
             "device memory: {} buffers staged through host memory, {} bytes from devices, {} bytes to them\n",
             staged.buffers, staged.to_host, staged.to_device);
     }
-    text += in_words(mine.blocking_decisions);
     for (const auto& [file, functions] : manner.before) {
         text += fmt::format("{} takes {} before Lapwing; calls that it does not pass on are missing here\n",
                             file, fmt::join(functions, ", "));
@@ -226,20 +176,6 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
         json["device_memory"] = {{"buffers", staged.buffers},
                                  {"bytes_to_host", staged.to_host},
                                  {"bytes_to_device", staged.to_device}};
-    }
-    for (const BlockingDecision& row : mine.blocking_decisions) {
-        const auto seconds_by = [&](std::size_t way) {
-            const double value =
-                row.nanoseconds[way] * 1e-9 / static_cast<double>(row.decisions[0] + row.decisions[1]);
-            return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
-        };
-        json["blocking_decisions"].push_back({{"name", blocking_name(row.collective)},
-                                              {"bytes", row.max_bytes},
-                                              {"ranks", row.ranks},
-                                              {"decisions_for_lists", row.decisions[1]},
-                                              {"decisions_for_mpi", row.decisions[0]},
-                                              {"lists_seconds", seconds_by(1)},
-                                              {"mpi_seconds", seconds_by(0)}});
     }
     if (!manner.watch_trouble.empty()) json["watch_trouble"] = manner.watch_trouble;
     if (!manner.choices.empty()) json["choices_of_rank_0"] = manner.choices;
@@ -324,26 +260,8 @@ const char* name(Fallback reason) {
             return "a tool before Lapwing";
         case Fallback::arguments:
             return "arguments that only the MPI takes";
-        case Fallback::measured:
-            return "blocking; the MPI is faster, or was tried";
     }
     return "";
-}
-
-void Report::count_blocking_choice(const BlockingChoice::Case& decided, int ranks) {
-    static std::mutex mutex;
-    const std::lock_guard lock(mutex);
-    const auto found =
-        std::find_if(blocking_decisions.begin(), blocking_decisions.end(), [&](const BlockingDecision& row) {
-            return row.collective == decided.collective() && row.max_bytes == decided.max_bytes() &&
-                   row.ranks == ranks;
-        });
-    BlockingDecision& row = found != blocking_decisions.end()
-                                ? *found
-                                : blocking_decisions.emplace_back(BlockingDecision{
-                                      decided.collective(), decided.max_bytes(), ranks, {}, {}});
-    ++row.decisions[static_cast<std::size_t>(decided.way())];
-    for (const std::size_t way : {0U, 1U}) row.nanoseconds[way] += decided.medians()[way];
 }
 
 void Report::count_use(Collective collective, const Algorithm* algorithm, const Engine* engine) {

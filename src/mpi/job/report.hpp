@@ -12,7 +12,6 @@
 #include "engines/engine.hpp"
 #include "job/network.hpp"
 #include "links/shm/transfer_choice.hpp"
-#include "plan/blocking_choice.hpp"
 
 namespace lapwing {
 
@@ -24,9 +23,8 @@ enum class Fallback : std::uint8_t {
     no_plan,
     tool,
     arguments,
-    measured,
 };
-constexpr std::size_t fallback_reasons = 7;
+constexpr std::size_t fallback_reasons = 6;
 const char* name(Fallback reason);
 
 constexpr std::size_t reported_collectives = 0
@@ -53,16 +51,6 @@ struct Use {
     const Algorithm* algorithm;
     const Engine* engine;
     std::uint64_t calls;
-};
-
-// What LAPWING_BLOCKING=auto has decided for a collective and a class of sizes, in communicators of so many
-// ranks.
-struct BlockingDecision {
-    Collective collective;
-    std::uint64_t max_bytes;
-    int ranks;
-    std::array<std::uint64_t, 2> decisions;  // for each way, by BlockingChoice::Way
-    std::array<double, 2> nanoseconds;       // of a call, by way: the sum over decisions
 };
 
 // How the lists were run, for the report.
@@ -103,9 +91,6 @@ struct Report {
     void count_blocking(Collective collective) {
         std::atomic_ref(of(collective).blocking).fetch_add(1, std::memory_order_relaxed);
     }
-    std::vector<BlockingDecision> blocking_decisions;  // of this rank's communicators
-    // By any thread.
-    void count_blocking_choice(const BlockingChoice::Case& decided, int ranks);
     void count_use(Collective collective, const Algorithm* algorithm, const Engine* engine);
 };
 

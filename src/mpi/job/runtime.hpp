@@ -14,9 +14,6 @@
 
 namespace lapwing {
 
-// Which calls of the blocking forms Lapwing takes.
-enum class TakenBlocking { none, all, measured };
-
 struct Runtime {
     std::atomic<bool> started{false};  // the members below are set
     PlanOptions options;               // of every group that its communicator's hints do not change
@@ -26,10 +23,9 @@ struct Runtime {
     std::unique_ptr<watch::JobWatch> watch;   // null in a job that has no agreement
     bool takes_calls = false;                 // started, and the engine is not "mpi"
     Fallback why_not = Fallback::engine_mpi;  // when it takes none
-    TakenBlocking takes_blocking = TakenBlocking::none;
-    bool checks_calls = false;  // LAPWING_CHECK=calls
-    bool measures = false;      // a report or a timeline is wanted: clocks are read
-    bool threads = false;       // MPI_THREAD_MULTIPLE
+    bool takes_blocking = false;              // LAPWING_BLOCKING
+    bool measures = false;                    // a report or a timeline is wanted: clocks are read
+    bool threads = false;                     // MPI_THREAD_MULTIPLE
     std::string report_form = "none";
     std::string report_file;
     std::string report_mark;

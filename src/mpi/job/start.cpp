@@ -21,7 +21,6 @@
 #include "engines/progress_advice.hpp"
 #include "job/settings.hpp"
 #include "links/tcp/addresses.hpp"
-#include "mpi/job/call_check.hpp"
 #include "mpi/job/metadata.hpp"
 #include "mpi/job/report.hpp"
 #include "mpi/job/runtime.hpp"
@@ -64,11 +63,8 @@ void read(const Settings& settings) {
                             settings.reproducible));
         runtime.report.warn_of_left = warn_of_left;
     }
-    runtime.checks_calls = parse_checks(settings.check).calls;
-    check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1", "auto"});
-    runtime.takes_blocking = settings.blocking == "auto" ? TakenBlocking::measured
-                             : settings.blocking == "1"  ? TakenBlocking::all
-                                                         : TakenBlocking::none;
+    check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1"});
+    runtime.takes_blocking = settings.blocking == "1";
     check_word("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     runtime.report_form = settings.report;
     runtime.report_file = settings.report_file;
@@ -173,7 +169,6 @@ void start_job(bool collective) {
         if (runtime.job->rank() == 0 && runtime.report_form != "none") begin_report(runtime.report_mark);
         start_network();
         start_watch();
-        if (runtime.checks_calls) begin_call_check(*runtime.watch);
     } catch (const Error& error) {
         end(error.what());
     }

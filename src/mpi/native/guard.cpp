@@ -25,10 +25,8 @@ int error_code_of(const Error& error) {
 }
 
 int raise(MPI_Comm communicator, int error) {
-    if (error != MPI_SUCCESS) {
-        if (before_error != nullptr) before_error();
+    if (error != MPI_SUCCESS)
         PMPI_Comm_call_errhandler(communicator == MPI_COMM_NULL ? MPI_COMM_WORLD : communicator, error);
-    }
     return error;
 }
 
@@ -41,7 +39,6 @@ int handle_exception() {
     } catch (const std::exception& exception) {
         int rank = 0;
         PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        if (before_error != nullptr) before_error();
         end_job(fmt::format("rank {}: {}", rank, exception.what()), 1);
     }
 }

@@ -19,9 +19,6 @@ int handle_exception();
 // In a catch clause. Returns the MPI's error code for the exception, or rethrows it if there is none.
 int error_code_of(const Error& error);
 
-// If not null, called before an error reaches the program or ends the job. Set before the first collective.
-inline void (*before_error)() = nullptr;
-
 // Calls the error handler of the communicator, or of MPI_COMM_WORLD if the communicator has been freed. Does
 // nothing for MPI_SUCCESS. Returns the error. Outside of Entry.
 int raise(MPI_Comm communicator, int error);

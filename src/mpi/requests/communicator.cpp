@@ -1,8 +1,6 @@
 #include "mpi/requests/communicator.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -74,8 +72,6 @@ Communicator* make(MPI_Comm communicator, int* error) {
 
 }  // namespace
 
-const std::vector<std::unique_ptr<Communicator>>* const communicators_for_debuggers = &groups;
-
 constinit thread_local LastCommunicator last_communicator;
 std::atomic<std::uint64_t> communicators_given_up{0};
 
@@ -98,25 +94,6 @@ std::vector<int> members_of(const Communicator& communicator) {
 }
 
 }  // namespace
-
-std::shared_ptr<BlockingChoice> blocking_choice_of(const Communicator& communicator) {
-    // Of ranks with a constant stride: the world, hosts, rows, columns, halves, which programs make
-    // communicators of again and again. Kept until the end of the job, 12 bytes a key.
-    using Key = std::array<int, 3>;  // first rank, last rank, number
-    static auto& shared = *new std::map<Key, std::shared_ptr<BlockingChoice>>;
-    std::vector<int> members = runtime.threads ? std::vector<int>() : members_of(communicator);
-    std::sort(members.begin(), members.end());
-    for (std::size_t next = 2; next < members.size(); ++next) {
-        if (members[next] - members[next - 1] == members[1] - members[0]) continue;
-        members.clear();
-        break;
-    }
-    if (members.empty()) return std::make_shared<BlockingChoice>(communicator.ranks);
-    const std::lock_guard lock(mutex);
-    auto& choice = shared[Key{members.front(), members.back(), communicator.ranks}];
-    if (choice == nullptr) choice = std::make_shared<BlockingChoice>(communicator.ranks);
-    return choice;
-}
 
 int make_group(Communicator& communicator) {
     free_communicators();

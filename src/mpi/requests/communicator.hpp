@@ -13,7 +13,6 @@
 #include "job/group.hpp"
 #include "links/mpi/mpi_link.hpp"
 #include "mpi/native/entry.hpp"
-#include "plan/blocking_choice.hpp"
 
 namespace lapwing {
 
@@ -46,10 +45,6 @@ struct Communicator {
     std::vector<std::uint64_t> claim;
     std::vector<std::uint64_t> agreed;
     MPI_Request agreement = MPI_REQUEST_NULL;
-
-    // With LAPWING_BLOCKING=auto: null while the first blocking calls, which are counted, go to the MPI.
-    std::shared_ptr<BlockingChoice> blocking;
-    int blocking_calls = 0;
 
     bool begun() const { return group.has_value(); }
     bool is_open() const { return begun() && group->is_open(); }
@@ -94,14 +89,6 @@ bool open_agreed_group(Communicator& communicator);
 inline bool open_group(Communicator& communicator) {
     return communicator.is_open() || open_agreed_group(communicator);
 }
-
-// What decides the communicator's blocking calls: shared with other communicators of the same ranks, unless
-// the program may call MPI from several threads at once. In that case ranks may use two communicators in
-// different orders, and one object for both would take different ways on different ranks.
-std::shared_ptr<BlockingChoice> blocking_choice_of(const Communicator& communicator);
-
-// See debugger_table.cpp.
-extern const std::vector<std::unique_ptr<Communicator>>* const communicators_for_debuggers;
 
 // Null when the communicator had no collective yet.
 Communicator* existing_communicator(MPI_Comm communicator);

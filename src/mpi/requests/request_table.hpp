@@ -71,7 +71,6 @@ class RequestTable {
     void drain();
 
   private:
-    friend struct DebuggerTable;
     using State = Request::State;
     static int query(void* request, MPI_Status* status);
     static int freed(void* request);

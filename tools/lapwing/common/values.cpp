@@ -235,8 +235,8 @@ void check_values(const Settings& settings) {
     if (!settings.tuning.empty()) Tuning::read(settings.tuning);
     if (!settings.topology.empty()) topology::HostOrder::read(settings.topology);
     check_word("LAPWING_REPRODUCIBLE", settings.reproducible, {"0", "1", "any"});
-    check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1", "auto"});
-    parse_checks(settings.check);
+    check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1"});
+    parse_check(settings.check);
     pick("report", settings.report, reports);
     trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
     check_settings(settings);
