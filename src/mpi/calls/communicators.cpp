@@ -1,6 +1,6 @@
 // The calls of native_calls.def, and others that make communicators or end them.
 //
-// Open MPI makes the private duplicate (host_mpi.hpp) in steps, each a nonblocking collective on the
+// Open MPI makes the private duplicate (links/mpi/mpi_link.hpp) in steps, each a nonblocking collective on the
 // program's communicator, whenever it comes by. Another making of a communicator of the same parent consists
 // of such steps as well, and ranks that do not mix both in the same way wait for each other for ever. And it
 // loses a duplication whose communicator is freed before it is made. All these calls are collective, so a
