@@ -9,10 +9,13 @@ find_package(nlohmann_json REQUIRED)
 
 file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/calls/*.cpp mpi/job/*.cpp mpi/native/*.cpp mpi/requests/*.cpp)
 file(GLOB profile_sources CONFIGURE_DEPENDS mpi/profile/*.cpp)
-set(both_sources mpi/calls/fortran.cpp mpi/job/clock.cpp mpi/calls/neighbors.cpp mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi/native/callers.cpp
-  mpi/native/families.cpp mpi/native/native.cpp)
+set(both_sources mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi/native/callers.cpp
+  mpi/native/members.cpp mpi/native/native.cpp)
 list(TRANSFORM both_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 list(REMOVE_ITEM mpi_sources ${both_sources})
+# The functions of collectives, which are compiled once for each of the two libraries.
+set(collective_sources mpi/calls/alltoall.cpp mpi/calls/broadcast.cpp mpi/calls/gather.cpp mpi/calls/neighbor.cpp mpi/calls/reductions.cpp
+  mpi/calls/scatter.cpp)
 
 # Creates the interface targets lapwing_mpi_<family>, from what the wrapper passes to the compiler, and
 # lapwing_mpi_<family>_header, the same without its library.
@@ -119,7 +122,8 @@ function(lapwing_preload family)
     ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp ${lapwing_precompiled})
   lapwing_preload_library(lapwing-${family} ${family} ${mpi_sources} links/mpi/mpi_link.cpp)
   set_target_properties(lapwing-${family} PROPERTIES UNITY_BUILD ON)
-  lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources})
+  lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources} ${collective_sources})
+  target_compile_definitions(lapwing-profile-${family} PRIVATE LAPWING_PROFILE)
 endfunction()
 
 # LibNBC's interface: functions by MPI's own. It needs no other library of ours: the calls are taken where the
@@ -144,20 +148,6 @@ endfunction()
 lapwing_find_mpi(openmpi "${LAPWING_OPENMPI_WRAPPER}" --showme:compile --showme:link)
 lapwing_find_mpi(mpich "${LAPWING_MPICH_WRAPPER}" -compile-info -link-info)
 lapwing_find_mpi(abi "${LAPWING_ABI_WRAPPER}" -compile-info -link-info)
-# The guards of `lapwing profile --first-touch`: preloaded behind the library of any MPI.
-file(GLOB first_touch_sources CONFIGURE_DEPENDS mpi/first_touch/*.cpp)
-add_library(lapwing-first-touch SHARED ${first_touch_sources})
-target_include_directories(lapwing-first-touch PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_compile_options(lapwing-first-touch PRIVATE -ftls-model=initial-exec)
-target_link_libraries(lapwing-first-touch PRIVATE ${CMAKE_DL_LIBS})
-set(first_touch_map ${CMAKE_CURRENT_SOURCE_DIR}/mpi/first_touch/first_touch.map)
-target_link_options(lapwing-first-touch PRIVATE ${lapwing_all_defined} -Wl,--version-script=${first_touch_map})
-set_property(TARGET lapwing-first-touch APPEND PROPERTY LINK_DEPENDS ${first_touch_map})
-if(NOT LAPWING_SANITIZE)
-  target_link_options(lapwing-first-touch PRIVATE -static-libstdc++ -static-libgcc)
-endif()
-install(TARGETS lapwing-first-touch LIBRARY DESTINATION ${LAPWING_PRELOAD_DIR})
-set_property(GLOBAL APPEND PROPERTY lapwing_binaries lapwing-first-touch)
 foreach(family openmpi mpich abi)
   lapwing_preload(${family})
 endforeach()

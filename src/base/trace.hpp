@@ -20,12 +20,9 @@ enum class What : std::uint8_t {
     task,        // a task of a list that this thread did; kind: a Kind
     seen,        // the moment when this thread found that the kernel had completed a task; kind: a Kind
     chain,       // steps of a chain in the kernel; kind: 1 for sends, 2 for receives
-    touch,  // of a collective's buffer. From the guard to the first access; kind: first_touch::Access. Or,
-            // with the kind last_write, between which times it was last written before the call
-    sleep,  // the sleep of a waiting thread; kind: a WakeUp; index: polls before it; bytes: limit in ns
+    sleep,       // the sleep of a waiting thread; kind: a WakeUp; index: polls before it; bytes: limit in ns
 };
 constexpr What last_what = What::sleep;
-constexpr std::uint8_t last_write = 128;  // a kind of What::touch
 
 // What ends a sleep.
 enum class WakeUp : std::uint8_t {

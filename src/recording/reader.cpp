@@ -13,7 +13,6 @@
 #include "base/text_file.hpp"
 #include "base/values.hpp"
 #include "recording/codec.hpp"
-#include "recording/reader.hpp"
 #include "recording/stream.hpp"
 
 namespace lapwing::recording {

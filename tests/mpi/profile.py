@@ -176,50 +176,6 @@ class Profile(jobs.Test):
         shown = cores(["0", "1", "0"])
         self.expect("bound ranks", "ranks 0, 2 shared 1 of 8 processors" in shown, shown)
 
-    def first_touches(self, scratch):
-        """When buffers are used, by whom, and that guards change nothing for the program."""
-        source = pathlib.Path(__file__).with_name("touches.c").read_text().splitlines()
-        marks = {mark: number + 1 for number, line in enumerate(source, 1) for mark in re.findall(r"mark: ([\w ]+?) \*/", line)}
-        file = pathlib.Path(scratch) / "touches.json"
-        program = [self.build / "tests" / f"touches-{self.mpi}"]
-        status, output = self.run(["--first-touch", "--json", "--file", file], program, 2)
-        found = json.loads(file.read_text())
-        rows = {row.get("line"): row for row in found["calls"]}
-        self.expect("every byte is as without guards: read, written, by a thread, the kernel, a child, beside faults of the "
-                    "program", status == 0 and "all right" in output and "errno = 14" not in output, output)
-        # The program has measured both sides itself.
-        def bounds_of(kind):
-            return {name.replace("_", " "): (float(low), float(high)) for name, low, high in
-                    re.findall(kind + r" (\w+) (\S+) (\S+)", output)}
-
-        rows |= {row["line"]: row for row in found["messages"]}
-        bounds = bounds_of("touch")
-        touches = {mark: rows[marks[mark]]["until_first_touch_seconds"] for mark in bounds}
-        self.expect("the time to the first access, or to the next call of MPI", set(bounds) == {
-            "reads", "writes", "at once", "never", "thread", "kernel", "receive", "irecv", "persistent", "exchange"} and all(
-            rows[marks[mark]]["guarded"] == 1 and low <= touches[mark] <= high for mark, (low, high) in bounds.items()),
-            f"{touches} {bounds}")
-        bounds = bounds_of("write")
-        writes = {mark: rows[marks[mark]]["since_last_write_seconds"] for mark in bounds}
-        watches = found["refused_watches"]["system"] == 0  # by a kernel that can
-        self.expect("the last write lies between the bounds", set(bounds) == {"send", "isend", "persistent send", "root"} and
-                    all(rows[marks[mark]]["watched"] == (1 if watches else 0) for mark in bounds) and
-                    (not watches or all(writes[mark][0] <= high and low <= writes[mark][1]
-                                        for mark, (low, high) in bounds.items())), f"{writes} {bounds}")
-        self.expect("a later wait saves no more than either time, and so does an earlier start", all(
-            row[f"saved_by_{change}_seconds_at_most"] <= min(row.get("own_seconds", row["start_seconds"] + row["wait_seconds"]),
-                                                             row[count] * seconds) + 1e-9
-            for row in found["calls"] + found["messages"] for change, count, seconds in
-            [("later_wait", "guarded", row["until_first_touch_seconds"]),
-             ("earlier_start", "watched", row["since_last_write_seconds"][1])]), str(found))
-        refused = found["refused_guards"]
-        self.expect("what cannot be guarded is counted; a buffer that a peer may read is not guarded",
-                    {reason: count for reason, count in refused.items() if count > 0} ==
-                    {"stack": 1, "shared": 1, "windows": 1, "in use": 1, "small": 1} and
-                    rows[marks["gap"]]["guarded"] == 0, str(refused))
-        status, output = self.run(["--first-touch"], program, 2)
-        self.expect("as text", status == 0 and "until first touch" in output and "1 stack" in output, output)
-
     def show(self, directory):
         shown = jobs.execute([self.build / "bin" / "lapwing", "profile", "--show", directory, "--json"], 60,
                              jobs.environment(self.mpi, self.build))[1]
@@ -278,10 +234,16 @@ def main():
                      for row in calls.values())
         test.expect("the parts are the whole, and no more is promised than is spent", parts and bounds, str(found))
 
+        messages = {row["function"]: row for row in found["messages"]}
+        receive, send = messages["MPI_Irecv"], messages["MPI_Send"]
+        test.expect("messages are timed at their sites", set(messages) == {"MPI_Irecv", "MPI_Send"} and
+                    all(row["calls"] == 5 and row["bytes"] == [4096, 4096] for row in messages.values()) and
+                    (receive["line"], send["line"]) == (marks["receives"], marks["sends"]) and
+                    receive["completed_at"] == f"waits.c:{marks['receives waits']} (passes_on)" and
+                    receive["wait_seconds"] > 0.1 * PAUSES and not send["nonblocking"], str(messages))
         test.recording(scratch)
-        test.first_touches(scratch)
         status, output = test.run([], program)
-        test.expect("as text", status == 0 and f"waits.c:{marks['late']} (comes_late)" in output and
+        test.expect("as text", status == 0 and f"waits.c:{marks['late']} (comes_late)" in output and "(passes_on)" in output and
                     "late: waiting for ranks that had not begun" in output, output)
         status, output = test.run([], program, LAPWING_TRACE_EVENTS="16")
         test.expect("what is dropped is told", status == 0 and "events were dropped" in output, output)

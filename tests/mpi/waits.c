@@ -1,5 +1,5 @@
-/* Collectives whose waits are known, for `lapwing profile`: plain MPI. The test finds the lines by their
- * marks. */
+/* Collectives and messages whose waits are known, for `lapwing profile`: plain MPI. The test finds the lines
+ * by their marks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +60,18 @@ __attribute__((noinline)) void waits_for_both(void) {
     MPI_Waitall(2, requests, statuses);
 }
 
+// Rank 0 sends late, and its neighbor waits for it.
+__attribute__((noinline)) void passes_on(void) {
+    MPI_Request request;
+    /* mark: receives */
+    MPI_Irecv(received, block, MPI_CHAR, (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, &request);
+    if (rank == 0) usleep(pause_microseconds);
+    /* mark: sends */
+    MPI_Send(sent, block, MPI_CHAR, (rank + 1) % ranks, 0, MPI_COMM_WORLD);
+    /* mark: receives waits */
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -84,6 +96,7 @@ int main(int argc, char** argv) {
         blocks();
         starts_again(&persistent);
         waits_for_both();
+        passes_on();
     }
     MPI_Request_free(&persistent);
     if (rank == 0) printf("all done\n");

@@ -23,9 +23,9 @@ def passes_on(name):
 
 
 def checked_when_compiled(name):
-    """Whether the compiler leaves no check to the C library: it knows each buffer's size, as in the guards of --first-touch, or of none,
-    as in libelf, which copies between mapped files and allocated memory only. Debian's libelf has no such checks either."""
-    return name == "liblapwing-first-touch.so" or re.match(r"libelf(-[0-9a-f]+)?\.so", name) is not None
+    """Whether the compiler leaves no check to the C library because it knows no buffer's size, as in libelf, which copies between mapped
+    files and allocated memory only. Debian's libelf has no such checks either."""
+    return re.match(r"libelf(-[0-9a-f]+)?\.so", name) is not None
 
 
 def compares_canary(code):

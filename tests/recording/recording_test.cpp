@@ -11,7 +11,6 @@
 #include "base/values.hpp"
 #include "recording/codec.hpp"
 #include "recording/functions.hpp"
-#include "recording/reader.hpp"
 #include "recording/recording.hpp"
 #include "recording/stream.hpp"
 

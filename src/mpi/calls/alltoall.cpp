@@ -33,6 +33,9 @@ struct AlltoallCall {
         return true;
     }
     watch::CallArguments recorded(int) const { return {.bytes = received.recorded_bytes()}; }
+    Transfer transfer(const CallPeers& peers) const {
+        return transfer_of(sent, peers.ranks, received, peers.ranks);
+    }
 
   private:
     bool aliased() const {

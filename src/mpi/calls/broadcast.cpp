@@ -1,8 +1,17 @@
+// MPI_Ibarrier and MPI_Ibcast.
 #include "mpi/calls/arguments.hpp"
 #include "mpi/calls/functions.hpp"
 
 namespace lapwing {
 namespace {
+
+struct Barrier {
+    static constexpr Collective collective = Collective::barrier;
+
+    bool describe(const Communicator&, Problem&, UserBuffers&) const { return true; }
+    watch::CallArguments recorded(int) const { return {}; }
+    Transfer transfer(const CallPeers&) const { return {}; }
+};
 
 struct Broadcast {
     static constexpr Collective collective = Collective::broadcast;
@@ -23,12 +32,18 @@ struct Broadcast {
         return true;
     }
     watch::CallArguments recorded(int) const { return {.root = root, .bytes = data.recorded_bytes()}; }
+    Transfer transfer(const CallPeers&) const {
+        const std::uint64_t bytes = bytes_of(data.count, data.type);
+        return {.bytes = bytes, .sent = bytes, .received = bytes};
+    }
 };
 
 }  // namespace
 }  // namespace lapwing
 
 using namespace lapwing;
+
+LAPWING_FUNCTIONS(Ibarrier, Barrier, , Barrier, (), ())
 
 #define LAPWING_BROADCAST(suffix, Count) \
     LAPWING_FUNCTIONS(Ibcast, Bcast, suffix, Broadcast, (LAPWING_BUFFER(Count)), (LAPWING_BUFFER_NAMES))

@@ -4,7 +4,8 @@
 // describe() fills in the problem and the buffers. It returns false if the arguments are wrong on this rank:
 // such a call goes to the native MPI, whose error message the program expects. start() or make_persistent()
 // then takes the description. recorded(rank) returns the arguments for the journal: only those on which all
-// ranks of a correct program agree, read only where they are significant on this rank.
+// ranks of a correct program agree, read only where they are significant on this rank. transfer(peers)
+// returns the data for the profile.
 #pragma once
 
 #include <mpi.h>
@@ -14,7 +15,6 @@
 #include "mpi/calls/init.hpp"
 #include "mpi/calls/recorded_call.hpp"
 #include "mpi/native/guard.hpp"
-#include "mpi/requests/make_persistent.hpp"
 #include "mpi/requests/native_requests.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/start.hpp"

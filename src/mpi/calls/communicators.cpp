@@ -1,6 +1,6 @@
-// Calls that make communicators, or end them.
+// The calls of native_calls.def, and others that make communicators or end them.
 //
-// Open MPI makes the private duplicate (host_mpi.hpp) in steps, each a nonblocking collective on the
+// Open MPI makes the private duplicate (links/mpi/mpi_link.hpp) in steps, each a nonblocking collective on the
 // program's communicator, whenever it comes by. Another making of a communicator of the same parent consists
 // of such steps as well, and ranks that do not mix both in the same way wait for each other for ever. And it
 // loses a duplication whose communicator is freed before it is made. All these calls are collective, so a
@@ -27,6 +27,9 @@ namespace lapwing {
 namespace {
 
 constexpr std::nullptr_t no_made = nullptr;
+constexpr MPI_Comm* no_communicator = nullptr;
+constexpr int no_peer = watch::Journal::no_peer;
+constexpr int no_tag = -1;
 
 template <typename Made, typename Native>
 int make_communicator(const CallSite& site, MPI_Comm parent, Made made, Native native) {
@@ -99,6 +102,12 @@ int free_communicator(const CallSite& site, const MPI_Comm* communicator, Native
 
 using namespace lapwing;
 
+#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message)                     \
+    LAPWING_MPI function parameters {                                                                   \
+        const watch::InCall inside(#function, __builtin_return_address(0), word_of(communicator), peer, \
+                                   tag);                                                                \
+        return LAPWING_NEXT(function) names;                                                            \
+    }
 #define LAPWING_MAKES(function, parent, parameters, names, made)                         \
     LAPWING_MPI function parameters {                                                    \
         return make_communicator({#function, __builtin_return_address(0)}, parent, made, \

@@ -49,6 +49,10 @@ struct GatherCall {
                          : receives    ? received.recorded_bytes()
                                        : sent.recorded_bytes()};
     }
+    Transfer transfer(const CallPeers& peers) const {
+        const bool receives = !has_root || peers.is_root(root);
+        return transfer_of(sent, peers.ranks, received, receives ? peers.ranks : no_part);
+    }
 };
 using Gather = GatherCall<Collective::gather, BlockArgument>;
 using Allgather = GatherCall<Collective::allgather, BlockArgument>;

@@ -1,7 +1,7 @@
 // MPI_Ineighbor_allgather(v) and MPI_Ineighbor_alltoall(v, w).
 #include "mpi/calls/arguments.hpp"
 #include "mpi/calls/functions.hpp"
-#include "mpi/calls/neighbors.hpp"
+#include "mpi/native/members.hpp"
 
 namespace lapwing {
 namespace {
@@ -54,6 +54,9 @@ struct NeighborCall {
         return true;
     }
     watch::CallArguments recorded(int) const { return {}; }
+    Transfer transfer(const CallPeers& peers) const {
+        return transfer_of(sent, peers.destinations, received, peers.sources);
+    }
 };
 
 using NeighborAllgather = NeighborCall<Collective::neighbor_allgather, SameBlockArgument, BlockArgument>;

@@ -3,16 +3,11 @@
 
 #include <mpi.h>
 
+#include "mpi/calls/exported.hpp"
 #include "mpi/job/recording.hpp"
 #include "watch/journal.hpp"
 
 namespace lapwing {
-
-// The name of the function that the program has called, and where it returns to.
-struct CallSite {
-    const char* function;
-    const void* address;
-};
 
 // `Call` is a struct of arguments with recorded(rank): see call.hpp.
 class RecordedCall {

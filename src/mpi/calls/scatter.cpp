@@ -41,6 +41,9 @@ struct ScatterCall {
                          : rank == root ? sent.recorded_bytes()
                                         : received.recorded_bytes()};
     }
+    Transfer transfer(const CallPeers& peers) const {
+        return transfer_of(sent, peers.is_root(root) ? peers.ranks : no_part, received, peers.ranks);
+    }
 };
 using Scatter = ScatterCall<Collective::scatter, BlockArgument>;
 template <typename Count>

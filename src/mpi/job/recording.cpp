@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <vector>
 
+#include "mpi/native/members.hpp"
 #include "mpi/native/named_types.hpp"
 #include "watch/mismatches.hpp"
 
@@ -31,10 +31,11 @@ std::vector<const char*> type_names = {"",
                                        "MPI_C_DOUBLE_COMPLEX",
                                        "MPI_C_LONG_DOUBLE_COMPLEX"};
 
-const char* const operation_names[] = {"",         "MPI_SUM",    "MPI_PROD",   "MPI_MIN",       "MPI_MAX",
-                                       "MPI_LAND", "MPI_LOR",    "MPI_LXOR",   "MPI_BAND",      "MPI_BOR",
-                                       "MPI_BXOR", "MPI_MINLOC", "MPI_MAXLOC", "user operation"};
-constexpr std::uint8_t user_operation = 13;
+const char* const operation_names[] = {"",
+#define LAPWING_OPERATOR(mpi, own) #mpi,
+#include "mpi/native/operators.def"
+                                       "user operation"};
+constexpr auto user_operation = static_cast<std::uint8_t>(std::size(operation_names) - 1);
 
 std::uint8_t number_of(const char* name) {
     const auto found =
@@ -82,27 +83,6 @@ void begin_types() {
     }
 }
 
-static_assert(std::size(operation_names) == user_operation + 1);
-
-// Empty if a rank is not in MPI_COMM_WORLD.
-std::vector<int> members_in_world(MPI_Comm communicator) {
-    int ranks = 0;
-    PMPI_Comm_size(communicator, &ranks);
-    std::vector<int> own(static_cast<std::size_t>(ranks));
-    std::vector<int> members(own.size());
-    std::iota(own.begin(), own.end(), 0);
-    if (communicator == MPI_COMM_WORLD) return own;
-    MPI_Group all = MPI_GROUP_NULL;
-    MPI_Group some = MPI_GROUP_NULL;
-    PMPI_Comm_group(MPI_COMM_WORLD, &all);
-    PMPI_Comm_group(communicator, &some);
-    PMPI_Group_translate_ranks(some, ranks, own.data(), all, members.data());
-    PMPI_Group_free(&all);
-    PMPI_Group_free(&some);
-    if (std::ranges::find(members, MPI_UNDEFINED) != members.end()) return {};
-    return members;
-}
-
 }  // namespace
 
 void begin_recording(bool threads) {
@@ -128,7 +108,7 @@ watch::CommunicatorRecord* add_to_journal(MPI_Comm communicator, watch::Journal:
     if (PMPI_Comm_test_inter(communicator, &inter) != MPI_SUCCESS ||
         PMPI_Comm_rank(communicator, &rank) != MPI_SUCCESS)
         return nullptr;
-    std::vector<int> members = inter != 0 ? std::vector<int>() : members_in_world(communicator);
+    std::vector<int> members = inter != 0 ? std::vector<int>() : members_within_world(communicator);
     if (members.empty()) {
         journal.add_unrecorded(handle);
         return nullptr;
@@ -163,8 +143,10 @@ RecordedType find_recorded_type(MPI_Datatype type) {
 }
 
 RecordedOperation find_recorded_operation(MPI_Op op) {
-    static const MPI_Op operators[] = {MPI_SUM,  MPI_PROD, MPI_MIN, MPI_MAX,  MPI_LAND,   MPI_LOR,
-                                       MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC};
+    static const MPI_Op operators[] = {
+#define LAPWING_OPERATOR(mpi, own) mpi,
+#include "mpi/native/operators.def"
+    };
     const auto* const found = std::ranges::find(operators, op);
     if (found == std::end(operators)) return {op, user_operation, true};
     return last_operation = {op, static_cast<std::uint8_t>(found - std::begin(operators) + 1), false};

@@ -24,10 +24,8 @@ struct Runtime {
     bool takes_calls = false;                 // started, and the engine is not "mpi"
     Fallback why_not = Fallback::engine_mpi;  // when it takes none
     bool takes_blocking = false;              // LAPWING_BLOCKING
-    // A report or a timeline is wanted, or a tool has started a timer by MPI_T: clocks are read. A tool may
-    // set it at any time, also while requests are in flight.
-    std::atomic<bool> measures{false};
-    bool threads = false;  // MPI_THREAD_MULTIPLE
+    bool measures = false;                    // a report or a timeline is wanted: clocks are read
+    bool threads = false;                     // MPI_THREAD_MULTIPLE
     std::string report_form = "none";
     std::string report_file;
     std::string report_mark;

@@ -21,18 +21,10 @@ std::optional<Operator> own_operator(MPI_Op op) {
     static const struct {
         MPI_Op mpi;
         Operator own;
-    } table[] = {{MPI_SUM, Operator::sum},
-                 {MPI_PROD, Operator::product},
-                 {MPI_MIN, Operator::minimum},
-                 {MPI_MAX, Operator::maximum},
-                 {MPI_BAND, Operator::bit_and},
-                 {MPI_BOR, Operator::bit_or},
-                 {MPI_BXOR, Operator::bit_xor},
-                 {MPI_LAND, Operator::logical_and},
-                 {MPI_LOR, Operator::logical_or},
-                 {MPI_LXOR, Operator::logical_xor},
-                 {MPI_MINLOC, Operator::minimum_location},
-                 {MPI_MAXLOC, Operator::maximum_location}};
+    } table[] = {
+#define LAPWING_OPERATOR(mpi, own) {mpi, Operator::own},
+#include "mpi/native/operators.def"
+    };
     for (const auto& row : table) {
         if (row.mpi == op) return row.own;
     }

@@ -32,16 +32,16 @@ struct Way {
 };
 
 template <typename Native, typename GetCompleted>
-int completing(const char* function, const void* from, Way way, int count, MPI_Request* handles,
-               Native native, GetCompleted completed) {
+int completing(const lapwing::CallSite& site, Way way, int count, MPI_Request* handles, Native native,
+               GetCompleted completed) {
     if (!observes()) return native();
     std::optional<CompletingRequests> requests;
     std::optional<Completing> call;
     return observed(
-        function, from, native,
+        site, native,
         [&](RecordedCall& recorded) {
             requests.emplace(recorded.on() ? count : 0, handles);
-            call.emplace(from, count, handles);
+            call.emplace(site.address, count, handles);
         },
         [&](RecordedCall& recorded, int error) {
             const Completed done = error == MPI_SUCCESS ? completed() : Completed();
@@ -58,11 +58,11 @@ int completing(const char* function, const void* from, Way way, int count, MPI_R
 }
 
 template <typename Native>
-int starting(const char* function, const void* from, int count, const MPI_Request* handles, Native native) {
+int starting(const lapwing::CallSite& site, int count, const MPI_Request* handles, Native native) {
     if (!observes() || handles == nullptr) return native();
     std::optional<Starting> call;
     return observed(
-        function, from, native, [&](RecordedCall&) { call.emplace(from, count, handles); },
+        site, native, [&](RecordedCall&) { call.emplace(site.address, count, handles); },
         [&](RecordedCall& recorded, int error) {
             if (error == MPI_SUCCESS) call->done();
             if (recorded.on()) start_requests(recorded.call(), count, handles);
@@ -71,7 +71,8 @@ int starting(const char* function, const void* from, int count, const MPI_Reques
 
 }  // namespace
 
-#define LAPWING_HERE(function) #function, __builtin_return_address(0)
+#define LAPWING_HERE(function) \
+    { #function, __builtin_return_address(0) }
 
 LAPWING_MPI MPI_Start(MPI_Request* handle) {
     return starting(LAPWING_HERE(MPI_Start), 1, handle, [&] { return NEXT_Start(handle); });

@@ -18,8 +18,8 @@
 #include "base/error.hpp"
 #include "base/fact_file.hpp"
 #include "base/trace.hpp"
-#include "mpi/calls/neighbors.hpp"
 #include "mpi/job/metadata.hpp"
+#include "mpi/native/members.hpp"
 
 namespace lapwing::profile {
 namespace {
@@ -91,45 +91,19 @@ int forget_communicator(MPI_Comm, int, void* value, void*) {
     return MPI_SUCCESS;
 }
 
-// World ranks; -1: the rank is of another world. Frees the group.
-std::vector<int> world_ranks(MPI_Group group, const std::vector<int>* some = nullptr) {
-    MPI_Group world = MPI_GROUP_NULL;
-    PMPI_Comm_group(MPI_COMM_WORLD, &world);
-    int size = 0;
-    PMPI_Group_size(group, &size);
-    std::vector<int> own(static_cast<std::size_t>(size));
-    for (int i = 0; i < size; ++i) own[static_cast<std::size_t>(i)] = i;
-    if (some != nullptr) own = *some;
-    std::vector<int> ranks(own.size());
-    PMPI_Group_translate_ranks(group, static_cast<int>(own.size()), own.data(), world, ranks.data());
-    PMPI_Group_free(&group);
-    PMPI_Group_free(&world);
-    for (int& rank : ranks) rank = rank < 0 ? -1 : rank;
-    return ranks;
-}
-
-std::vector<int> members_of(MPI_Comm communicator, const std::vector<int>* some = nullptr) {
-    MPI_Group group = MPI_GROUP_NULL;
-    PMPI_Comm_group(communicator, &group);
-    return world_ranks(group, some);
-}
-
-std::vector<int> remote_members_of(MPI_Comm communicator) {
-    MPI_Group group = MPI_GROUP_NULL;
-    PMPI_Comm_remote_group(communicator, &group);
-    return world_ranks(group);
-}
-
-void add_neighbors(MPI_Comm communicator, Communicator& made, Json& fact) {
+void add_neighbors(MPI_Comm communicator, const std::vector<int>& members, CallPeers& peers, Json& fact) {
+    TopologyNeighbors neighbors;
     int topology = MPI_UNDEFINED;
     PMPI_Topo_test(communicator, &topology);
-    if (topology == MPI_UNDEFINED) return;
-    TopologyNeighbors neighbors;
-    if (find_neighbors(communicator, neighbors) != MPI_SUCCESS) return;
-    made.sources = static_cast<int>(neighbors.sources.size());
-    made.destinations = static_cast<int>(neighbors.destinations.size());
-    fact["sources"] = members_of(communicator, &neighbors.sources);
-    fact["destinations"] = members_of(communicator, &neighbors.destinations);
+    if (topology == MPI_UNDEFINED || find_neighbors(communicator, neighbors) != MPI_SUCCESS) return;
+    peers.sources = static_cast<int>(neighbors.sources.size());
+    peers.destinations = static_cast<int>(neighbors.destinations.size());
+    const auto in_world = [&](std::vector<int> ranks) {
+        for (int& rank : ranks) rank = rank < 0 ? -1 : members[static_cast<std::size_t>(rank)];
+        return ranks;
+    };
+    fact["sources"] = in_world(neighbors.sources);
+    fact["destinations"] = in_world(neighbors.destinations);
 }
 
 template <typename Handle>
@@ -163,12 +137,12 @@ void write_fact(const Json& fact) {
     if (state.records) state.recorded_facts.add(fact.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-std::uint32_t site_of(const char* function, const void* from) {
+std::uint32_t site_of(const CallSite& site) {
+    const auto& [function, called_from] = site;
     // Calls by Fortran's functions have one address for all callers.
-    const auto direct = state.direct_sites.find({from, function});
+    const auto direct = state.direct_sites.find({called_from, function});
     if (direct != state.direct_sites.end()) return direct->second;
-    const void* const called_from = from;
-    from = outside_of_mpi(from);
+    const void* const from = outside_of_mpi(called_from);
     const auto [found, added] = state.sites.try_emplace({from, function}, state.sites.size() + 1);
     if (from == called_from) state.direct_sites[{from, function}] = found->second;
     if (!added) return found->second;
@@ -203,18 +177,20 @@ std::shared_ptr<Communicator> find(MPI_Comm communicator) {
     auto made = std::make_shared<Communicator>();
     made->number = ++state.communicators;
     PMPI_Comm_set_attr(communicator, state.keyval, new std::shared_ptr<Communicator>(made));
+    CallPeers& peers = made->peers;
     int inter = 0;
-    PMPI_Comm_rank(communicator, &made->rank);
+    PMPI_Comm_rank(communicator, &peers.rank);
     PMPI_Comm_test_inter(communicator, &inter);
-    made->intercommunicator = inter != 0;
-    const std::vector<int> members = members_of(communicator);
-    const std::vector<int> remote = inter != 0 ? remote_members_of(communicator) : std::vector<int>();
+    peers.intercommunicator = inter != 0;
+    const std::vector<int> members = members_in_world(communicator);
+    const std::vector<int> remote = inter != 0 ? remote_members_in_world(communicator) : std::vector<int>();
+    peers.ranks = static_cast<int>(inter != 0 ? remote.size() : members.size());
     // Where several have the same ranks they are told apart by the order in which they are made.
     Json fact = {
         {"fact", "group"},    {"number", made->number},  {"agreed", ++state.same_members[{members, remote}]},
-        {"rank", made->rank}, {"ranks", members.size()}, {"inter", inter != 0},
+        {"rank", peers.rank}, {"ranks", members.size()}, {"inter", inter != 0},
         {"members", members}, {"remote", remote}};
-    add_neighbors(communicator, *made, fact);
+    add_neighbors(communicator, members, peers, fact);
     write_fact(fact);
     return made;
 }
@@ -244,9 +220,9 @@ std::uint32_t type_number(MPI_Datatype type) {
 
 std::uint32_t operation_number(MPI_Op operation) {
     static const std::pair<MPI_Op, const char*> predefined[] = {
-        {MPI_SUM, "MPI_SUM"},       {MPI_PROD, "MPI_PROD"}, {MPI_MIN, "MPI_MIN"}, {MPI_MAX, "MPI_MAX"},
-        {MPI_MINLOC, "MPI_MINLOC"}, {MPI_LAND, "MPI_LAND"}, {MPI_LOR, "MPI_LOR"}, {MPI_LXOR, "MPI_LXOR"},
-        {MPI_MAXLOC, "MPI_MAXLOC"}, {MPI_BAND, "MPI_BAND"}, {MPI_BOR, "MPI_BOR"}, {MPI_BXOR, "MPI_BXOR"}};
+#define LAPWING_OPERATOR(mpi, own) {mpi, #mpi},
+#include "mpi/native/operators.def"
+    };
     const std::lock_guard lock(state.mutex);
     if (const std::uint32_t* known = find_number(state.operations, operation)) return *known;
     const auto* const found =

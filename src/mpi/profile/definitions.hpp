@@ -13,15 +13,15 @@
 #include <string>
 #include <vector>
 
+#include "mpi/calls/exported.hpp"
+#include "mpi/calls/transfer.hpp"
+
 namespace lapwing::profile {
 
 struct Communicator {
     std::uint32_t number = 0;
     std::uint32_t collectives = 0;  // so far, in the profile
-    int rank = 0;
-    bool intercommunicator = false;
-    int sources = 0;  // neighbors
-    int destinations = 0;
+    CallPeers peers;
 };
 
 // Guards all that the threads of the program share in the profile.
@@ -37,9 +37,8 @@ std::string error_of_recorded_facts();
 // Writes the fact to the profile's trace and to that file, whichever there is. With the lock held.
 void write_fact(const nlohmann::ordered_json& fact);
 
-// The place that calls `function` and is returned to at `from`. Two calls in one line are two sites. With the
-// lock held.
-std::uint32_t site_of(const char* function, const void* from);
+// The place that makes this call. Two calls in one line are two sites. With the lock held.
+std::uint32_t site_of(const CallSite& site);
 
 // With the lock held. The communicator is not null.
 std::shared_ptr<Communicator> find(MPI_Comm communicator);

@@ -1,5 +1,5 @@
 // The calls of native_calls.def: messages between two ranks, communicators, files and windows. They are
-// recorded. Of the profile they are a part only if first touches are recorded.
+// recorded, and the profile sums up the time of those that send or receive messages.
 #include <algorithm>
 #include <string_view>
 #include <type_traits>
@@ -9,12 +9,10 @@
 
 namespace {
 
+using lapwing::bytes_of;
+using lapwing::CallSite;
 using lapwing::profile::add_request;
-using lapwing::profile::Buffers;
-using lapwing::profile::bytes_of;
 using lapwing::profile::Called;
-using lapwing::profile::guarding;
-using lapwing::profile::memory_of;
 using lapwing::profile::observed;
 using lapwing::profile::observes;
 using lapwing::profile::RecordedCall;
@@ -46,21 +44,16 @@ struct Message {
     int source = no_rank;
     int tag = no_rank;
     int receive_tag = no_rank;
-    Buffers buffers{};
 };
 
 template <typename Count>
-Message sends(const void* data, Count count, MPI_Datatype type, int peer, int tag) {
-    return {.sent = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type),
-            .peer = rank_of(peer),
-            .tag = tag,
-            .buffers = {.sent = memory_of(data, peer == MPI_PROC_NULL ? 0 : count, type)}};
+Message sends(const void*, Count count, MPI_Datatype type, int peer, int tag) {
+    return {.sent = bytes_of(count, type), .peer = rank_of(peer), .tag = tag};
 }
 
 template <typename Count>
-Message matched(const void* data, Count count, MPI_Datatype type) {
-    return {.received = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type),
-            .buffers = {.filled = memory_of(data, count, type)}};
+Message matched(const void*, Count count, MPI_Datatype type) {
+    return {.received = bytes_of(count, type)};
 }
 
 Message probes(int source, int tag) {
@@ -72,18 +65,11 @@ Message receives(const void* data, Count count, MPI_Datatype type, int source, i
     Message message = matched(data, count, type);
     message.source = rank_of(source);
     message.receive_tag = tag_of(tag);
-    if (source == MPI_PROC_NULL) message.buffers = {};
     return message;
 }
 
 Message exchanges(const Message& sent, const Message& received) {
-    return {sent.sent,
-            received.received,
-            sent.peer,
-            received.source,
-            sent.tag,
-            received.receive_tag,
-            {sent.buffers.sent, received.buffers.filled}};
+    return {sent.sent, received.received, sent.peer, received.source, sent.tag, received.receive_tag};
 }
 
 void fill(Call&, int) {}
@@ -97,12 +83,14 @@ void fill(Call& call, const Message& message) {
     call.receive_tag = message.receive_tag;
 }
 
-// For first touches.
-Called enter(const char* function, const void* from, const Message& message) {
-    return lapwing::profile::enter_message(function, from, std::max(message.sent, message.received),
-                                           message.buffers);
+std::uint64_t bytes_of(const Message& message) {
+    return std::max(message.sent, message.received);
 }
-Called enter(const char*, const void*, int) {
+
+Called enter(const CallSite& site, const Message& message) {
+    return lapwing::profile::enter_message(site, bytes_of(message));
+}
+Called enter(const CallSite&, int) {
     return {};
 }
 
@@ -114,17 +102,16 @@ void leave(const char* function, const Called& called, const Message& message, c
     else if (!persistent)
         lapwing::profile::leave(called, made);
     else if (made != MPI_REQUEST_NULL)
-        lapwing::profile::remember_message(function, std::max(message.sent, message.received),
-                                           message.buffers, made);
+        lapwing::profile::remember_message(function, bytes_of(message), made);
 }
 void leave(const char*, const Called&, int, const MPI_Request*, bool, int) {}
 
 // Calls the MPI, and then fill(recorded call, error) if the call is recorded.
 template <typename Native, typename Fill>
-int record(const char* function, const void* from, MPI_Comm communicator, Native native, Fill fill_in) {
+int record(const CallSite& site, MPI_Comm communicator, Native native, Fill fill_in) {
     if (!observes()) return native();
     return observed(
-        function, from, native,
+        site, native,
         [&](RecordedCall& recorded) {
             // The call may free the communicator.
             if (recorded.on()) recorded.set_communicator(communicator);
@@ -137,30 +124,25 @@ int record(const char* function, const void* from, MPI_Comm communicator, Native
 // The same of a call that sends or receives what message() describes. `request`: that the call makes, null if
 // it makes none.
 template <typename Native, typename GetMessage>
-int record_message(const char* function, const void* from, MPI_Comm communicator, const MPI_Request* request,
-                   Native native, GetMessage message) {
+int record_message(const CallSite& site, MPI_Comm communicator, const MPI_Request* request, Native native,
+                   GetMessage message) {
     if (!observes()) return native();
-    const bool persistent = std::string_view(function).find("_init") != std::string_view::npos;
-    const bool times = guarding() && std::is_same_v<decltype(message()), Message>;
+    const bool persistent = std::string_view(site.function).find("_init") != std::string_view::npos;
+    const bool times = lapwing::trace::on() && std::is_same_v<decltype(message()), Message>;
     Called called;
     return observed(
-        function, from, native,
+        site, native,
         [&](RecordedCall& recorded) {
             if (recorded.on()) recorded.set_communicator(communicator);
-            if (times && !persistent) called = enter(function, from, message());
+            if (times && !persistent) called = enter(site, message());
         },
         [&](RecordedCall& recorded, int error) {
-            if (times) leave(function, called, message(), request, persistent, error);
+            if (times) leave(site.function, called, message(), request, persistent, error);
             if (!recorded.on()) return;
             fill(recorded.call(), message());
             if (request != nullptr && error == MPI_SUCCESS)
                 add_request(recorded.call(), *request, persistent);
         });
-}
-
-// Ranks may access the memory of a window at any time.
-void note_window(const char* function) {
-    if (std::string_view(function).starts_with("MPI_Win_")) lapwing::profile::never_guard_again();
 }
 
 // Communicators have numbers in the order in which they are made, which is the same on all their ranks.
@@ -175,49 +157,49 @@ void define(Made* made, int error) {
 
 }  // namespace
 
-#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message) \
-    LAPWING_MPI function parameters {                                               \
-        return record_message(                                                      \
-            #function, __builtin_return_address(0), communicator, nullptr,          \
-            [&] { return LAPWING_NEXT(function) names; }, [&] { return message; }); \
+#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message)  \
+    LAPWING_MPI function parameters {                                                \
+        return record_message(                                                       \
+            CallSite{#function, __builtin_return_address(0)}, communicator, nullptr, \
+            [&] { return LAPWING_NEXT(function) names; }, [&] { return message; });  \
     }
-#define LAPWING_STARTS(function, parameters, names, communicator, message)          \
-    LAPWING_MPI function parameters {                                               \
-        return record_message(                                                      \
-            #function, __builtin_return_address(0), communicator, request,          \
-            [&] { return LAPWING_NEXT(function) names; }, [&] { return message; }); \
+#define LAPWING_STARTS(function, parameters, names, communicator, message)           \
+    LAPWING_MPI function parameters {                                                \
+        return record_message(                                                       \
+            CallSite{#function, __builtin_return_address(0)}, communicator, request, \
+            [&] { return LAPWING_NEXT(function) names; }, [&] { return message; });  \
     }
-#define LAPWING_POLLS(function, parameters, names, communicator, message) \
-    LAPWING_MPI function parameters {                                     \
-        return record(                                                    \
-            #function, __builtin_return_address(0), communicator,         \
-            [&] { return LAPWING_NEXT(function) names; },                 \
-            [&](RecordedCall& recorded, int error) {                      \
-                fill(recorded.call(), message);                           \
-                const bool found = error == MPI_SUCCESS && *flag != 0;    \
-                recorded.call().completed = found ? 1 : 0;                \
-                if (!found) recorded.set_fruitless();                     \
-            });                                                           \
+#define LAPWING_POLLS(function, parameters, names, communicator, message)   \
+    LAPWING_MPI function parameters {                                       \
+        return record(                                                      \
+            CallSite{#function, __builtin_return_address(0)}, communicator, \
+            [&] { return LAPWING_NEXT(function) names; },                   \
+            [&](RecordedCall& recorded, int error) {                        \
+                fill(recorded.call(), message);                             \
+                const bool found = error == MPI_SUCCESS && *flag != 0;      \
+                recorded.call().completed = found ? 1 : 0;                  \
+                if (!found) recorded.set_fruitless();                       \
+            });                                                             \
     }
-#define LAPWING_MAKES(function, parent, parameters, names, made)                                          \
-    LAPWING_MPI function parameters {                                                                     \
-        note_window(#function);                                                                           \
-        return record(                                                                                    \
-            #function, __builtin_return_address(0), parent, [&] { return LAPWING_NEXT(function) names; }, \
-            [&](RecordedCall&, int error) { define(made, error); });                                      \
+#define LAPWING_MAKES(function, parent, parameters, names, made)      \
+    LAPWING_MPI function parameters {                                 \
+        return record(                                                \
+            CallSite{#function, __builtin_return_address(0)}, parent, \
+            [&] { return LAPWING_NEXT(function) names; },             \
+            [&](RecordedCall&, int error) { define(made, error); });  \
     }
 #define LAPWING_LAST(function)
 #include "mpi/calls/native_calls.def"
 
 LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
     return record(
-        "MPI_Comm_dup", __builtin_return_address(0), comm, [&] { return NEXT_Comm_dup(comm, made); },
-        [&](RecordedCall&, int error) { define(made, error); });
+        CallSite{"MPI_Comm_dup", __builtin_return_address(0)}, comm,
+        [&] { return NEXT_Comm_dup(comm, made); }, [&](RecordedCall&, int error) { define(made, error); });
 }
 
 LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
     return record(
-        "MPI_Comm_dup_with_info", __builtin_return_address(0), comm,
+        CallSite{"MPI_Comm_dup_with_info", __builtin_return_address(0)}, comm,
         [&] { return NEXT_Comm_dup_with_info(comm, info, made); },
         [&](RecordedCall&, int error) { define(made, error); });
 }
@@ -225,7 +207,7 @@ LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made)
 // The communicator has a number when it is used.
 LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
     return record(
-        "MPI_Comm_idup", __builtin_return_address(0), comm,
+        CallSite{"MPI_Comm_idup", __builtin_return_address(0)}, comm,
         [&] { return NEXT_Comm_idup(comm, made, request); },
         [&](RecordedCall& recorded, int error) {
             if (error == MPI_SUCCESS) add_request(recorded.call(), *request, false);
@@ -234,13 +216,14 @@ LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
 
 LAPWING_MPI MPI_Comm_free(MPI_Comm* communicator) {
     return record(
-        "MPI_Comm_free", __builtin_return_address(0), communicator == nullptr ? MPI_COMM_NULL : *communicator,
-        [&] { return NEXT_Comm_free(communicator); }, [](RecordedCall&, int) {});
+        CallSite{"MPI_Comm_free", __builtin_return_address(0)},
+        communicator == nullptr ? MPI_COMM_NULL : *communicator, [&] { return NEXT_Comm_free(communicator); },
+        [](RecordedCall&, int) {});
 }
 
 LAPWING_MPI MPI_Comm_disconnect(MPI_Comm* communicator) {
     return record(
-        "MPI_Comm_disconnect", __builtin_return_address(0),
+        CallSite{"MPI_Comm_disconnect", __builtin_return_address(0)},
         communicator == nullptr ? MPI_COMM_NULL : *communicator,
         [&] { return NEXT_Comm_disconnect(communicator); }, [](RecordedCall&, int) {});
 }

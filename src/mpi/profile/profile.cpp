@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -39,7 +40,6 @@ struct Persistent {
     std::shared_ptr<Communicator> communicator;  // which the program may have freed; null: a message
     std::uint64_t bytes = 0;
     Root root;
-    Buffers buffers;
 };
 
 // A nonblocking collective or message on its way.
@@ -51,6 +51,16 @@ struct Flight {
     std::uint64_t before = 0;               // what stood there
 };
 
+// The messages of one site. Nanoseconds, summed over its calls.
+struct Messages {
+    std::uint64_t calls = 0;
+    std::uint64_t min_bytes = UINT64_MAX;
+    std::uint64_t max_bytes = 0;
+    std::uint64_t start = 0;  // in the call; of a blocking one, all of it
+    std::uint64_t wait = 0;   // in calls that complete a nonblocking one
+    std::uint32_t completed_at = 0;
+};
+
 // Nanoseconds that the thread has spent in calls of collectives, and in those that complete them.
 thread_local std::uint64_t time_in_calls = 0;
 
@@ -60,23 +70,22 @@ struct State {
     std::unordered_map<MPI_Request, Persistent> persistents;
     std::unordered_map<MPI_Request, Flight> flights;
     std::atomic<std::size_t> flying{0};
+    std::map<std::uint32_t, Messages> messages;  // by site
 };
 State& state = *new State;
 
 // With the mutex held. Without a communicator: a message.
-Called enter_on(Communicator* on, const char* function, const void* from, std::uint64_t bytes, Root root,
-                const Buffers& buffers) {
+Called enter_on(Communicator* on, const CallSite& site, std::uint64_t bytes, Root root) {
     Called called;
-    called.site = site_of(function, from);
+    called.site = site_of(site);
     called.is_message = on == nullptr;
     if (on != nullptr) {
         called.communicator = on->number;
         called.number = on->collectives++;
-        if (root.role != Role::equal && root.rank == on->rank) called.kind = root.role == Role::gives ? 2 : 4;
+        if (root.role != Role::equal && root.rank == on->peers.rank)
+            called.kind = root.role == Role::gives ? 2 : 4;
     }
     called.bytes = bytes;
-    called.buffers = buffers;
-    begin_transfer(called);
     called.began = trace::now();
     return called;
 }
@@ -111,16 +120,31 @@ void write_clock(const char* when) {
     if (const Json fact = clock_fact(state.locations, when); !fact.empty()) write_fact(fact);
 }
 
+// With the mutex held. `started`: when the call that starts the message returned; `inside`: nanoseconds in
+// calls that complete it, the last of them at the site `completed_at`; 0: in no call of completion.
+void add_message(const Called& called, std::uint64_t started, std::uint64_t inside,
+                 std::uint32_t completed_at) {
+    Messages& messages = state.messages[called.site];
+    ++messages.calls;
+    messages.min_bytes = std::min(messages.min_bytes, called.bytes);
+    messages.max_bytes = std::max(messages.max_bytes, called.bytes);
+    messages.start += started - called.began;
+    messages.wait += inside;
+    if (completed_at != 0) messages.completed_at = completed_at;
+}
+
 void take_off(const Called& called, MPI_Request handle, std::uint64_t now) {
     // MPIs have one handle for all requests that are complete from the beginning.
-    if (const auto earlier = state.flights.find(handle); earlier != state.flights.end())
-        forget_transfer(earlier->second.called);
+    if (const auto earlier = state.flights.find(handle); earlier != state.flights.end()) {
+        const Flight& flight = earlier->second;
+        if (flight.called.is_message) add_message(flight.called, flight.started, flight.inside, 0);
+    }
     state.flights[handle] = {called, now, 0, &time_in_calls, time_in_calls};
     state.flying = state.flights.size();
 }
 
 // A collective from its start to `ended`.
-void record_collective(const Called& called, std::uint64_t ended, std::uint8_t kind) {
+void trace_collective(const Called& called, std::uint64_t ended, std::uint8_t kind) {
     trace::record({.began = called.began,
                    .ended = ended,
                    .bytes = called.bytes,
@@ -132,12 +156,12 @@ void record_collective(const Called& called, std::uint64_t ended, std::uint8_t k
 }
 
 // A nonblocking collective that was completed at this site.
-void record_complete(const Flight& flight, std::uint64_t ended, std::uint32_t site) {
+void trace_completion(const Flight& flight, std::uint64_t ended, std::uint32_t site) {
     const Called& called = flight.called;
     const std::uint64_t alive = ended - flight.started;
     const std::uint64_t busy =
         flight.thread == &time_in_calls ? time_in_calls - flight.before : flight.inside;
-    record_collective(called, ended, static_cast<std::uint8_t>(called.kind + 1));
+    trace_collective(called, ended, static_cast<std::uint8_t>(called.kind + 1));
     trace::record({.began = flight.started,
                    .ended = flight.started + flight.inside,
                    .bytes = alive > busy ? alive - busy : 0,  // nanoseconds outside of such calls
@@ -145,6 +169,19 @@ void record_complete(const Flight& flight, std::uint64_t ended, std::uint32_t si
                    .index = site,
                    .peer = static_cast<std::int32_t>(called.communicator),
                    .what = trace::What::call});
+}
+
+void write_messages() {
+    const std::lock_guard lock(shared_lock());
+    for (const auto& [site, messages] : state.messages) {
+        write_fact({{"fact", "messages"},
+                    {"site", site},
+                    {"completed_at", messages.completed_at},
+                    {"calls", messages.calls},
+                    {"bytes", {messages.min_bytes, messages.max_bytes}},
+                    {"start", messages.start},
+                    {"wait", messages.wait}});
+    }
 }
 
 }  // namespace
@@ -180,13 +217,12 @@ void begin() {
     MpiJob job(settings);
     state.locations = RankLocations(job, {});
     write_clock("begin");
-    begin_guarding();
     if (recording()) resume_recording();
 }
 
 void end() {
     if (!observes()) return;
-    end_guarding();
+    write_messages();
     write_clock("end");
     if (trace::on()) {
         const std::string trouble = trace::close();
@@ -199,31 +235,43 @@ void end() {
     }
 }
 
-std::uint64_t bytes_of(std::uint64_t count, MPI_Datatype type) {
-    if (count == 0 || type == MPI_DATATYPE_NULL) return 0;
-    int size = 0;
-    PMPI_Type_size(type, &size);
-    return count * static_cast<std::uint64_t>(size > 0 ? size : 0);
+CallPeers peers_of(MPI_Comm communicator) {
+    const std::lock_guard lock(shared_lock());
+    return find(communicator)->peers;
 }
 
-Called enter(const char* function, const void* from, MPI_Comm communicator, const Data& data, Root root) {
-    const std::lock_guard lock(shared_lock());
-    return enter_on(find(communicator).get(), function, from, data.bytes, root, data.buffers);
+void record_collective(RecordedCall& recorded, MPI_Comm communicator, Root root, const Transfer& data) {
+    recorded.set_communicator(communicator);
+    recording::Call& call = recorded.call();
+    if (root.role != Role::equal && root.rank >= 0) call.peer = root.rank;
+    call.sent = data.sent;
+    call.received = data.received;
+    call.in_place = data.in_place;
+    if (data.type != MPI_DATATYPE_NULL) call.type = type_number(data.type);
+    if (data.operation != MPI_OP_NULL) call.operation = operation_number(data.operation);
+    call.sent_counts = counts_number(data.sent_counts);
+    call.received_counts = counts_number(data.received_counts);
 }
 
-void remember(const char* function, MPI_Comm communicator, const Data& data, Root root, MPI_Request handle) {
+Called enter(const CallSite& site, MPI_Comm communicator, const Transfer& data, Root root) {
     const std::lock_guard lock(shared_lock());
-    state.persistents[handle] = {function, find(communicator), data.bytes, root, data.buffers};
+    return enter_on(find(communicator).get(), site, data.bytes, root);
 }
 
-Called enter_message(const char* function, const void* from, std::uint64_t bytes, const Buffers& buffers) {
+void remember(const char* function, MPI_Comm communicator, const Transfer& data, Root root,
+              MPI_Request handle) {
     const std::lock_guard lock(shared_lock());
-    return enter_on(nullptr, function, from, bytes, {}, buffers);
+    state.persistents[handle] = {function, find(communicator), data.bytes, root};
 }
 
-void remember_message(const char* function, std::uint64_t bytes, const Buffers& buffers, MPI_Request handle) {
+Called enter_message(const CallSite& site, std::uint64_t bytes) {
     const std::lock_guard lock(shared_lock());
-    state.persistents[handle] = {function, nullptr, bytes, {}, buffers};
+    return enter_on(nullptr, site, bytes, {});
+}
+
+void remember_message(const char* function, std::uint64_t bytes, MPI_Request handle) {
+    const std::lock_guard lock(shared_lock());
+    state.persistents[handle] = {function, nullptr, bytes, {}};
 }
 
 void forget(MPI_Request handle) {
@@ -234,19 +282,18 @@ void forget(MPI_Request handle) {
 
 void leave(const Called& called) {
     const std::uint64_t now = trace::now();
-    if (!called.is_message) {
-        time_in_calls += now - called.began;
-        record_collective(called, now, called.kind);
+    if (called.is_message) {
+        const std::lock_guard lock(shared_lock());
+        return add_message(called, now, 0, 0);
     }
-    watch_sent(called);
-    end_transfer(called, now, 0, 0);
+    time_in_calls += now - called.began;
+    trace_collective(called, now, called.kind);
 }
 
 void leave(const Called& called, MPI_Request handle) {
     const std::uint64_t now = trace::now();
     if (!called.is_message) time_in_calls += now - called.began;
-    if (handle == MPI_REQUEST_NULL) return forget_transfer(called);
-    watch_sent(called);
+    if (handle == MPI_REQUEST_NULL) return;
     const std::lock_guard lock(shared_lock());
     take_off(called, handle, now);
 }
@@ -258,8 +305,8 @@ Starting::Starting(const void* from, int count, const MPI_Request* handles) {
         const auto found = state.persistents.find(handles[i]);
         if (found == state.persistents.end()) continue;
         const Persistent& one = found->second;
-        ours_.emplace_back(handles[i], enter_on(one.communicator.get(), one.function, from, one.bytes,
-                                                one.root, one.buffers));
+        ours_.emplace_back(handles[i],
+                           enter_on(one.communicator.get(), {one.function, from}, one.bytes, one.root));
     }
 }
 
@@ -269,10 +316,7 @@ void Starting::done() {
     if (std::ranges::any_of(ours_, [](const auto& one) { return !one.second.is_message; }))
         time_in_calls += now - ours_.front().second.began;
     const std::lock_guard lock(shared_lock());
-    for (const auto& [handle, called] : ours_) {
-        watch_sent(called);
-        take_off(called, handle, now);
-    }
+    for (const auto& [handle, called] : ours_) take_off(called, handle, now);
 }
 
 Completing::Completing(const void* from, int count, const MPI_Request* handles) : from_(from) {
@@ -292,7 +336,7 @@ void Completing::done(const Completed& completed) {
     const std::uint64_t ended = trace::now();
     if (has_collectives_) time_in_calls += ended - began_;
     const std::lock_guard lock(shared_lock());
-    const std::uint32_t site = site_of("", from_);
+    const std::uint32_t site = site_of({"", from_});
     for (const auto& [place, handle] : ours_) {
         const auto found = state.flights.find(handle);
         if (found == state.flights.end()) continue;
@@ -301,8 +345,10 @@ void Completing::done(const Completed& completed) {
         if (!completed.all && std::ranges::find(completed.indices, place) == completed.indices.end())
             continue;
         const Called& called = flight.called;
-        if (!called.is_message) record_complete(flight, ended, site);
-        end_transfer(called, flight.started, flight.inside, site);
+        if (called.is_message)
+            add_message(called, flight.started, flight.inside, site);
+        else
+            trace_completion(flight, ended, site);
         state.flights.erase(found);
     }
     state.flying = state.flights.size();
@@ -326,7 +372,7 @@ LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided
 
 LAPWING_MPI MPI_Finalize() {
     // The end of the recording, whose time the other ranks decide.
-    { const lapwing::profile::RecordedCall last("MPI_Finalize", __builtin_return_address(0)); }
+    { const lapwing::profile::RecordedCall last({"MPI_Finalize", __builtin_return_address(0)}); }
     lapwing::profile::end();
     return NEXT_Finalize();
 }

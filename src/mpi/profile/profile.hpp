@@ -11,6 +11,8 @@
 //               as completing calls took, each divided equally among its requests; bytes: nanoseconds from
 //               there to completion that the thread spent outside of calls of collectives; index: the site
 //               of the last completing call
+//
+// Messages are many: their times are summed up at each site, and written as a fact at the end.
 #pragma once
 
 #include <mpi.h>
@@ -22,10 +24,10 @@
 
 #include "base/trace.hpp"
 #include "mpi/calls/exported.hpp"
-#include "mpi/profile/called.hpp"
+#include "mpi/calls/transfer.hpp"
 #include "mpi/profile/definitions.hpp"
-#include "mpi/profile/guarding.hpp"
 #include "mpi/profile/recorder.hpp"
+#include "task/problem.hpp"
 
 namespace lapwing::profile {
 
@@ -39,49 +41,59 @@ struct Root {
     Role role = Role::equal;
     int rank = 0;
 };
+// `Call`: a struct of arguments, see calls/call.hpp.
+template <typename Call>
+Root root_of(const Call& call) {
+    switch (Call::collective) {
+        case Collective::broadcast:
+        case Collective::scatter:
+        case Collective::scatterv:
+            if constexpr (requires { call.root; }) return {Role::gives, call.root};
+            break;
+        case Collective::gather:
+        case Collective::gatherv:
+        case Collective::reduce:
+            if constexpr (requires { call.root; }) return {Role::takes, call.root};
+            break;
+        default:
+            break;
+    }
+    return {};
+}
 
-// What a collective transfers.
-struct Data {
-    std::uint64_t bytes = 0;     // in the profile: of this rank's own block or blocks
-    std::uint64_t sent = 0;      // in the recording, see recording::Call
-    std::uint64_t received = 0;  // the same
-    bool in_place = false;
-    MPI_Datatype type = MPI_DATATYPE_NULL;  // of a reduction
-    MPI_Op operation = MPI_OP_NULL;         // the same
-    // Bytes for each peer, and only if the program is recorded.
-    std::vector<std::uint64_t> sent_counts{};
-    std::vector<std::uint64_t> received_counts{};
-    Buffers buffers{};
+// A collective, or a call that sends or receives messages, from its beginning to the event that records it.
+struct Called {
+    bool is_message = false;
+    std::uint8_t kind = 0;  // of the event of a blocking collective
+    std::uint32_t site = 0;
+    std::uint32_t communicator = 0;  // of a collective
+    std::uint32_t number = 0;        // on that communicator
+    std::uint64_t bytes = 0;
+    std::uint64_t began = 0;
 };
 
-// `from`: where the function returns to.
-Called enter(const char* function, const void* from, MPI_Comm communicator, const Data& data, Root root);
+Called enter(const CallSite& site, MPI_Comm communicator, const Transfer& data, Root root);
 // Of a call that has made a persistent collective: enter() is for its starts.
-void remember(const char* function, MPI_Comm communicator, const Data& data, Root root, MPI_Request handle);
+void remember(const char* function, MPI_Comm communicator, const Transfer& data, Root root,
+              MPI_Request handle);
 void forget(MPI_Request handle);
 void leave(const Called& called);  // of a blocking call
 // Of a nonblocking one; the handle is null if it has failed.
 void leave(const Called& called, MPI_Request handle);
 
-// The same for calls that send or receive messages, if first touches are recorded.
-Called enter_message(const char* function, const void* from, std::uint64_t bytes, const Buffers& buffers);
-void remember_message(const char* function, std::uint64_t bytes, const Buffers& buffers, MPI_Request handle);
-
-// Bytes of so many elements; the type may be null.
-std::uint64_t bytes_of(std::uint64_t count, MPI_Datatype type);
+// The same for calls that send or receive messages.
+Called enter_message(const CallSite& site, std::uint64_t bytes);
+void remember_message(const char* function, std::uint64_t bytes, MPI_Request handle);
 
 // Whether calls are timed or recorded.
 inline bool observes() {
     return trace::on() || recording();
 }
 
-void record_collective(RecordedCall& recorded, MPI_Comm communicator, Root root, const Data& data);
-
 // Calls the MPI between begin(recorded call) and end(recorded call, error).
 template <typename Native, typename Begin, typename End>
-int observed(const char* function, const void* from, Native native, Begin begin, End end) {
-    lift_guards();
-    RecordedCall recorded(function, from);
+int observed(const CallSite& site, Native native, Begin begin, End end) {
+    RecordedCall recorded(site);
     begin(recorded);
     recorded.enter();
     const int error = native();
@@ -90,58 +102,62 @@ int observed(const char* function, const void* from, Native native, Begin begin,
     return error;
 }
 
+// The ranks with which a rank exchanges data in collectives on this communicator.
+CallPeers peers_of(MPI_Comm communicator);
+void record_collective(RecordedCall& recorded, MPI_Comm communicator, Root root, const Transfer& data);
+
 // The same of a collective: begin(data) and end(data, error) time the call if the job is traced. `made`: the
 // request that the call makes; null if it makes none.
-template <typename GetData, typename Native, typename Begin, typename End>
-int observed_collective(const char* function, const void* from, MPI_Comm communicator, Root root,
-                        GetData data_of, Native native, const MPI_Request* made, bool persistent, Begin begin,
-                        End end) {
-    Data data;
+template <typename Call, typename Native, typename Begin, typename End>
+int observed_collective(const Call& call, const CallSite& site, MPI_Comm communicator, Native native,
+                        const MPI_Request* made, bool persistent, Begin begin, End end) {
+    Transfer data;
     const bool profiled = trace::on();
     return observed(
-        function, from, native,
+        site, native,
         [&](RecordedCall&) {
-            data = data_of();
+            data = call.transfer(peers_of(communicator));
             if (profiled) begin(data);
         },
         [&](RecordedCall& recorded, int error) {
             if (profiled) end(data, error);
             if (!recorded.on()) return;
-            record_collective(recorded, communicator, root, data);
+            record_collective(recorded, communicator, root_of(call), data);
             if (made != nullptr && error == MPI_SUCCESS) add_request(recorded.call(), *made, persistent);
         });
 }
 
-template <typename GetData, typename Native>
-int blocking(const char* function, const void* from, MPI_Comm communicator, Root root, GetData data_of,
-             Native native) {
+template <typename Call, typename Native>
+int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Native native) {
     if (!observes() || communicator == MPI_COMM_NULL) return native();
     Called called;
     return observed_collective(
-        function, from, communicator, root, data_of, native, nullptr, false,
-        [&](const Data& data) { called = enter(function, from, communicator, data, root); },
-        [&](const Data&, int) { leave(called); });
+        call, site, communicator, native, nullptr, false,
+        [&](const Transfer& data) { called = enter(site, communicator, data, root_of(call)); },
+        [&](const Transfer&, int) { leave(called); });
 }
 
-template <typename GetData, typename Native>
-int nonblocking(const char* function, const void* from, MPI_Comm communicator, MPI_Request* handle, Root root,
-                GetData data_of, Native native) {
+template <typename Call, typename Native>
+int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, const CallSite& site,
+                Native native) {
     if (!observes() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
     Called called;
     return observed_collective(
-        function, from, communicator, root, data_of, native, handle, false,
-        [&](const Data& data) { called = enter(function, from, communicator, data, root); },
-        [&](const Data&, int error) { leave(called, error == MPI_SUCCESS ? *handle : MPI_REQUEST_NULL); });
+        call, site, communicator, native, handle, false,
+        [&](const Transfer& data) { called = enter(site, communicator, data, root_of(call)); },
+        [&](const Transfer&, int error) {
+            leave(called, error == MPI_SUCCESS ? *handle : MPI_REQUEST_NULL);
+        });
 }
 
-template <typename GetData, typename Native>
-int persistent(const char* function, const void* from, MPI_Comm communicator, MPI_Request* handle, Root root,
-               GetData data_of, Native native) {
+template <typename Call, typename Native>
+int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, const CallSite& site,
+               Native native) {
     if (!observes() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
     return observed_collective(
-        function, from, communicator, root, data_of, native, handle, true, [](const Data&) {},
-        [&](const Data& data, int error) {
-            if (error == MPI_SUCCESS) remember(function, communicator, data, root, *handle);
+        call, site, communicator, native, handle, true, [](const Transfer&) {},
+        [&](const Transfer& data, int error) {
+            if (error == MPI_SUCCESS) remember(site.function, communicator, data, root_of(call), *handle);
         });
 }
 

@@ -170,8 +170,7 @@ std::string end_recording() {
     return trouble;
 }
 
-RecordedCall::RecordedCall(const char* function, const void* from)
-    : on_(recording() && own.depth == 0), function_(function), from_(from) {
+RecordedCall::RecordedCall(const CallSite& site) : on_(recording() && own.depth == 0), site_(site) {
     ++own.depth;
     if (!on_) return;
     wall_ = nanoseconds();
@@ -219,7 +218,7 @@ RecordedCall::~RecordedCall() {
     time_.inside = ended_ - began_;
     {
         const std::lock_guard lock(shared_lock());
-        call_->site = site_of(function_, from_);
+        call_->site = site_of(site_);
     }
     if (recording()) own.track->stream.add(*call_, time_, fruitless_, ended_);
     const std::uint64_t now = nanoseconds();

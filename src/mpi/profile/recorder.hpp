@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi/calls/exported.hpp"
 #include "recording/recording.hpp"
 
 namespace lapwing::profile {
@@ -32,7 +33,7 @@ std::string end_recording();
 // not recorded.
 class RecordedCall {
   public:
-    RecordedCall(const char* function, const void* from);
+    explicit RecordedCall(const CallSite& site);
     ~RecordedCall();
     RecordedCall(const RecordedCall&) = delete;
     RecordedCall& operator=(const RecordedCall&) = delete;
@@ -49,8 +50,7 @@ class RecordedCall {
   private:
     bool on_;
     bool fruitless_ = false;
-    const char* function_;
-    const void* from_;
+    CallSite site_;
     std::uint64_t wall_ = 0;  // when the program made the call
     std::uint64_t began_ = 0;
     std::uint64_t ended_ = 0;

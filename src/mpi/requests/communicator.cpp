@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/members.hpp"
 
 namespace lapwing {
 namespace {
@@ -90,18 +90,7 @@ namespace {
 // The ranks of a communicator in MPI_COMM_WORLD; empty if they are unknown or one of them is not in it.
 std::vector<int> members_of(const Communicator& communicator) {
     if (communicator.intercommunicator || !runtime.locations.known()) return {};
-    MPI_Group all = MPI_GROUP_NULL;
-    MPI_Group some = MPI_GROUP_NULL;
-    PMPI_Comm_group(MPI_COMM_WORLD, &all);
-    PMPI_Comm_group(communicator.communicator, &some);
-    std::vector<int> own(static_cast<std::size_t>(communicator.ranks));
-    std::vector<int> members(own.size());
-    std::iota(own.begin(), own.end(), 0);
-    PMPI_Group_translate_ranks(some, communicator.ranks, own.data(), all, members.data());
-    PMPI_Group_free(&all);
-    PMPI_Group_free(&some);
-    if (std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end()) return {};
-    return members;
+    return members_within_world(communicator.communicator);
 }
 
 }  // namespace

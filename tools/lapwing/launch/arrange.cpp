@@ -33,9 +33,7 @@ std::string preload_named(const std::string& file, const MpiFamily& family) {
 std::string preload_of(const MpiFamily& family, Preload which) {
     if (which == Preload::none) return "";
     if (which == Preload::lists) return preload_named(family.preload, family);
-    const std::string profile = preload_named(fmt::format("liblapwing-profile-{}.so", family.name), family);
-    if (which == Preload::profile) return profile;
-    return profile + ":" + preload_named("liblapwing-first-touch.so", family);
+    return preload_named(fmt::format("liblapwing-profile-{}.so", family.name), family);
 }
 
 // Launchers of all others take Hydra's options.

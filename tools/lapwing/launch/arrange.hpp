@@ -24,9 +24,8 @@ Starter find_starter(const std::vector<std::string>& words, const std::string& m
 // The same for a launch of the tool's own program: also throws if the words begin with a program.
 Starter find_launcher(const std::vector<std::string>& words, const std::string& mpi);
 
-// The preloaded library: the one that runs lists, that of `lapwing profile`, the same with the one that
-// guards buffers, or none.
-enum class Preload { lists, profile, first_touch, none };
+// The preloaded library: the one that runs lists, that of `lapwing profile`, or none.
+enum class Preload { lists, profile, none };
 
 // Throws Error if the MPI has no preload library, or if LD_PRELOAD cannot name its path.
 Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings,

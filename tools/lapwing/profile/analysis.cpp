@@ -32,9 +32,6 @@ struct Visit {
     double started = 0;  // nonblocking: when the call that starts returned
     double inside = 0;   // of completing calls; of one that completes several collectives, a share
     double away = 0;     // nonblocking: outside of calls of collectives, until it was complete
-    double touch = -1;   // from completion to the first access to the buffer; -1: the buffer was not guarded
-    double written_after = -1;  // the sent buffer, for the last time before the call; -1: not known
-    double written_before = -1;
 };
 
 // The ranks of a communicator meet in its n-th collective.
@@ -81,11 +78,6 @@ void add_visits(const RankPart& part, std::map<Key, Meeting>& meetings) {
             visit.inside = static_cast<double>(event.ended - event.began);
             visit.away = static_cast<double>(event.bytes);
             visit.started = part.aligned(event.began);
-        } else if (event.what == What::touch && event.kind == trace::last_write) {
-            visit.written_after = part.aligned(event.began);
-            visit.written_before = part.aligned(event.ended);
-        } else if (event.what == What::touch) {
-            visit.touch = static_cast<double>(event.ended - event.began);
         }
     }
 }
@@ -145,14 +137,10 @@ void describe(CallSite& site, const Json& fact, watch::Symbols& symbols) {
     site.line = symbol.line;
 }
 
-// What is counted becomes means, nanoseconds become seconds, and sums become means over the ranks.
+// Nanoseconds become seconds, and sums become means over the ranks.
 void finish(CallSite& site, int ranks) {
-    site.until_touch *= 1e-9 / std::max(1.0, static_cast<double>(site.guarded));
-    for (double* seconds : {&site.unwritten_at_least, &site.unwritten_at_most})
-        *seconds *= 1e-9 / std::max(1.0, static_cast<double>(site.watched));
     for (double* seconds : {&site.start, &site.wait, &site.away, &site.late, &site.own, &site.saved_at_once,
-                            &site.saved_if_moved, &site.saved_by_later_wait, &site.saved_by_earlier_start,
-                            &site.saved_within_data}) {
+                            &site.saved_if_moved}) {
         *seconds *= 1e-9 / std::max(1, ranks);
     }
 }
@@ -179,16 +167,9 @@ void add_messages(const RankPart& part, watch::Symbols& symbols, std::map<std::s
         site.min_bytes = std::min(site.min_bytes, fact.at("bytes").at(0).get<std::uint64_t>());
         site.max_bytes = std::max(site.max_bytes, fact.at("bytes").at(1).get<std::uint64_t>());
         site.calls += fact.at("calls").get<std::uint64_t>();
-        site.guarded += fact.at("guarded").get<std::uint64_t>();
-        site.watched += fact.at("watched").get<std::uint64_t>();
         site.start += fact.at("start").get<double>();
         site.wait += fact.at("wait").get<double>();
         site.own = site.start + site.wait;
-        site.until_touch += fact.at("until_touch").get<double>();
-        site.saved_by_later_wait += fact.at("saved_by_later_wait").get<double>();
-        site.unwritten_at_least += fact.at("unwritten_at_least").get<double>();
-        site.unwritten_at_most += fact.at("unwritten_at_most").get<double>();
-        site.saved_by_earlier_start += fact.at("saved_by_earlier_start").get<double>();
     }
 }
 
@@ -218,24 +199,6 @@ void add(CallSite& site, const Visit& visit, double last) {
     site.away += away;
     site.late += late;
     site.own += own;
-    const double saveable = visit.nonblocking ? in_wait : own;
-    double later = saveable;
-    double earlier = saveable;
-    if (visit.touch >= 0) {
-        ++site.guarded;
-        later = std::min(saveable, visit.touch);
-        site.until_touch += visit.touch;
-        site.saved_by_later_wait += later;
-    }
-    if (visit.written_before >= 0) {
-        ++site.watched;
-        const double at_most = std::max(0.0, visit.began - visit.written_after);
-        earlier = std::min(saveable, at_most);
-        site.unwritten_at_least += std::max(0.0, visit.began - visit.written_before);
-        site.unwritten_at_most += at_most;
-        site.saved_by_earlier_start += earlier;
-    }
-    site.saved_within_data += std::min(saveable, later + earlier);
     if (visit.nonblocking) {
         const double hidden = std::min(in_wait, away);
         site.saved_at_once += hidden;
@@ -262,15 +225,6 @@ Profile analyse(const std::vector<RankPart>& parts) {
         profile.dropped += part.dropped;
         profile.clock_error = std::max(profile.clock_error, static_cast<double>(part.clock_error()) * 1e-9);
         if (!part.ended) profile.without_end.push_back(part.rank);
-        for (const Json& fact : part.others) {
-            const std::string name = fact.value("fact", "");
-            if (name != "refused_guards" && name != "refused_watches") continue;
-            profile.first_touch = true;
-            auto& refused = name == "refused_guards" ? profile.refused_guards : profile.refused_watches;
-            for (const auto& [reason, count] : fact.items()) {
-                if (count.is_number_unsigned()) refused[reason] += count.get<std::uint64_t>();
-            }
-        }
         profile.seconds += seconds_of(part) / static_cast<double>(parts.size());
     }
     if (!parts.empty()) profile.ranks = parts[0].about.value("ranks", 0);

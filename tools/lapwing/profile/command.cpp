@@ -31,7 +31,6 @@ struct Options {
     std::string file;
     std::string record;
     std::string show;
-    bool first_touch = false;
     bool json = false;
     bool dry_run = false;
 };
@@ -53,33 +52,6 @@ std::string percent(double seconds, double run) {
     return fmt::format("{} ({:.1f} % of the run)", print_seconds(seconds), run > 0 ? 100 * seconds / run : 0);
 }
 
-// What the data allow: when the program uses what the call has filled, and when it wrote what the call sends.
-std::string limits_of(const CallSite& site, double run) {
-    std::string text;
-    if (site.guarded > 0) {
-        text = fmt::format(
-            " The program uses the result {} after it has it, on average: a later wait saves at most {}.",
-            print_seconds(site.until_touch), percent(site.saved_by_later_wait, run));
-    }
-    if (site.watched > 0) {
-        text += fmt::format(
-            " It last writes what it sends at most {} before the call, on average: an earlier start saves at "
-            "most {}.",
-            print_seconds(site.unwritten_at_most), percent(site.saved_by_earlier_start, run));
-    }
-    return text;
-}
-
-// Of messages, with --first-touch.
-std::string advice_for_messages(const CallSite& site, double run) {
-    const double least = worth_it * run;
-    if (site.own < least) return "";
-    const double saved = site.saved_by_later_wait + site.saved_by_earlier_start;
-    return fmt::format("{}: it takes {}, with the time that it waits for its peer.{}",
-                       saved < least ? "no change of the start or the wait is worth it" : "worth a change",
-                       percent(site.own, run), limits_of(site, run));
-}
-
 std::string advice_for(const CallSite& site, double run) {
     const auto of_run = [&](double seconds) { return percent(seconds, run); };
     const double least = worth_it * run;
@@ -90,14 +62,7 @@ std::string advice_for(const CallSite& site, double run) {
                                        "{} of it is waiting for late ranks, which overlap cannot help: "
                                        "balance the work before it.",
                                        of_run(site.late));
-    const std::string used = saved < least ? "" : limits_of(site, run);
     if (site.late > saved) return late;
-    if (!used.empty() && site.saved_at_once < least && site.saved_within_data < least) {
-        return fmt::format(
-            "no change of the start or the wait is worth it: it takes {} when all ranks are there, but the "
-            "program's use of the data leaves {}.{}{}{}",
-            of_run(saved), of_run(site.saved_within_data), used, late.empty() ? "" : " ", late);
-    }
     if (site.nonblocking) {
         std::string text;
         if (site.saved_at_once >= least) {
@@ -116,7 +81,7 @@ std::string advice_for(const CallSite& site, double run) {
                 text.empty() ? "worth a change: " : " Besides, ", of_run(site.saved_if_moved),
                 site.completed_at);
         }
-        if (!text.empty()) return text + used + (late.empty() ? "" : " " + late);
+        if (!text.empty()) return text + (late.empty() ? "" : " " + late);
     } else if (site.saved_if_moved >= least) {
         std::string nonblocking = site.function;
         nonblocking[4] = static_cast<char>(nonblocking[4] - 'A' + 'a');
@@ -126,53 +91,22 @@ std::string advice_for(const CallSite& site, double run) {
             "result, and "
             "wait then; `lapwing run` hides up to as much. Without a change `lapwing run --blocking` may "
             "make the call "
-            "itself faster, and hides nothing.{}{}{}",
-            of_run(site.saved_if_moved), nonblocking, used, late.empty() ? "" : " ", late);
+            "itself faster, and hides nothing.{}{}",
+            of_run(site.saved_if_moved), nonblocking, late.empty() ? "" : " ", late);
     }
     return late;
 }
 
-std::string print_refused(const char* what, const std::map<std::string, std::uint64_t>& refused) {
-    std::string reasons;
-    for (const auto& [reason, count] : refused) {
-        if (count > 0) reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, reason);
+std::string messages_as_text(const std::vector<CallSite>& messages) {
+    if (messages.empty()) return "";
+    std::vector<std::vector<std::string>> rows = {
+        {"call", "where", "calls", "bytes", "in start", "in wait", "completed at"}};
+    for (const CallSite& site : messages) {
+        rows.push_back({site.function, site.place(), std::to_string(site.calls), print_bytes(site),
+                        print_seconds(site.start), site.nonblocking ? print_seconds(site.wait) : "-",
+                        site.nonblocking ? site.completed_at : "-"});
     }
-    return reasons.empty() ? "" : fmt::format("{}, of all ranks: {}.\n", what, reasons);
-}
-
-// What the program does with the buffers before and after the calls.
-std::string first_touches_as_text(const Profile& profile) {
-    std::vector<std::vector<std::string>> rows = {{"call", "where", "own", "later wait saves",
-                                                   "earlier start saves", "filled", "until first touch",
-                                                   "sent", "since last write"}};
-    const auto add = [&](const std::vector<CallSite>& sites) {
-        for (const CallSite& site : sites) {
-            if (site.guarded == 0 && site.watched == 0) continue;
-            std::vector<std::string> row = {
-                site.function, site.place(), print_seconds(site.own), "-", "-", "-", "-", "-", "-"};
-            if (site.guarded > 0) {
-                row[3] = print_seconds(site.saved_by_later_wait);
-                row[5] = std::to_string(site.guarded);
-                row[6] = print_seconds(site.until_touch);
-            }
-            if (site.watched > 0) {
-                row[4] = print_seconds(site.saved_by_earlier_start);
-                row[7] = std::to_string(site.watched);
-                row[8] = print_seconds(site.unwritten_at_most);
-            }
-            rows.push_back(row);
-        }
-    };
-    add(profile.sites);
-    add(profile.messages);
-    return align(rows) + "\n" +
-           print_refused("Filled buffers that were not guarded", profile.refused_guards) +
-           print_refused("Sent buffers that were not watched", profile.refused_watches) +
-           "own: of a call that sends or receives a message, all its time; filled, sent: buffers that were "
-           "guarded, or "
-           "whose last write is\nknown, of all ranks; until first touch, since last write: means of these; "
-           "all that is "
-           "saved, and the time since the last write, are\nupper bounds.\n\n";
+    return align(rows) + "The times of messages include the time that a rank waits for its peer.\n\n";
 }
 
 std::string as_text(const Profile& profile) {
@@ -180,7 +114,7 @@ std::string as_text(const Profile& profile) {
         "{} ranks, {} from MPI_Init to MPI_Finalize, {} of them in collectives (means over the ranks)\n",
         profile.ranks, print_seconds(profile.seconds), print_seconds(profile.in_collectives));
     if (profile.sites.empty() && profile.messages.empty())
-        return text + "\nThe program called no collective.\n";
+        return text + "\nThe program called no collective, and sent no message.\n";
     std::vector<std::vector<std::string>> rows = {
         {"call", "where", "could save", "calls", "bytes", "in start", "in wait", "late", "own", "away"}};
     for (const CallSite& site : profile.sites) {
@@ -190,7 +124,7 @@ std::string as_text(const Profile& profile) {
                         print_seconds(site.own), site.nonblocking ? print_seconds(site.away) : "-"});
     }
     text += "\n" + align(rows) + "\n";
-    if (profile.first_touch) text += first_touches_as_text(profile);
+    text += messages_as_text(profile.messages);
     bool any = false;
     for (const CallSite& site : profile.sites) {
         const std::string advice = advice_for(site, profile.seconds);
@@ -198,13 +132,7 @@ std::string as_text(const Profile& profile) {
         any = true;
         text += fmt::format("{} at {}: {}\n", site.function, site.place(), advice);
     }
-    for (const CallSite& site : profile.messages) {
-        const std::string advice = advice_for_messages(site, profile.seconds);
-        if (advice.empty()) continue;
-        any = true;
-        text += fmt::format("{} at {}: {}\n", site.function, site.place(), advice);
-    }
-    if (!any) text += "No call is worth a change: none could save one percent of the run.\n";
+    if (!any) text += "No collective is worth a change: none could save one percent of the run.\n";
     text +=
         "\nlate: waiting for ranks that had not begun; own: the rest, the collective's own time; away: "
         "between start and "
@@ -215,7 +143,7 @@ std::string as_text(const Profile& profile) {
 }
 
 // What is known of any call.
-Json as_json(const CallSite& site, bool first_touch) {
+Json as_json(const CallSite& site) {
     Json row = {{"function", site.function},
                 {"place", site.place()},
                 {"module", site.module},
@@ -231,14 +159,6 @@ Json as_json(const CallSite& site, bool first_touch) {
     row["bytes"] = {site.min_bytes, site.max_bytes};
     row["start_seconds"] = site.start;
     row["wait_seconds"] = site.wait;
-    if (first_touch) {
-        row["guarded"] = site.guarded;
-        row["until_first_touch_seconds"] = site.until_touch;
-        row["saved_by_later_wait_seconds_at_most"] = site.saved_by_later_wait;
-        row["watched"] = site.watched;
-        row["since_last_write_seconds"] = {site.unwritten_at_least, site.unwritten_at_most};
-        row["saved_by_earlier_start_seconds_at_most"] = site.saved_by_earlier_start;
-    }
     return row;
 }
 
@@ -252,26 +172,18 @@ Json as_json(const Profile& profile) {
                  {"ranks_without_end", profile.without_end},
                  {"calls", Json::array()}};
     for (const CallSite& site : profile.sites) {
-        Json row = as_json(site, profile.first_touch);
+        Json row = as_json(site);
         row["ranks"] = site.ranks;
         row["away_seconds"] = site.away;
         row["late_seconds"] = site.late;
         row["own_seconds"] = site.own;
         row["saved_at_once_seconds_at_most"] = site.saved_at_once;
         row["saved_if_moved_seconds_at_most"] = site.saved_if_moved;
-        if (profile.first_touch) row["saved_within_data_seconds_at_most"] = site.saved_within_data;
         row["advice"] = advice_for(site, profile.seconds);
         json["calls"].push_back(row);
     }
-    if (!profile.first_touch) return json;
-    json["refused_guards"] = profile.refused_guards;
-    json["refused_watches"] = profile.refused_watches;
     json["messages"] = Json::array();
-    for (const CallSite& site : profile.messages) {
-        Json row = as_json(site, true);
-        row["advice"] = advice_for_messages(site, profile.seconds);
-        json["messages"].push_back(row);
-    }
+    for (const CallSite& site : profile.messages) json["messages"].push_back(as_json(site));
     return json;
 }
 
@@ -343,15 +255,12 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     Settings settings = read_settings(environ);
     check_values(settings);
     const Starter starter = find_starter(words.words, options.mpi);
-    if (!options.record.empty() && options.first_touch)
-        throw Error(ErrorCode::invalid_argument, "--first-touch is for profiles: leave out --record");
     if (!options.record.empty()) return record(options, words, starter, settings);
-    const Preload preload = options.first_touch ? Preload::first_touch : Preload::profile;
     std::filesystem::path place =
         std::filesystem::absolute(options.file.empty() ? "lapwing-profile" : options.file);
     settings.trace = place.string() + ".parts";
     if (options.dry_run) {
-        fmt::print("{}", print(arrange(starter, words.words, settings, preload)));
+        fmt::print("{}", print(arrange(starter, words.words, settings, Preload::profile)));
         return success;
     }
     if (!options.file.empty()) require_writable(place, "the profile");
@@ -359,7 +268,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     settings.trace = make_parts_directory(place);
     int status = 0;
     try {
-        status = run_job(arrange(starter, words.words, settings, preload));
+        status = run_job(arrange(starter, words.words, settings, Preload::profile));
     } catch (...) {
         remove_trace_parts(settings.trace);
         throw;
@@ -398,10 +307,6 @@ Command add_profile(CommandLine& tool, const Words& words) {
     app->add_option("--record", options->record,
                     "Record all calls of MPI, and the computation between them, in this directory")
         ->type_name("DIR");
-    app->add_flag(
-        "--first-touch", options->first_touch,
-        "Also time how long buffers stay unused after the calls that fill them, and unchanged before "
-        "the calls that send them");
     app->add_option("--show", options->show, "Print a recording; starts nothing")->type_name("DIR");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(

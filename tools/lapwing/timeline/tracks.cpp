@@ -55,7 +55,6 @@ void add(Operation& operation, const RankPart& part, const Event& event) {
         case What::seen:
             operation.tasks.push_back(event);
             break;
-        case What::touch:  // only in profiles
         case What::sleep:
             return;  // of a thread
         case What::chain:

@@ -1,5 +1,6 @@
-#include "mpi/calls/neighbors.hpp"
+#include "mpi/native/members.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace lapwing {
@@ -50,7 +51,41 @@ int on_distributed_graph(MPI_Comm communicator, TopologyNeighbors& neighbors) {
                                      destinations, neighbors.destinations.data(), destination_weights.data());
 }
 
+// Frees the group.
+std::vector<int> ranks_in_world(MPI_Group group) {
+    MPI_Group world = MPI_GROUP_NULL;
+    int size = 0;
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Group_size(group, &size);
+    std::vector<int> own(as_size(size));
+    std::iota(own.begin(), own.end(), 0);
+    std::vector<int> ranks(own.size());
+    PMPI_Group_translate_ranks(group, size, own.data(), world, ranks.data());
+    PMPI_Group_free(&group);
+    PMPI_Group_free(&world);
+    std::ranges::replace(ranks, MPI_UNDEFINED, -1);
+    return ranks;
+}
+
 }  // namespace
+
+std::vector<int> members_in_world(MPI_Comm communicator) {
+    MPI_Group group = MPI_GROUP_NULL;
+    PMPI_Comm_group(communicator, &group);
+    return ranks_in_world(group);
+}
+
+std::vector<int> remote_members_in_world(MPI_Comm communicator) {
+    MPI_Group group = MPI_GROUP_NULL;
+    PMPI_Comm_remote_group(communicator, &group);
+    return ranks_in_world(group);
+}
+
+std::vector<int> members_within_world(MPI_Comm communicator) {
+    std::vector<int> members = members_in_world(communicator);
+    if (std::ranges::find(members, -1) != members.end()) members.clear();
+    return members;
+}
 
 int find_neighbors(MPI_Comm communicator, TopologyNeighbors& neighbors) {
     neighbors = {};
