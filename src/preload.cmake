@@ -9,13 +9,13 @@ find_package(nlohmann_json REQUIRED)
 
 file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/calls/*.cpp mpi/job/*.cpp mpi/native/*.cpp mpi/requests/*.cpp)
 file(GLOB profile_sources CONFIGURE_DEPENDS mpi/profile/*.cpp)
-set(both_sources mpi/calls/fortran.cpp mpi/job/clock.cpp mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi/native/callers.cpp
-  mpi/native/families.cpp mpi/native/members.cpp mpi/native/native.cpp)
+set(both_sources mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi/native/callers.cpp
+  mpi/native/members.cpp mpi/native/native.cpp)
 list(TRANSFORM both_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 list(REMOVE_ITEM mpi_sources ${both_sources})
 # The functions of collectives, which are compiled once for each of the two libraries.
-set(collective_sources mpi/calls/alltoall.cpp mpi/calls/barrier.cpp mpi/calls/broadcast.cpp mpi/calls/gather.cpp mpi/calls/neighbor.cpp
-  mpi/calls/reduce.cpp mpi/calls/reduce_scatter.cpp mpi/calls/scatter.cpp)
+set(collective_sources mpi/calls/alltoall.cpp mpi/calls/broadcast.cpp mpi/calls/gather.cpp mpi/calls/neighbor.cpp mpi/calls/reductions.cpp
+  mpi/calls/scatter.cpp)
 
 # Creates the interface targets lapwing_mpi_<family>, from what the wrapper passes to the compiler, and
 # lapwing_mpi_<family>_header, the same without its library.

@@ -24,8 +24,7 @@ bool parse_check(const std::string& value, bool prove) {
 #else
     constexpr bool debug_build = true;
 #endif
-    if (value != "auto" && value != "0" && value != "1")
-        refuse_value("LAPWING_CHECK", "auto, 0 or 1", value);
+    if (value != "auto" && value != "0" && value != "1") refuse_value("LAPWING_CHECK", "auto, 0 or 1", value);
     return value == "auto" ? debug_build || prove : value == "1";
 }
 

@@ -1,4 +1,4 @@
-// Writes the sequence of one thread to its file, while it grows.
+// The files of one thread: its sequence, written while it grows, and read.
 //
 // DIR/RANK.THREAD.calls has a header and blocks (codec.hpp), each behind its length and a hash. Only the last
 // elements of the sequence are in memory. DIR/RANK.THREAD.tail is a copy of these: it is replaced every few
@@ -62,5 +62,10 @@ class Stream {
     std::string polls_;    // encoded: a call that has found nothing complete; empty: none
     Time polls_time_;      // of all of them
 };
+
+// Reads the contents of one thread's files; `tail` is empty if there is none. Blocks that are not whole, and
+// all behind them, are left out. Throws Error (parse) if `calls` is not such a file, or if a whole block does
+// not have the form of codec.hpp.
+void read_thread(std::string_view calls, std::string_view tail, Thread& thread);
 
 }  // namespace lapwing::recording

@@ -1,18 +1,15 @@
 // How the ranks of a job tell each other, and `lapwing status`, what they wait for.
 //
-// Each rank answers questions about itself on the event thread, whatever its program does. Ranks of one host
-// ask each other over Unix sockets (local_socket.hpp), ranks of different hosts over the job's endpoint
+// Each rank answers questions about itself on threads of its watch, whatever its program does. Ranks of one
+// host ask each other over Unix sockets (local_socket.hpp), ranks of different hosts over the job's endpoint
 // (links/tcp/). A question is a connection of its own, made when it is asked: a job in which no rank asks has
-// no connections, and its watch sleeps.
+// neither connections nor threads for them, and its watch sleeps.
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "engines/job.hpp"
 #include "watch/snapshot.hpp"
@@ -20,7 +17,7 @@
 namespace lapwing::watch {
 
 struct WatchOptions {
-    // This rank's journal. Called by the event thread.
+    // This rank's journal. Called by any thread of the watch, also by several at once.
     std::function<RankSnapshot()> snapshot;
     // A rank that waits in one call for so long, without progress, makes the job print a report; 0: none.
     std::chrono::milliseconds stall{60'000};
@@ -47,21 +44,9 @@ class JobWatch {
     // The job's name on this host: "1a2b3c4d".
     const std::string& job_name() const;
 
-    // Messages between rank 0 and the other ranks, in order for each pair. The functions may be called by any
-    // thread and do not wait.
-
-    // Runs `receive` on the event thread for each message. Once, before any rank sends.
-    using Receive = std::function<void(int from, std::span<const std::byte> message)>;
-    void on_message(Receive receive);
-    // To rank 0, by any rank. Returns false if more than 16 MiB wait for rank 0 to read them, or if this rank
-    // has no watch: the message is dropped then. If rank 0 does not answer, the messages wait until it does.
-    bool send_to_first(std::span<const std::byte> message);
-    // By rank 0, to all ranks, itself among them.
-    void send_to_all(std::span<const std::byte> message);
-
   private:
     struct State;
-    std::shared_ptr<State> state_;
+    std::unique_ptr<State> state_;
 };
 
 }  // namespace lapwing::watch

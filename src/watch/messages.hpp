@@ -1,8 +1,10 @@
-// What ranks and `lapwing status` send each other beside snapshots.
+// What ranks and `lapwing status` send each other: frames over connected stream sockets, of one byte for the
+// kind, four for the length, and the bytes. One side asks, the other answers.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +12,53 @@
 #include "watch/diagnosis.hpp"
 
 namespace lapwing::watch {
+
+// What a question asks. An answer has the kind of its question, or `refused`. The numbers are part of the
+// protocol.
+enum class FrameKind : std::uint8_t {
+    hello = 1,     // a JobDescription answers
+    snapshot = 2,  // an encoded RankSnapshot answers
+    states = 3,    // ranks, as int64; a ProcessState for each answers
+    stall = 4,     // the nanoseconds that a rank has waited, as int64; an empty frame answers
+    collect = 5,   // a RankReply of each rank of the job answers
+    refused = 6,   // the reason
+};
+
+struct Frame {
+    FrameKind kind;
+    std::vector<std::byte> bytes;
+};
+
+// The bytes of a frame's head and the bound of what follows.
+inline constexpr std::size_t frame_head_bytes = 5;
+inline constexpr std::size_t max_question_bytes = 1 << 20;
+inline constexpr std::size_t max_answer_bytes = 32 << 20;
+
+std::vector<std::byte> frame_head(FrameKind kind, std::size_t bytes);
+// The length that `head` announces.
+std::size_t announced_bytes(std::span<const std::byte, frame_head_bytes> head);
+
+// Reads one frame after the other from a socket, and nothing beyond the frame.
+class FrameReader {
+  public:
+    explicit FrameReader(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+    // Takes what has arrived, at most one frame, without waiting. Memory grows with the bytes that arrive,
+    // not with the announced length. Throws Error (link) if the peer has closed the connection, or announces
+    // more than `max_bytes`.
+    std::optional<Frame> read(int descriptor);
+
+  private:
+    std::size_t max_bytes_;
+    std::vector<std::byte> input_;
+};
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+// These functions wait, until the deadline at most. They throw Error (link) then, if the connection fails,
+// and as soon as the descriptor `stop` is readable; -1: none.
+void send_frame(int descriptor, FrameKind kind, std::span<const std::byte> bytes, Deadline deadline,
+                int stop = -1);
+Frame receive_frame(int descriptor, std::size_t max_bytes, Deadline deadline, int stop = -1);
 
 // Of the job, by one of its ranks.
 struct JobDescription {

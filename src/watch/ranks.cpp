@@ -1,11 +1,16 @@
 #include "watch/ranks.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -16,30 +21,33 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds pause_of_full_queue{10};
+constexpr std::size_t max_open = 256;  // questions at a time
+// Of all answers: a job of 4096 ranks with many communicators must not fill the memory of one.
+constexpr std::size_t max_bytes = std::size_t{512} << 20;
+// Connections that are being made are examined again after this time.
+constexpr milliseconds connecting{5};
 
 }  // namespace
 
-struct Ranks::Opening {
-    int rank;
-    std::function<void(Opened)> opened;
-    std::shared_ptr<Connections> connections;  // over TCP
-    EventLoop::Timer limit;
-    EventLoop::Timer retry;
-};
-
 struct Ranks::Question {
-    FrameKind kind;
-    std::vector<std::byte> bytes;
-    Done done;
-    std::shared_ptr<Channel> channel;
-    EventLoop::Timer limit;
+    int rank;
+    Deadline deadline;
+    tcp::Socket local{};
+    std::unique_ptr<Connections> remote{};
+    int descriptor = -1;   // of one of these
+    bool refused = false;  // nothing listens
+    FrameReader reader{max_answer_bytes};
 };
 
-Ranks::Ranks(EventLoop& loop, std::vector<Member> members, int self, tcp::Endpoint* endpoint,
-             std::string why_not, bool tcp_only)
-    : loop_(loop),
-      members_(std::move(members)),
+struct Ranks::Silent {
+    int rank;
+    Failure failure;
+    ProcessState state = ProcessState::unknown;
+};
+
+Ranks::Ranks(std::vector<Member> members, int self, tcp::Endpoint* endpoint, std::string why_not,
+             bool tcp_only)
+    : members_(std::move(members)),
       self_(self),
       endpoint_(endpoint),
       why_not_(std::move(why_not)),
@@ -48,144 +56,164 @@ Ranks::Ranks(EventLoop& loop, std::vector<Member> members, int self, tcp::Endpoi
 
 std::string Ranks::describe(int rank) const {
     const Member& one = member(rank);
-    const std::string host(one.host_name, ::strnlen(one.host_name, sizeof one.host_name));
-    return fmt::format("rank {} ({}, pid {})", rank, host, one.process.pid);
+    return fmt::format("rank {} ({}, pid {})", rank, one.host_name, one.process.pid);
 }
 
 std::vector<std::string> Ranks::hosts() const {
     std::vector<std::string> names;
     std::set<std::uint64_t> known;
     for (const Member& one : members_)
-        if (known.insert(one.host).second)
-            names.emplace_back(one.host_name, ::strnlen(one.host_name, sizeof one.host_name));
+        if (known.insert(one.host).second) names.emplace_back(one.host_name);
     return names;
 }
 
-void Ranks::open(int rank, milliseconds limit, std::function<void(Opened)> opened) {
-    auto opening = std::make_shared<Opening>();
-    opening->rank = rank;
-    opening->opened = std::move(opened);
-    openings_.insert(opening);
-    opening->limit = loop_.post_after(limit, [this, weak = std::weak_ptr(opening), limit] {
-        const auto alive = weak.lock();
-        if (alive != nullptr && openings_.contains(alive))
-            end(alive, {.why = fmt::format("no connection within {} ms", limit.count())});
-    });
-    if (is_local(rank))
-        open_locally(opening);
-    else
-        open_by_tcp(opening);
-}
-
-void Ranks::open_locally(const std::shared_ptr<Opening>& opening) {
-    if (!openings_.contains(opening)) return;
-    auto socket = std::make_shared<tcp::Socket>(connect_locally(local_name(job_name_, opening->rank)));
-    const int error = errno;
-    if (!*socket && error == EAGAIN) {
-        opening->retry = loop_.post_after(pause_of_full_queue, [this, weak = std::weak_ptr(opening)] {
-            if (const auto alive = weak.lock()) open_locally(alive);
-        });
-        return;
+// Begins or continues to connect; returns whether the rank is connected. Throws Error.
+bool Ranks::connect(Question& question) const {
+    if (tcp_only_ || !on_this_host(question.rank)) {
+        if (endpoint_ == nullptr)
+            throw Error(ErrorCode::link, fmt::format("ranks of other hosts cannot be asked: {}", why_not_));
+        if (question.remote == nullptr) question.remote = endpoint_->call(service, question.rank);
+        question.descriptor = question.remote->descriptor(1, 0);
+        return question.descriptor >= 0;
     }
-    if (!*socket) return end(opening, {.why = std::strerror(error), .refused = error == ECONNREFUSED});
-    const auto peer = peer_of(socket->get());
+    question.local = connect_locally(local_name(job_name_, question.rank));
+    if (!question.local) {
+        if (errno == EAGAIN) return false;  // too many connections wait
+        question.refused = errno == ECONNREFUSED;
+        throw Error(ErrorCode::link, std::strerror(errno));
+    }
+    const auto peer = peer_of(question.local.get());
     if (!peer || peer->user != ::geteuid())
-        return end(opening, {.why = fmt::format("its socket belongs to {}",
-                                                peer ? user_name(peer->user) : "an unknown user")});
-    const int descriptor = socket->get();
-    end(opening, {descriptor, [socket] { socket->reset(); }, "", false});
+        throw Error(ErrorCode::link, fmt::format("its socket belongs to {}",
+                                                 peer ? user_name(peer->user) : "an unknown user"));
+    question.descriptor = question.local.get();
+    return true;
 }
 
-void Ranks::open_by_tcp(const std::shared_ptr<Opening>& opening) {
-    if (endpoint_ == nullptr)
-        return end(opening, {.why = fmt::format("ranks of other hosts cannot be asked: {}", why_not_)});
-    opening->connections = endpoint_->call(service, opening->rank);
-    opening->connections->on_change([this, weak = std::weak_ptr(opening)] {
-        const auto alive = weak.lock();
-        if (alive == nullptr || !openings_.contains(alive)) return;
+void Ranks::ask(std::span<const int> ranks, FrameKind kind, std::span<const std::byte> bytes,
+                const Patience& patience, const Answered& answered) const {
+    std::vector<Question> open;
+    std::size_t next = 0;
+    std::size_t received = 0;
+    // Returns whether the question is over: there is an answer or a failure.
+    const auto advance = [&](Question& question, std::optional<Frame>& answer, Failure& failure) {
         try {
-            const int descriptor = alive->connections->descriptor(1, 0);
-            if (descriptor < 0) return;
-            auto connections = std::exchange(alive->connections, nullptr);
-            connections->on_change({});
-            end(alive, {descriptor, [connections]() mutable { connections.reset(); }, "", false});
+            const bool late = std::chrono::steady_clock::now() >= question.deadline;
+            if (question.descriptor < 0 && connect(question))
+                send_frame(question.descriptor, kind, bytes, question.deadline, patience.stop);
+            if (question.descriptor >= 0) answer = question.reader.read(question.descriptor);
+            if (answer && answer->kind == FrameKind::refused)
+                throw Error(ErrorCode::link,
+                            {reinterpret_cast<const char*>(answer->bytes.data()), answer->bytes.size()});
+            return late || answer;
         } catch (const Error& error) {
-            end(alive, {.why = error.what()});
+            answer.reset();
+            failure = {error.what(), question.refused};
+            return true;
         }
-    });
-}
-
-void Ranks::end(const std::shared_ptr<Opening>& opening, Opened opened) {
-    openings_.erase(opening);
-    loop_.cancel(opening->limit);
-    loop_.cancel(opening->retry);
-    const auto work = std::exchange(opening->opened, {});
-    // By later work: this may be the connections' own.
-    if (opening->connections != nullptr)
-        loop_.post([connections = std::exchange(opening->connections, nullptr)] {});
-    if (work) work(std::move(opened));
-}
-
-void Ranks::ask(int rank, FrameKind kind, std::span<const std::byte> bytes, milliseconds limit, Done done) {
-    auto question = std::make_shared<Question>();
-    question->kind = kind;
-    question->bytes.assign(bytes.begin(), bytes.end());
-    question->done = std::move(done);
-    questions_.insert(question);
-    question->limit = loop_.post_after(limit, [this, weak = std::weak_ptr(question)] {
-        const auto alive = weak.lock();
-        if (alive != nullptr && questions_.contains(alive)) end(alive, nullptr, {});
-    });
-    open(rank, limit, [this, weak = std::weak_ptr(question)](Opened opened) {
-        const auto alive = weak.lock();
-        if (alive == nullptr || !questions_.contains(alive)) {
-            if (opened.release) opened.release();
-            return;
-        }
-        if (opened.descriptor < 0) return end(alive, nullptr, {opened.why, opened.refused});
-        Channel::Work work;
-        work.frame = [this, weak](Channel&, const Frame& frame) {
-            const auto asked = weak.lock();
-            if (asked == nullptr || !questions_.contains(asked)) return;
-            if (frame.kind == FrameKind::refused)
-                return end(asked, nullptr,
-                           {{reinterpret_cast<const char*>(frame.bytes.data()), frame.bytes.size()}, false});
-            end(asked, &frame, {});
-        };
-        work.end = [this, weak](Channel&, const std::string& why) {
-            const auto asked = weak.lock();
-            if (asked != nullptr && questions_.contains(asked)) end(asked, nullptr, {why, false});
-        };
-        alive->channel = Channel::open(loop_, opened.descriptor, std::move(opened.release), max_answer_bytes,
-                                       std::move(work));
-        alive->channel->send(alive->kind, alive->bytes);
-    });
-}
-
-void Ranks::end(const std::shared_ptr<Question>& question, const Frame* answer, const Failure& failure) {
-    questions_.erase(question);
-    loop_.cancel(question->limit);
-    const auto done = std::exchange(question->done, {});
-    if (done) done(answer, failure);
-    // By later work: the channel may be running.
-    if (question->channel != nullptr) {
-        question->channel->close();
-        loop_.post([channel = std::exchange(question->channel, nullptr)] {});
+    };
+    while (next < ranks.size() || !open.empty()) {
+        while (next < ranks.size() && open.size() < max_open && received <= max_bytes)
+            open.push_back({ranks[next++], std::chrono::steady_clock::now() + patience.limit});
+        for (; next < ranks.size() && received > max_bytes; ++next)
+            answered(ranks[next], nullptr,
+                     {fmt::format("the report reached its limit of {} MiB", max_bytes >> 20)});
+        std::vector<pollfd> waiting{{patience.stop, POLLIN, 0}};
+        Deadline wake = Deadline::max();
+        std::erase_if(open, [&](Question& question) {
+            std::optional<Frame> answer;
+            Failure failure;
+            if (advance(question, answer, failure)) {
+                if (answer) received += answer->bytes.size();
+                answered(question.rank, answer ? &*answer : nullptr, failure);
+                return true;
+            }
+            wake = std::min(wake, question.deadline);
+            if (question.descriptor >= 0)
+                waiting.push_back({question.descriptor, POLLIN, 0});
+            else
+                wake = std::min(wake, std::chrono::steady_clock::now() + connecting);
+            return false;
+        });
+        if (open.empty()) continue;
+        const auto left = std::chrono::ceil<milliseconds>(wake - std::chrono::steady_clock::now()).count();
+        ::poll(waiting.data(), waiting.size(), static_cast<int>(std::max<std::int64_t>(left, 0)));
+        if (waiting.front().revents != 0) throw Error(ErrorCode::link, "this rank ends");
     }
 }
 
-void Ranks::close() {
-    for (const auto& opening : std::exchange(openings_, {})) {
-        opening->opened = {};
-        loop_.cancel(opening->limit);
-        loop_.cancel(opening->retry);
-        opening->connections.reset();
+void Ranks::collect(const Patience& patience, const std::function<void(RankReply)>& reply) const {
+    std::vector<int> others;
+    for (int rank = 0; rank < count(); ++rank)
+        if (rank != self_) others.push_back(rank);
+    std::map<std::uint64_t, int> mates;  // by host: a rank that has answered
+    std::vector<Silent> silent;
+    ask(others, FrameKind::snapshot, {}, patience,
+        [&](int rank, const Frame* answer, const Failure& failure) {
+            if (answer == nullptr) {
+                silent.push_back({rank, failure});
+                return;
+            }
+            mates[member(rank).host] = rank;
+            reply({rank, answer->bytes, ""});
+        });
+    // Another rank of a silent rank's host can read the state of its process.
+    std::vector<std::int64_t> silent_ranks;
+    std::set<int> asked;
+    for (Silent& one : silent) {
+        silent_ranks.push_back(one.rank);
+        const auto mate = mates.find(member(one.rank).host);
+        if (on_this_host(one.rank))
+            one.state = state_of(member(one.rank).process);
+        else if (mate != mates.end())
+            asked.insert(mate->second);
     }
-    for (const auto& question : std::exchange(questions_, {})) {
-        question->done = {};
-        loop_.cancel(question->limit);
-        if (question->channel != nullptr) question->channel->close();
+    ask(std::vector<int>(asked.begin(), asked.end()), FrameKind::states, encode_numbers(silent_ranks),
+        patience, [&](int mate, const Frame* answer, const Failure&) {
+            if (answer == nullptr || answer->bytes.size() != silent.size()) return;
+            for (std::size_t i = 0; i < silent.size(); ++i)
+                if (member(silent[i].rank).host == member(mate).host)
+                    silent[i].state = static_cast<ProcessState>(answer->bytes[i]);
+        });
+    for (const Silent& one : silent) reply({one.rank, {}, sentence(one, patience.limit)});
+}
+
+std::vector<std::byte> Ranks::states(std::span<const std::int64_t> ranks) const {
+    std::vector<std::byte> found;
+    for (const std::int64_t rank : ranks) {
+        const bool here = rank >= 0 && rank < count() && on_this_host(static_cast<int>(rank));
+        found.push_back(static_cast<std::byte>(here ? state_of(member(static_cast<int>(rank)).process)
+                                                    : ProcessState::unknown));
     }
+    return found;
+}
+
+std::string Ranks::sentence(const Silent& silent, milliseconds limit) const {
+    const std::string who = describe(silent.rank);
+    const std::string in_time =
+        fmt::format("{} does not answer within {} s", who, static_cast<double>(limit.count()) / 1000);
+    const Failure& failure = silent.failure;
+    switch (silent.state) {
+        case ProcessState::stopped:
+            return fmt::format("{} is stopped by a signal; `kill -CONT {}` on its host continues it", who,
+                               member(silent.rank).process.pid);
+        case ProcessState::traced:
+            return fmt::format("{} is stopped by a debugger", who);
+        case ProcessState::ended:
+            return fmt::format("{} has ended: its process does not exist any more", who);
+        case ProcessState::blocked:
+            return fmt::format(
+                "{} is blocked inside the kernel, for example by a disk or a network file system", who);
+        case ProcessState::running:
+            if (failure.refused) return fmt::format("{} has called MPI_Finalize", who);
+            if (!failure.why.empty()) return fmt::format("{} does not answer: {}", who, failure.why);
+            return fmt::format("{} although its process runs", in_time);
+        case ProcessState::unknown:
+            break;
+    }
+    if (failure.refused) return fmt::format("{} has called MPI_Finalize, or its process has ended", who);
+    if (!failure.why.empty()) return fmt::format("{} does not answer: {}", who, failure.why);
+    return fmt::format("{}: its process is stopped or has ended, or its host is unreachable", in_time);
 }
 
 }  // namespace lapwing::watch

@@ -1,18 +1,15 @@
-// The ranks of a job, as their watches know them, and how one asks another.
+// The ranks of a job, and how one rank asks others. The functions that ask wait: for a thread of the watch.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "links/event/event_loop.hpp"
 #include "links/tcp/endpoint.hpp"
-#include "watch/channel.hpp"
+#include "watch/messages.hpp"
 #include "watch/process_state.hpp"
 
 namespace lapwing::watch {
@@ -29,14 +26,11 @@ class Ranks {
   public:
     // `endpoint`: reaches ranks of other hosts; null if there is none, and `why_not` is the reason.
     // `tcp_only`: the endpoint also reaches the ranks of this host.
-    Ranks(EventLoop& loop, std::vector<Member> members, int self, tcp::Endpoint* endpoint,
-          std::string why_not, bool tcp_only);
+    Ranks(std::vector<Member> members, int self, tcp::Endpoint* endpoint, std::string why_not, bool tcp_only);
 
     int self() const { return self_; }
     int count() const { return static_cast<int>(members_.size()); }
     const Member& member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
-    // Whether open() has a way to the rank at all.
-    bool reachable(int rank) const { return is_local(rank) || endpoint_ != nullptr; }
     bool on_this_host(int rank) const { return member(rank).host == member(self_).host; }
     const std::string& job_name() const { return job_name_; }
     // "rank 3 (node2, pid 4711)"
@@ -46,50 +40,42 @@ class Ranks {
     // A number that no group of the job has.
     static constexpr std::uint64_t service = ~std::uint64_t{0};
 
-    // The functions below run on the event thread alone; so does the work that they are given.
+    // How long to wait for each rank, and the descriptor that ends all waiting when it is readable: the
+    // functions below throw Error (link) then.
+    struct Patience {
+        std::chrono::milliseconds limit;
+        int stop;
+    };
 
-    // Opens a connection to another rank. `opened` gets the descriptor and what closes it, or a negative
-    // descriptor and why there is none.
-    struct Opened {
-        int descriptor = -1;
-        std::function<void()> release{};
-        std::string why{};
+    // Asks each of the ranks, on a connection of its own and many at a time. Calls `answered` once for each
+    // rank: with the answer, or null and the reason. Passes on what `answered` throws.
+    struct Failure {
+        std::string why{};     // empty: the rank has not answered in time
         bool refused = false;  // its process does not listen any more
     };
-    void open(int rank, std::chrono::milliseconds limit, std::function<void(Opened)> opened);
+    using Answered = std::function<void(int rank, const Frame* answer, const Failure& failure)>;
+    void ask(std::span<const int> ranks, FrameKind kind, std::span<const std::byte> bytes,
+             const Patience& patience, const Answered& answered) const;
 
-    // Asks a question on a connection of its own. `done` gets the answer, or null and why there is none.
-    struct Failure {
-        std::string why{};
-        bool refused = false;
-    };
-    using Done = std::function<void(const Frame* answer, const Failure& failure)>;
-    void ask(int rank, FrameKind kind, std::span<const std::byte> bytes, std::chrono::milliseconds limit,
-             Done done);
+    // Asks all other ranks for their snapshots, and the system for the states of ranks that do not answer.
+    // Calls `reply` once for each.
+    void collect(const Patience& patience, const std::function<void(RankReply)>& reply) const;
 
-    // Ends all questions without an answer.
-    void close();
+    // The states of those of these ranks that run on this host.
+    std::vector<std::byte> states(std::span<const std::int64_t> ranks) const;
 
   private:
-    // Reached by a Unix socket.
-    bool is_local(int rank) const { return on_this_host(rank) && !tcp_only_; }
-    struct Opening;
     struct Question;
+    struct Silent;
+    bool connect(Question& question) const;
+    std::string sentence(const Silent& silent, std::chrono::milliseconds limit) const;
 
-    void open_locally(const std::shared_ptr<Opening>& opening);
-    void open_by_tcp(const std::shared_ptr<Opening>& opening);
-    void end(const std::shared_ptr<Opening>& opening, Opened opened);
-    void end(const std::shared_ptr<Question>& question, const Frame* answer, const Failure& failure);
-
-    EventLoop& loop_;
     const std::vector<Member> members_;
     const int self_;
     tcp::Endpoint* const endpoint_;
     const std::string why_not_;
     const bool tcp_only_;
     const std::string job_name_;
-    std::set<std::shared_ptr<Opening>> openings_;
-    std::set<std::shared_ptr<Question>> questions_;
 };
 
 }  // namespace lapwing::watch

@@ -4,37 +4,10 @@
 
 #include <algorithm>
 
-#include "links/event/thread.hpp"
 #include "watch/diagnosis.hpp"
 
 namespace lapwing::watch {
 
-StallReport::~StallReport() {
-    if (thread_.joinable()) thread_.join();
-}
-
-bool StallReport::begin(Clock::time_point since, bool again) {
-    if (collecting_ || printing_) return false;
-    // Ranks that waited when the last report was made reach the limit one after the other.
-    if (last_ && since <= *last_ && !again) return false;
-    if (thread_.joinable()) thread_.join();
-    if (reports_ == max_reports) return false;
-    collecting_ = true;
-    last_ = Clock::now();
-    return true;
-}
-
-void StallReport::finish(std::vector<RankReply> replies, std::function<void()> found_nothing) {
-    collecting_ = false;
-    printing_ = true;
-    thread_ = start_thread([this, replies = std::move(replies), found_nothing = std::move(found_nothing)] {
-        const bool found = print(replies);
-        printing_ = false;
-        if (!found) found_nothing();
-    });
-}
-
-// Returns whether the ranks wait for something.
 bool StallReport::print(const std::vector<RankReply>& replies) {
     std::vector<Answer> answers(replies.size());
     for (const RankReply& reply : replies) answers[static_cast<std::size_t>(reply.rank)] = answer_of(reply);

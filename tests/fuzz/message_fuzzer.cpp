@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "links/ofi/business_card.hpp"
-#include "watch/channel.hpp"
 #include "watch/messages.hpp"
 
 namespace {

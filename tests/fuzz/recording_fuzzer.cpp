@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "recording/codec.hpp"
-#include "recording/reader.hpp"
+#include "recording/stream.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace lapwing;

@@ -1,6 +1,6 @@
 /* Programs that hang, each in its own way: hangs MODE GUILTY. The guilty rank is that which the report must
- * name. With "slow" it only computes for three seconds, with "operator" it reduces by another operator, and all
- * ranks end in order. */
+ * name. With "slow" it only computes for three seconds, with "operator" it reduces by another operator, and
+ * all ranks end in order. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

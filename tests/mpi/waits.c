@@ -1,5 +1,5 @@
-/* Collectives and messages whose waits are known, for `lapwing profile`: plain MPI. The test finds the lines by their
- * marks. */
+/* Collectives and messages whose waits are known, for `lapwing profile`: plain MPI. The test finds the lines
+ * by their marks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

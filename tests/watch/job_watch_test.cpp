@@ -12,7 +12,6 @@
 
 #include "base/error.hpp"
 #include "links/tcp_job.hpp"
-#include "watch/channel.hpp"
 #include "watch/hand_made.hpp"
 #include "watch/local_socket.hpp"
 #include "watch/messages.hpp"
@@ -80,6 +79,17 @@ RankSnapshot waiting_in(int rank, const char* function, std::chrono::nanoseconds
     return snapshot;
 }
 
+// Ranks 0 and 2 wait in a barrier. Rank 1 waits for a message; before it has waited for a second, that is not
+// sure.
+RankSnapshot at_barrier(int rank, std::chrono::nanoseconds age) {
+    testing_watch::HandMadeJob job(3);
+    const auto waited = static_cast<std::uint64_t>(age.count());
+    for (const int one : {0, 2})
+        job.enter(one, 0, testing_watch::make_call(Collective::barrier, "b.c:20"), waited);
+    job.message(1, "MPI_Recv", 0, 0, 77, "b.c:48", waited);
+    return job.rank(rank);
+}
+
 class WatchTest : public testing::TestWithParam<bool> {
   protected:
     static constexpr int ranks = 3;
@@ -91,8 +101,9 @@ class WatchTest : public testing::TestWithParam<bool> {
                 jobs[rank] = std::make_unique<ThreadJob>(rank, ranks, meeting);
                 WatchOptions options;
                 options.snapshot = [this, rank] {
-                    RankSnapshot snapshot =
-                        waiting_in(rank, "MPI_Recv", std::chrono::steady_clock::now() - began);
+                    const auto age = std::chrono::steady_clock::now() - began;
+                    if (barrier) return at_barrier(rank, age);
+                    RankSnapshot snapshot = waiting_in(rank, "MPI_Recv", age);
                     // The others wait for rank 1, which waits for no rank.
                     if (rank == 1) snapshot.current.clear();
                     snapshot.program = "test";
@@ -117,30 +128,28 @@ class WatchTest : public testing::TestWithParam<bool> {
         for (auto& job : jobs) job.reset();
     }
 
-    // As `lapwing status` does. One frame at a time.
+    // As `lapwing status` does.
     tcp::Socket connect(int rank) { return connect_locally(local_name(watches[rank]->job_name(), rank)); }
-    static void send(const tcp::Socket& socket, FrameKind kind, std::size_t announced = 0) {
-        const auto head = frame_head(kind, announced);
-        ASSERT_EQ(::send(socket.get(), head.data(), head.size(), MSG_NOSIGNAL),
-                  static_cast<ssize_t>(head.size()));
+    static Deadline deadline() { return std::chrono::steady_clock::now() + tcp::long_enough; }
+    static void send(const tcp::Socket& socket, FrameKind kind) {
+        send_frame(socket.get(), kind, {}, deadline());
     }
+    // Empty: the connection is closed.
     static std::optional<Frame> receive(const tcp::Socket& socket) {
-        const std::string head = tcp::get(socket.get(), frame_head_bytes);
-        if (head.size() != frame_head_bytes) return std::nullopt;  // "(closed)"
-        const auto bytes = std::as_bytes(std::span(head));
-        const std::size_t length =
-            announced_bytes(std::span<const std::byte, frame_head_bytes>(bytes.data(), frame_head_bytes));
-        const std::string text = tcp::get(socket.get(), length);
-        const auto content = std::as_bytes(std::span(text));
-        return Frame{static_cast<FrameKind>(bytes[0]), {content.begin(), content.end()}};
+        try {
+            return receive_frame(socket.get(), max_answer_bytes + 64, deadline());
+        } catch (const Error&) {
+            return std::nullopt;
+        }
     }
     std::vector<RankReply> collect(int rank) {
         const tcp::Socket socket = connect(rank);
         send(socket, FrameKind::collect);
         std::vector<RankReply> replies(ranks);
-        while (const auto frame = receive(socket)) {
-            if (frame->kind == FrameKind::done) break;
-            EXPECT_EQ(frame->kind, FrameKind::rank);
+        for (int i = 0; i < ranks; ++i) {
+            const auto frame = receive(socket);
+            if (!frame) break;
+            EXPECT_EQ(frame->kind, FrameKind::collect);
             const RankReply reply = decode_reply(frame->bytes);
             replies[static_cast<std::size_t>(reply.rank)] = reply;
         }
@@ -152,6 +161,7 @@ class WatchTest : public testing::TestWithParam<bool> {
     std::unique_ptr<JobWatch> watches[ranks];
     Printed printed;
     std::atomic<bool> huge{false};
+    std::atomic<bool> barrier{false};
     // Only the tests of a rank that has left wait for its end.
     std::chrono::milliseconds answer_limit = tcp::long_enough;
     const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
@@ -193,7 +203,9 @@ TEST_P(WatchTest, AnAnswerThatIsTooLongIsASilence) {
 TEST_P(WatchTest, AQuestionThatIsTooLongEndsItsConnectionAlone) {
     start();
     const tcp::Socket socket = connect(0);
-    send(socket, FrameKind::hello, max_question_bytes + 1);
+    const auto head = frame_head(FrameKind::hello, max_question_bytes + 1);
+    ASSERT_EQ(::send(socket.get(), head.data(), head.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(head.size()));
     EXPECT_FALSE(receive(socket));
     const tcp::Socket other = connect(0);
     send(other, FrameKind::hello);
@@ -219,8 +231,7 @@ TEST_P(WatchTest, AnotherUserIsRefused) {
     if (child == 0) {
         if (::setresuid(65534, 65534, 65534) != 0) ::_exit(3);
         const tcp::Socket socket = connect_locally(name);
-        const auto head = frame_head(FrameKind::collect, 0);
-        static_cast<void>(!::send(socket.get(), head.data(), head.size(), MSG_NOSIGNAL));
+        send(socket, FrameKind::collect);
         const auto answer = receive(socket);
         ::_exit(answer && answer->kind == FrameKind::refused ? 0 : 4);
     }
@@ -239,30 +250,26 @@ TEST_P(WatchTest, AStallIsReportedOnceByRank0) {
     EXPECT_THAT(printed.texts.front(), HasSubstr("report 1 of at most 5"));
 }
 
-// The first rank to reach the limit asks the others, of which one waits for a message, but not for long
-// enough to be sure.
-TEST(StallReport, AnswersThatTellNothingAreCollectedAgain) {
+TEST_P(WatchTest, RanksThatToldNothingAreAskedAgain) {
+    barrier = true;
+    start(200ms);
+    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.count() > 0; }));
+    EXPECT_THAT(printed.texts.front(), HasSubstr("rank 1, which waits in MPI_Recv from rank 0"));
+}
+
+TEST(StallReport, AnswersThatTellNothingAreNotPrinted) {
     std::vector<std::string> printed;
-    std::atomic<int> nothing{0};
-    {
-        StallReport report(1s, [&](const std::string& text) { printed.push_back(text); });
-        const auto finish = [&](std::chrono::nanoseconds waited, std::chrono::nanoseconds later) {
-            testing_watch::HandMadeJob job(2);
-            job.enter(0, 0, testing_watch::make_call(Collective::barrier, "b.c:20"),
-                      static_cast<std::uint64_t>(waited.count()));
-            job.message(1, "MPI_Recv", 0, 0, 77, "b.c:48",
-                        static_cast<std::uint64_t>((waited - later).count()));
-            report.finish({{0, encode(job.rank(0)), ""}, {1, encode(job.rank(1)), ""}}, [&] { ++nothing; });
-        };
-        const auto since = StallReport::Clock::now() - 1s;
-        ASSERT_TRUE(report.begin(since));
-        finish(1s, 20ms);
-        ASSERT_TRUE(tcp::within(tcp::long_enough, [&] { return nothing == 1; }));
-        EXPECT_FALSE(report.begin(since));
-        ASSERT_TRUE(report.begin(since, true));
-        finish(2s, 20ms);
-    }
-    EXPECT_EQ(nothing, 1);
+    StallReport report(1s, [&](const std::string& text) { printed.push_back(text); });
+    const auto replies = [](std::chrono::nanoseconds waited) {
+        testing_watch::HandMadeJob job(2);
+        job.enter(0, 0, testing_watch::make_call(Collective::barrier, "b.c:20"),
+                  static_cast<std::uint64_t>(waited.count()));
+        job.message(1, "MPI_Recv", 0, 0, 77, "b.c:48", static_cast<std::uint64_t>((waited - 20ms).count()));
+        return std::vector<RankReply>{{0, encode(job.rank(0)), ""}, {1, encode(job.rank(1)), ""}};
+    };
+    EXPECT_FALSE(report.print(replies(1s)));
+    EXPECT_THAT(printed, testing::IsEmpty());
+    EXPECT_TRUE(report.print(replies(2s)));
     EXPECT_THAT(printed, testing::ElementsAre(HasSubstr("rank 1, which waits in MPI_Recv from rank 0")));
 }
 
@@ -271,55 +278,6 @@ TEST_P(WatchTest, TheNextRankReportsIfRank0HasLeft) {
     start(200ms);
     watches[0].reset();
     EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.count() > 0; }));
-}
-
-TEST_P(WatchTest, MessagesWaitForARank0ThatIsLate) {
-    answer_limit = 20ms;
-    start();
-    std::atomic<bool> late{true};
-    std::atomic<int> received{0};
-    watches[0]->on_message([&](int from, std::span<const std::byte>) {
-        // Blocks the event thread, which would also accept connections.
-        while (from == 0 && late) std::this_thread::sleep_for(1ms);
-        if (from == 1) ++received;
-    });
-    const std::byte message{};
-    EXPECT_TRUE(watches[0]->send_to_first({&message, 1}));
-    for (int i = 0; i < 3; ++i) EXPECT_TRUE(watches[1]->send_to_first({&message, 1}));
-    std::this_thread::sleep_for(10 * answer_limit);
-    late = false;
-    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return received == 3; }));
-}
-
-TEST_P(WatchTest, MessagesReachRank0InOrderAndAllRanks) {
-    start();
-    std::mutex mutex;
-    std::vector<int> numbers[ranks];  // that rank 0 has received, by sender
-    std::atomic<int> announced{0};
-    watches[0]->on_message([&](int from, std::span<const std::byte> message) {
-        const std::lock_guard lock(mutex);
-        if (message.size() == 1) numbers[from].push_back(std::to_integer<int>(message[0]));
-        if (message.size() == 2) ++announced;
-    });
-    for (const int rank : {1, 2}) {
-        watches[rank]->on_message([&](int from, std::span<const std::byte> message) {
-            if (from == 0 && message.size() == 2) ++announced;
-        });
-    }
-    constexpr int count = 100;
-    for (int i = 0; i < count; ++i) {
-        const std::byte number{static_cast<unsigned char>(i)};
-        // Rank 2 sends none: rank 0 must reach it all the same.
-        for (const int rank : {0, 1}) EXPECT_TRUE(watches[rank]->send_to_first({&number, 1}));
-    }
-    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] {
-        const std::lock_guard lock(mutex);
-        return numbers[0].size() == count && numbers[1].size() == count;
-    }));
-    for (const int rank : {0, 1}) EXPECT_TRUE(std::is_sorted(numbers[rank].begin(), numbers[rank].end()));
-    const std::byte both[2] = {};
-    watches[0]->send_to_all(both);
-    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return announced == ranks; }));
 }
 
 TEST(StallClock, AWaitIsReportedOnceItHasLastedLongEnough) {

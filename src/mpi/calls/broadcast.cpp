@@ -1,8 +1,17 @@
+// MPI_Ibarrier and MPI_Ibcast.
 #include "mpi/calls/arguments.hpp"
 #include "mpi/calls/functions.hpp"
 
 namespace lapwing {
 namespace {
+
+struct Barrier {
+    static constexpr Collective collective = Collective::barrier;
+
+    bool describe(const Communicator&, Problem&, UserBuffers&) const { return true; }
+    watch::CallArguments recorded(int) const { return {}; }
+    Transfer transfer(const CallPeers&) const { return {}; }
+};
 
 struct Broadcast {
     static constexpr Collective collective = Collective::broadcast;
@@ -33,6 +42,8 @@ struct Broadcast {
 }  // namespace lapwing
 
 using namespace lapwing;
+
+LAPWING_FUNCTIONS(Ibarrier, Barrier, , Barrier, (), ())
 
 #define LAPWING_BROADCAST(suffix, Count) \
     LAPWING_FUNCTIONS(Ibcast, Bcast, suffix, Broadcast, (LAPWING_BUFFER(Count)), (LAPWING_BUFFER_NAMES))

@@ -1,4 +1,4 @@
-// Calls that make communicators, or end them.
+// The calls of native_calls.def, and others that make communicators or end them.
 #include <mpi.h>
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/init.hpp"
-#include "mpi/calls/recorded_call.hpp"
 #include "mpi/calls/signatures.hpp"
+#include "mpi/job/recording.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/communicator.hpp"
@@ -18,6 +18,9 @@ namespace lapwing {
 namespace {
 
 constexpr std::nullptr_t no_made = nullptr;
+constexpr MPI_Comm* no_communicator = nullptr;
+constexpr int no_peer = watch::Journal::no_peer;
+constexpr int no_tag = -1;
 
 template <typename Made, typename Native>
 int make_communicator(const CallSite& site, MPI_Comm parent, Made made, Native native) {
@@ -103,6 +106,12 @@ int free_communicator(const CallSite& site, const MPI_Comm* communicator, Native
 
 using namespace lapwing;
 
+#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message)                     \
+    LAPWING_MPI function parameters {                                                                   \
+        const watch::InCall inside(#function, __builtin_return_address(0), word_of(communicator), peer, \
+                                   tag);                                                                \
+        return LAPWING_NEXT(function) names;                                                            \
+    }
 #define LAPWING_MAKES(function, parent, parameters, names, made)                         \
     LAPWING_MPI function parameters {                                                    \
         return make_communicator({#function, __builtin_return_address(0)}, parent, made, \

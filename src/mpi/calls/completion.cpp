@@ -2,21 +2,81 @@
 // of both kinds is completed by the MPI: Lapwing's requests are completed in the MPI as well.
 #include "mpi/calls/completion.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "base/trace.hpp"
 #include "mpi/calls/exported.hpp"
-#include "mpi/calls/recorded_call.hpp"
-#include "mpi/calls/wait_clock.hpp"
+#include "mpi/job/recording.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/native_requests.hpp"
+#include "mpi/requests/request.hpp"
 #include "mpi/requests/request_table.hpp"
 #include "mpi/requests/request_wait.hpp"
+#include "mpi/requests/timeline.hpp"
+#include "task/problem.hpp"
 
 namespace lapwing {
 namespace {
+
+// The time that the program spends in a call that waits for requests. It is divided equally among them. Does
+// nothing where no clocks are read.
+class WaitClock {
+  public:
+    // Outside of Entry.
+    WaitClock(trace::Call call, std::span<Request* const> requests);
+    // Before the requests are released. Later calls do nothing.
+    void stop();
+    void stop_inside_entry();
+
+  private:
+    trace::Call call_;
+    std::span<Request* const> requests_;  // empty: stopped
+    std::uint64_t began_ = 0;
+    std::uint32_t first_ = 0;  // the first request's number in a trace
+    // Another thread may use a request again before stop().
+    Collective collective_{};  // of the first request
+    std::vector<Collective> others_;
+};
+
+WaitClock::WaitClock(trace::Call call, std::span<Request* const> requests) : call_(call) {
+    if (!runtime.measures || requests.empty()) return;
+    requests_ = requests;
+    const Entry entry;
+    began_ = nanoseconds();
+    first_ = timeline::number(*requests[0]);
+    collective_ = requests[0]->collective;
+    for (Request* request : requests) request->waiting_since = began_;
+    for (const Request* request : requests.subspan(1)) others_.push_back(request->collective);
+}
+
+void WaitClock::stop() {
+    if (requests_.empty()) return;
+    const Entry entry;
+    stop_inside_entry();
+}
+
+void WaitClock::stop_inside_entry() {
+    if (requests_.empty()) return;
+    // A request that has just completed has read the clock already.
+    const bool just = requests_.size() == 1 && requests_[0]->completed >= began_;
+    const std::uint64_t end = just ? requests_[0]->completed : nanoseconds();
+    const std::uint64_t spent = end - began_;
+    timeline::called(call_, began_, end, first_, requests_.size());
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+        requests_[i]->waited += spent;
+        requests_[i]->waiting_since = 0;
+        const Collective collective = i == 0 ? collective_ : others_[i - 1];
+        runtime.report.of(collective).wait_time += spent / requests_.size();
+    }
+    requests_ = {};
+}
 
 // A call whose requests the native MPI completes.
 template <typename Native>

@@ -1,5 +1,5 @@
-// Definitions of the functions of collectives that the program calls, for both preload libraries: the one that
-// runs lists, and that of `lapwing profile`, which is compiled with LAPWING_PROFILE.
+// Definitions of the functions of collectives that the program calls, for both preload libraries: the one
+// that runs lists, and that of `lapwing profile`, which is compiled with LAPWING_PROFILE.
 #pragma once
 
 #include <mpi.h>

@@ -12,7 +12,6 @@
 #include "mpi/calls/exported.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/job/start.hpp"
-#include "mpi/job/tracing.hpp"
 #include "mpi/native/callers.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/hook.hpp"
@@ -49,7 +48,7 @@ int finalize(MPI_Comm, int, void*, void*) {
     // This waits for all ranks inside the MPI: not while a peer may need one of this rank's lists.
     if (runtime.watch != nullptr) compare_calls_at_end(*runtime.job);
     remove_hook();
-    end_tracing(runtime.locations);
+    end_tracing();
     report_job();
     finish_groups(drained ? patience : 0);
     if (runtime.network != nullptr) runtime.network->leave();

@@ -1,12 +1,14 @@
-// The functions that start, free and cancel requests.
+// The functions that start, free and cancel requests, and those that free operators and datatypes.
 #include <mpi.h>
 
 #include <algorithm>
 
 #include "device/memory.hpp"
 #include "mpi/calls/exported.hpp"
+#include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/native/reduction.hpp"
 #include "mpi/native/refusals.hpp"
 #include "mpi/requests/native_requests.hpp"
 #include "mpi/requests/request_table.hpp"
@@ -45,6 +47,20 @@ bool no_persistent() {
 // Whether no request of the program can be Lapwing's.
 bool none_exist() {
     return request_table.live() == 0 && request_table.persistent() == 0;
+}
+
+// What collectives in flight need stays until they are complete.
+template <typename Handle>
+int free_handle(Handle* handle, Handle none, bool (*is_held)(Handle), int (*free)(Handle*)) {
+    if (handle == nullptr || !runtime.started) return free(handle);
+    {
+        const Entry entry;
+        if (is_held(*handle)) {
+            *handle = none;
+            return MPI_SUCCESS;
+        }
+    }
+    return free(handle);
 }
 
 }  // namespace
@@ -119,4 +135,12 @@ LAPWING_MPI MPI_Cancel(MPI_Request* handle) {
         // Open MPI returns no error for its own complete collective.
         return error == MPI_SUCCESS ? raise(MPI_COMM_WORLD, MPI_ERR_REQUEST) : error;
     });
+}
+
+LAPWING_MPI MPI_Op_free(MPI_Op* op) {
+    return free_handle(op, MPI_OP_NULL, keeps_operator, NEXT_Op_free);
+}
+
+LAPWING_MPI MPI_Type_free(MPI_Datatype* type) {
+    return free_handle(type, MPI_DATATYPE_NULL, keeps_type, NEXT_Type_free);
 }

@@ -25,7 +25,7 @@ struct Runtime {
     Fallback why_not = Fallback::engine_mpi;  // when it takes none
     bool takes_blocking = false;              // LAPWING_BLOCKING
     bool measures = false;                    // a report or a timeline is wanted: clocks are read
-    bool threads = false;  // MPI_THREAD_MULTIPLE
+    bool threads = false;                     // MPI_THREAD_MULTIPLE
     std::string report_form = "none";
     std::string report_file;
     std::string report_mark;

@@ -5,19 +5,25 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdio>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "base/trace.hpp"
 #include "base/values.hpp"
 #include "device/memory.hpp"
+#include "engines/job.hpp"
 #include "engines/progress_advice.hpp"
 #include "job/settings.hpp"
 #include "links/tcp/addresses.hpp"
+#include "mpi/job/metadata.hpp"
+#include "mpi/job/report.hpp"
 #include "mpi/job/runtime.hpp"
-#include "mpi/job/tracing.hpp"
 #include "mpi/native/callers.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/native.hpp"
@@ -27,6 +33,9 @@
 extern char** environ;
 
 namespace lapwing {
+
+Runtime runtime;
+
 namespace {
 
 [[noreturn]] void end(const std::string& why) {
@@ -64,6 +73,25 @@ void read(const Settings& settings) {
     runtime.report_mark = settings.report_mark;
     device::memory.enabled = takes_device_memory(settings);
     if (runtime.report_form != "none" || !settings.trace.empty()) runtime.measures = true;
+}
+
+// By all ranks of MPI_COMM_WORLD together, whose locations are known: begins to record if LAPWING_TRACE asks
+// for it, and compares the clocks of the hosts. Throws Error on all ranks if one of them cannot write.
+void begin_tracing(Job& job, const RankLocations& locations) {
+    const Settings& settings = job.settings();
+    const std::uint64_t capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
+    if (settings.trace.empty()) return;
+    job.together([&] { trace::open(settings.trace, job.rank(), capacity); });
+    add_metadata({{"fact", "rank"},
+                  {"rank", job.rank()},
+                  {"ranks", job.ranks()},
+                  {"host", tcp::host_name()},
+                  {"process", ::getpid()},
+                  {"lapwing", LAPWING_VERSION},
+                  {"mpi", mpi_version()},
+                  {"engine", settings.engine},
+                  {"capacity", capacity}});
+    add_clock_metadata(locations, "begin");
 }
 
 void start_network() {
@@ -167,6 +195,13 @@ void report_job() {
     manner.before = collectives_before();
     manner.tools = bound_tools();
     write_report(runtime.report, {runtime.report_form, runtime.report_file, runtime.report_mark}, manner);
+}
+
+void end_tracing() {
+    if (!trace::on()) return;
+    add_clock_metadata(runtime.locations, "end");
+    const std::string trouble = trace::close();
+    if (!trouble.empty()) fmt::print(stderr, "lapwing: a part of the trace is incomplete: {}\n", trouble);
 }
 
 }  // namespace lapwing

@@ -1,4 +1,4 @@
-// The start of a job: settings, their comparison between ranks, and the network.
+// The start of a job (settings, their comparison between ranks, the network, the trace), and its end.
 #pragma once
 
 namespace lapwing {
@@ -10,5 +10,8 @@ void start_job(bool collective);
 
 // Before MPI_Finalize, by all ranks of MPI_COMM_WORLD: writes the report that was asked for.
 void report_job();
+
+// Before MPI_Finalize, by all ranks: compares the clocks of the hosts again, and ends the trace.
+void end_tracing();
 
 }  // namespace lapwing

@@ -1,4 +1,4 @@
-// The lock around Lapwing's requests.
+// The lock around Lapwing's requests, and counts that change inside it.
 #pragma once
 
 #include <atomic>
@@ -38,6 +38,21 @@ class Entry {
   private:
     static inline std::atomic<bool> busy_{false};
     static inline bool threads_ = false;
+};
+
+// Changed inside Entry only, by one thread at a time: a change needs no locked instruction. Any thread may
+// read it, and sees all writes that came before the last change.
+class Count {
+  public:
+    void operator++() { add(1); }
+    void operator--() { add(-1); }
+    operator int() const { return value_.load(std::memory_order_acquire); }
+
+  private:
+    void add(int difference) {
+        value_.store(value_.load(std::memory_order_relaxed) + difference, std::memory_order_release);
+    }
+    std::atomic<int> value_{0};
 };
 
 }  // namespace lapwing

@@ -2,7 +2,7 @@
 // is in any call of the MPI (a receive, a wait, a file operation); otherwise a correct program could hang.
 #pragma once
 
-#include "mpi/native/count.hpp"
+#include "mpi/native/entry.hpp"
 
 namespace lapwing {
 

@@ -8,8 +8,8 @@
 
 namespace lapwing {
 
-// The ranks in MPI_COMM_WORLD of the members of a communicator, and of those of its remote group; -1: a process
-// of another world.
+// The ranks in MPI_COMM_WORLD of the members of a communicator, and of those of its remote group; -1: a
+// process of another world.
 std::vector<int> members_in_world(MPI_Comm communicator);
 std::vector<int> remote_members_in_world(MPI_Comm communicator);
 // The same as the first; empty if a member is of another world.

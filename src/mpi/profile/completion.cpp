@@ -32,8 +32,8 @@ struct Way {
 };
 
 template <typename Native, typename GetCompleted>
-int completing(const lapwing::CallSite& site, Way way, int count, MPI_Request* handles,
-               Native native, GetCompleted completed) {
+int completing(const lapwing::CallSite& site, Way way, int count, MPI_Request* handles, Native native,
+               GetCompleted completed) {
     if (!observes()) return native();
     std::optional<CompletingRequests> requests;
     std::optional<Completing> call;

@@ -48,9 +48,7 @@ struct Message {
 
 template <typename Count>
 Message sends(const void*, Count count, MPI_Datatype type, int peer, int tag) {
-    return {.sent = bytes_of(count, type),
-            .peer = rank_of(peer),
-            .tag = tag};
+    return {.sent = bytes_of(count, type), .peer = rank_of(peer), .tag = tag};
 }
 
 template <typename Count>
@@ -159,43 +157,44 @@ void define(Made* made, int error) {
 
 }  // namespace
 
-#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message) \
-    LAPWING_MPI function parameters {                                               \
-        return record_message(                                                      \
-            CallSite{#function, __builtin_return_address(0)}, communicator, nullptr,          \
-            [&] { return LAPWING_NEXT(function) names; }, [&] { return message; }); \
+#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message)  \
+    LAPWING_MPI function parameters {                                                \
+        return record_message(                                                       \
+            CallSite{#function, __builtin_return_address(0)}, communicator, nullptr, \
+            [&] { return LAPWING_NEXT(function) names; }, [&] { return message; });  \
     }
-#define LAPWING_STARTS(function, parameters, names, communicator, message)          \
-    LAPWING_MPI function parameters {                                               \
-        return record_message(                                                      \
-            CallSite{#function, __builtin_return_address(0)}, communicator, request,          \
-            [&] { return LAPWING_NEXT(function) names; }, [&] { return message; }); \
+#define LAPWING_STARTS(function, parameters, names, communicator, message)           \
+    LAPWING_MPI function parameters {                                                \
+        return record_message(                                                       \
+            CallSite{#function, __builtin_return_address(0)}, communicator, request, \
+            [&] { return LAPWING_NEXT(function) names; }, [&] { return message; });  \
     }
-#define LAPWING_POLLS(function, parameters, names, communicator, message) \
-    LAPWING_MPI function parameters {                                     \
-        return record(                                                    \
-            CallSite{#function, __builtin_return_address(0)}, communicator,         \
-            [&] { return LAPWING_NEXT(function) names; },                 \
-            [&](RecordedCall& recorded, int error) {                      \
-                fill(recorded.call(), message);                           \
-                const bool found = error == MPI_SUCCESS && *flag != 0;    \
-                recorded.call().completed = found ? 1 : 0;                \
-                if (!found) recorded.set_fruitless();                     \
-            });                                                           \
+#define LAPWING_POLLS(function, parameters, names, communicator, message)   \
+    LAPWING_MPI function parameters {                                       \
+        return record(                                                      \
+            CallSite{#function, __builtin_return_address(0)}, communicator, \
+            [&] { return LAPWING_NEXT(function) names; },                   \
+            [&](RecordedCall& recorded, int error) {                        \
+                fill(recorded.call(), message);                             \
+                const bool found = error == MPI_SUCCESS && *flag != 0;      \
+                recorded.call().completed = found ? 1 : 0;                  \
+                if (!found) recorded.set_fruitless();                       \
+            });                                                             \
     }
-#define LAPWING_MAKES(function, parent, parameters, names, made)                                          \
-    LAPWING_MPI function parameters {                                                                     \
-        return record(                                                                                    \
-            CallSite{#function, __builtin_return_address(0)}, parent, [&] { return LAPWING_NEXT(function) names; }, \
-            [&](RecordedCall&, int error) { define(made, error); });                                      \
+#define LAPWING_MAKES(function, parent, parameters, names, made)      \
+    LAPWING_MPI function parameters {                                 \
+        return record(                                                \
+            CallSite{#function, __builtin_return_address(0)}, parent, \
+            [&] { return LAPWING_NEXT(function) names; },             \
+            [&](RecordedCall&, int error) { define(made, error); });  \
     }
 #define LAPWING_LAST(function)
 #include "mpi/calls/native_calls.def"
 
 LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
     return record(
-        CallSite{"MPI_Comm_dup", __builtin_return_address(0)}, comm, [&] { return NEXT_Comm_dup(comm, made); },
-        [&](RecordedCall&, int error) { define(made, error); });
+        CallSite{"MPI_Comm_dup", __builtin_return_address(0)}, comm,
+        [&] { return NEXT_Comm_dup(comm, made); }, [&](RecordedCall&, int error) { define(made, error); });
 }
 
 LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
@@ -217,8 +216,9 @@ LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
 
 LAPWING_MPI MPI_Comm_free(MPI_Comm* communicator) {
     return record(
-        CallSite{"MPI_Comm_free", __builtin_return_address(0)}, communicator == nullptr ? MPI_COMM_NULL : *communicator,
-        [&] { return NEXT_Comm_free(communicator); }, [](RecordedCall&, int) {});
+        CallSite{"MPI_Comm_free", __builtin_return_address(0)},
+        communicator == nullptr ? MPI_COMM_NULL : *communicator, [&] { return NEXT_Comm_free(communicator); },
+        [](RecordedCall&, int) {});
 }
 
 LAPWING_MPI MPI_Comm_disconnect(MPI_Comm* communicator) {

@@ -20,7 +20,7 @@
 
 #include "job/group.hpp"
 #include "links/mpi/mpi_link.hpp"
-#include "mpi/native/count.hpp"
+#include "mpi/native/entry.hpp"
 
 namespace lapwing {
 

@@ -1,8 +1,48 @@
 #include "mpi/requests/persistent.hpp"
 
+#include <vector>
+
 #include "mpi/native/contents.hpp"
+#include "mpi/native/own_communicator.hpp"
 
 namespace lapwing {
+namespace {
+
+// Each handle has a tag of its own.
+auto& free_tags = *new std::vector<int>;  // never destroyed, see request_table.hpp
+int next_tag = 0;
+
+}  // namespace
+
+int PersistentHandle::make(MPI_Request* handle) {
+    if (free_tags.empty()) free_tags.push_back(next_tag++);
+    tag_ = free_tags.back();
+    const int error = PMPI_Recv_init(nullptr, 0, MPI_BYTE, 0, tag_, own_communicator(), handle);
+    if (error == MPI_SUCCESS) free_tags.pop_back();
+    return error;
+}
+
+void PersistentHandle::start(MPI_Request handle) {
+    if (active_) return;
+    PMPI_Start(&handle);
+    active_ = true;
+}
+
+void PersistentHandle::complete(MPI_Request handle, int error) {
+    start(handle);
+    // Only a message that is too long makes a receive fail.
+    static const char too_long = 0;
+    MPI_Request sent = MPI_REQUEST_NULL;
+    PMPI_Isend(&too_long, error == MPI_SUCCESS ? 0 : 1, MPI_BYTE, 0, tag_, own_communicator(), &sent);
+    PMPI_Request_free(&sent);
+    active_ = false;
+}
+
+void PersistentHandle::free(MPI_Request handle, int error) {
+    if (active_) complete(handle, error);
+    PMPI_Request_free(&handle);
+    free_tags.push_back(tag_);
+}
 
 Persistent::Persistent(const UserBuffers& given) : buffers(given) {
     const auto replace = [this](MPI_Datatype type) { return duplicate(type); };

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "mpi/native/count.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/requests/handle_table.hpp"
 #include "mpi/requests/request.hpp"
 

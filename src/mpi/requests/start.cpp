@@ -1,12 +1,16 @@
 #include "mpi/requests/start.hpp"
 
+#include <bit>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/native/native.hpp"
 #include "mpi/requests/request_table.hpp"
 #include "mpi/requests/timeline.hpp"
 #include "task/bracketing.hpp"
@@ -129,6 +133,121 @@ bool finish_group(Communicator& group, std::uint64_t patience) {
         if (nanoseconds() - began >= patience) return false;
         std::this_thread::yield();
     }
+}
+
+namespace {
+
+// Whether the program calls Lapwing's version of each function that takes a persistent request. A tool that
+// is loaded before Lapwing and calls the MPI's versions would find the request inactive.
+bool takes_persistent_requests() {
+    static const bool takes = [] {
+        for (const char* name : {"MPI_Start", "MPI_Startall", "MPI_Wait", "MPI_Waitall", "MPI_Waitany",
+                                 "MPI_Waitsome", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome",
+                                 "MPI_Request_get_status", "MPI_Request_free"}) {
+            if (!file_before(name).empty()) return false;
+        }
+        return true;
+    }();
+    return takes;
+}
+
+// A plan for a persistent collective and the channel of all its starts. While this lives, the plan counts as
+// in flight, and the channel is released unless it is taken.
+class PersistentPlan {
+  public:
+    // Collective; waits for the other ranks if they must agree. Outside of Entry. Throws Error (unsupported).
+    PersistentPlan(Communicator& group, const Problem& problem) : problem_(problem) {
+        constexpr std::uint32_t max_lanes = 32;  // whose channels engines choose, see Prepared::accept()
+        const std::uint32_t number = max_lanes + group.next_persistent_channel++;
+        channel_ = first_persistent_channel + number % first_persistent_channel;
+        if (!choose(group, Starts::persistent)) return;
+        std::uint32_t unusable_lanes = 0;
+        {
+            const Entry entry;
+            unusable_lanes = plan_->prepared->offer(channel_);
+        }
+        std::uint32_t unusable_anywhere = 0;
+        error_ =
+            PMPI_Allreduce(&unusable_lanes, &unusable_anywhere, 1, MPI_UINT32_T, MPI_BOR, group.communicator);
+        if (error_ == MPI_SUCCESS && ~unusable_anywhere != 0) {
+            const Entry entry;
+            channel_ = plan_->prepared->accept(channel_, std::countr_one(unusable_anywhere));
+            return;
+        }
+        release();
+        if (error_ == MPI_SUCCESS) choose(group, Starts::persistent_alone);
+    }
+    ~PersistentPlan() { release(); }
+    PersistentPlan(const PersistentPlan&) = delete;
+    PersistentPlan& operator=(const PersistentPlan&) = delete;
+
+    int error() const { return error_; }  // the MPI's
+    std::uint32_t channel() const { return channel_; }
+    // The plan stays in flight and keeps the channel.
+    Plan* take() { return std::exchange(plan_, nullptr); }
+
+  private:
+    // Whether the ranks must agree.
+    bool choose(Communicator& group, Starts starts) {
+        const Entry entry;
+        plan_ = &group.planner().plan(problem_, starts);
+        ++plan_->in_flight;
+        return group.planner().needs_agreement(*plan_);
+    }
+    void release() {
+        if (plan_ == nullptr) return;
+        const Entry entry;
+        plan_->prepared->release_channel(channel_);
+        --plan_->in_flight;
+        plan_ = nullptr;
+    }
+
+    const Problem& problem_;
+    std::uint32_t channel_ = 0;
+    Plan* plan_ = nullptr;
+    int error_ = MPI_SUCCESS;
+};
+
+}  // namespace
+
+Started make_persistent(Communicator& group, Problem& problem, const UserBuffers& buffers) {
+    if (!takes_persistent_requests()) {
+        runtime.report.count_fallback(problem.collective, Fallback::tool);
+        return Started::declined();
+    }
+    if (!fits(problem)) {
+        runtime.report.count_fallback(problem.collective, Fallback::arguments);
+        return Started::declined();
+    }
+    int error = begin_group(group);
+    if (error != MPI_SUCCESS) return Started::failed_by(error);
+    finish_group(group);
+    problem.placement = group.group->placement();
+    std::optional<PersistentPlan> plan;
+    try {
+        plan.emplace(group, problem);
+    } catch (const Error& declined) {
+        if (declined.code() != ErrorCode::unsupported) throw;
+        runtime.report.count_fallback(problem.collective, Fallback::no_plan);
+        return Started::declined();
+    }
+    if (plan->error() != MPI_SUCCESS) return Started::failed_by(plan->error());
+    auto persistent = std::make_unique<Persistent>(buffers);
+    persistent->channel = plan->channel();
+    MPI_Request handle = MPI_REQUEST_NULL;
+    {
+        const Entry entry;
+        error = persistent->handle.make(&handle);
+    }
+    if (error != MPI_SUCCESS) return Started::failed_by(error);
+    const Entry entry;
+    if (buffers.reduction) persistent->reduction.hold(*persistent->buffers.reduction);
+    Request& request = request_table.add(handle, std::move(persistent));
+    request.group = &group;
+    request.plan = plan->take();  // in flight as long as the program may start it
+    request.collective = problem.collective;
+    ++group.in_flight;
+    return {Outcome::taken, MPI_SUCCESS, &request};
 }
 
 }  // namespace lapwing

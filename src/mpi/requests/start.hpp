@@ -1,14 +1,32 @@
-// The start of a collective: from the program's problem to a request that runs.
+// The start of a collective: from the program's problem to a request that runs, or to a persistent request,
+// which MPI_Start starts again and again.
 #pragma once
+
+#include <mpi.h>
 
 #include <cstdint>
 
-#include "mpi/requests/started.hpp"
 #include "mpi/requests/user_buffers.hpp"
 
 namespace lapwing {
 
 struct Communicator;
+struct Request;
+
+enum class Outcome {
+    taken,
+    declined,  // the native MPI must run the call
+    failed,
+};
+
+struct Started {
+    Outcome outcome;
+    int error = MPI_SUCCESS;
+    Request* request = nullptr;
+
+    static Started declined() { return {Outcome::declined}; }
+    static Started failed_by(int code) { return {Outcome::failed, code}; }
+};
 
 // Whether the problem's bytes can be counted at all. The MPI refuses calls that do not fit.
 bool fits(const Problem& problem);
@@ -18,6 +36,9 @@ Started start(Communicator& group, Problem& problem, const UserBuffers& buffers,
 
 // Starts a persistent request. Returns the MPI's error code. Inside Entry.
 int start_again(Request& request);
+
+// Makes an inactive persistent request. Collective: waits for the other ranks. Outside of Entry.
+Started make_persistent(Communicator& group, Problem& problem, const UserBuffers& buffers);
 
 // Waits for the agreement that begin_group() began, if it began one; at most `patience` nanoseconds. Runs what is
 // in flight meanwhile. Returns whether the agreement is complete. Only in calls that are collective over the

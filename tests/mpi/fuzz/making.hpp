@@ -1,4 +1,4 @@
-// How an operation is drawn: moving.cpp, reducing.cpp and neighbors.cpp have a function for each collective.
+// How an operation is drawn, with a function for each collective.
 #pragma once
 
 #include <algorithm>

@@ -42,9 +42,9 @@ struct Profile {
     double in_collectives = 0;    // of them
     std::uint64_t unmatched = 0;  // calls that not all ranks have recorded
     std::uint64_t dropped = 0;
-    std::vector<int> without_end;                          // ranks that did not come to MPI_Finalize
-    double clock_error = 0;                                // seconds
-    std::vector<CallSite> sites;        // the largest saving first
+    std::vector<int> without_end;  // ranks that did not come to MPI_Finalize
+    double clock_error = 0;        // seconds
+    std::vector<CallSite> sites;   // the largest saving first
     // Calls that send or receive messages, the longest first. Of such a call `own` has all its time, with the
     // time that it waits for its peer.
     std::vector<CallSite> messages;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "links/tcp/sockets.hpp"
-#include "watch/channel.hpp"
 #include "watch/messages.hpp"
 
 namespace lapwing::tool {
@@ -34,8 +33,7 @@ class RankClient {
   private:
     using Clock = std::chrono::steady_clock;
     // Throws Error (link).
-    static watch::Frame receive(int descriptor, Clock::time_point deadline);
-    static void send(int descriptor, watch::FrameKind kind);
+    watch::Frame receive(Clock::time_point deadline);
 
     tcp::Socket socket_;
     watch::JobDescription description_;

@@ -1,7 +1,0 @@
-#include "mpi/job/runtime.hpp"
-
-namespace lapwing {
-
-Runtime runtime;
-
-}  // namespace lapwing
