@@ -21,8 +21,7 @@
 #include "links/tcp/addresses.hpp"
 #include "watch/local_socket.hpp"
 #include "watch/ranks.hpp"
-#include "watch/stall_clock.hpp"
-#include "watch/stall_report.hpp"
+#include "watch/stall.hpp"
 #include "watch/workers.hpp"
 
 namespace lapwing::watch {

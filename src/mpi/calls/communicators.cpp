@@ -1,13 +1,13 @@
 // The calls of native_calls.def, and others that make communicators or end them.
 //
-// Open MPI makes the private duplicate (links/mpi/mpi_link.hpp) in steps, each a nonblocking collective on the
-// program's communicator, whenever it comes by. Another making of a communicator of the same parent consists
-// of such steps as well, and ranks that do not mix both in the same way wait for each other for ever. And it
-// loses a duplication whose communicator is freed before it is made. All these calls are collective, so a
-// rank may wait in them until the duplicate is there. MPI_Comm_idup must not wait for what comes after it on
-// another rank, but nearly always may: it asks for the duplicate, so that this is never asked for while the
-// program's own is on its way, and waits for it for a while. MPI_Comm_create_group is not for all ranks, and
-// exchanges messages of its own.
+// Open MPI makes the private duplicate (links/mpi/mpi_link.hpp) in steps, each a nonblocking collective on
+// the program's communicator, whenever it comes by. Another making of a communicator of the same parent
+// consists of such steps as well, and ranks that do not mix both in the same way wait for each other for
+// ever. And it loses a duplication whose communicator is freed before it is made. All these calls are
+// collective, so a rank may wait in them until the duplicate is there. MPI_Comm_idup must not wait for what
+// comes after it on another rank, but nearly always may: it asks for the duplicate, so that this is never
+// asked for while the program's own is on its way, and waits for it for a while. MPI_Comm_create_group is not
+// for all ranks, and exchanges messages of its own.
 #include <mpi.h>
 
 #include <cstddef>
