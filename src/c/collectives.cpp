@@ -2,7 +2,7 @@
 #include <lapwing.h>
 
 #include "c/call.hpp"
-#include "c/groups.hpp"
+#include "c/group.hpp"
 #include "c/status.hpp"
 
 namespace lapwing::c {

@@ -144,4 +144,12 @@ class Group : public std::enable_shared_from_this<Group> {
     std::vector<lapwing_operation*> idle_;
 };
 
+// All groups of the process:
+
+// The group behind a handle. Throws Error (invalid_argument) for null.
+Group& group_of(const lapwing_group* handle);
+
+// All but one.
+std::vector<std::shared_ptr<Group>> other_groups(const Group* group);
+
 }  // namespace lapwing::c

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/settings.hpp"
 #include "engines/job.hpp"
 #include "links/connections.hpp"
 #include "links/lifeline.hpp"
@@ -64,5 +65,9 @@ class GroupJob final : public Job {
     std::unique_ptr<StreamLink> messages_;
     std::unique_ptr<Lifeline> lifeline_;
 };
+
+// The settings of a group: variables LAPWING_*, and the options of lapwing_group_create, which override them.
+// `options` is null, or "name=value" strings ended by null. Throws Error (invalid_argument).
+Settings read_group_settings(const char* const* options, const char* const* environment);
 
 }  // namespace lapwing::c

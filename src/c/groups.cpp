@@ -1,4 +1,4 @@
-#include "c/groups.hpp"
+#include "c/group.hpp"
 
 #include <algorithm>
 #include <mutex>

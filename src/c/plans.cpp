@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "c/call.hpp"
-#include "c/groups.hpp"
+#include "c/group.hpp"
 #include "c/status.hpp"
 #include "collectives/catalogue.hpp"
 #include "task/text.hpp"

@@ -1,13 +1,20 @@
 #include "c/status.hpp"
 
+#include <lapwing.h>
+
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 namespace lapwing::c {
 namespace {
 
 // Plain memory: nothing is to be freed when a thread ends.
 thread_local char message_of_thread[1024] = "";
+
+std::mutex log_mutex;
+lapwing_log* log_function = nullptr;
+void* log_context = nullptr;
 
 }  // namespace
 
@@ -52,6 +59,11 @@ lapwing_status failed_by_exception() noexcept {
     }
 }
 
+void log_line(const std::string& line) {
+    const std::lock_guard lock(log_mutex);
+    if (log_function != nullptr) log_function(log_context, line.c_str());
+}
+
 }  // namespace lapwing::c
 
 const char* lapwing_version(void) {
@@ -82,4 +94,10 @@ const char* lapwing_status_name(lapwing_status status) {
             return "LAPWING_INTERNAL";
     }
     return "unknown";
+}
+
+void lapwing_set_log(lapwing_log* log, void* context) {
+    const std::lock_guard lock(lapwing::c::log_mutex);
+    lapwing::c::log_function = log;
+    lapwing::c::log_context = context;
 }

@@ -1,4 +1,4 @@
-// How exceptions leave the library: as a status and a message of the thread.
+// What leaves the library beside results: statuses with messages of the thread, and lines of the log.
 #pragma once
 
 #include <lapwing.h>
@@ -32,5 +32,8 @@ lapwing_status guarded(const Work& work) noexcept {
         return failed_by_exception();
     }
 }
+
+// A line for the function of lapwing_set_log(). By any thread.
+void log_line(const std::string& line);
 
 }  // namespace lapwing::c

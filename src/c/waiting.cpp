@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "c/group.hpp"
-#include "c/groups.hpp"
 #include "c/status.hpp"
 #include "engines/progress_suspension.hpp"
 #include "engines/wait_strategy.hpp"

@@ -21,8 +21,7 @@
 #include "links/tcp/addresses.hpp"
 #include "watch/local_socket.hpp"
 #include "watch/ranks.hpp"
-#include "watch/stall_clock.hpp"
-#include "watch/stall_report.hpp"
+#include "watch/stall.hpp"
 #include "watch/workers.hpp"
 
 namespace lapwing::watch {
@@ -101,15 +100,17 @@ struct JobWatch::State {
             trouble = error.what();
             return;
         }
-        watch_listener();
-        if (endpoint != nullptr)
-            endpoint->serve(Ranks::service,
-                            [this](int, tcp::Socket socket) { take_in(std::move(socket), true); });
         if (options.stall.count() > 0) {
             stall_clock.emplace(options.stall);
             stall_report.emplace(options.stall, options.print);
-            check_after(options.stall / 2);
         }
+        loop->post([this] {
+            watch_listener();
+            if (stall_clock) check_after(options.stall / 2);
+        });
+        if (endpoint != nullptr)
+            endpoint->serve(Ranks::service,
+                            [this](int, tcp::Socket socket) { take_in(std::move(socket), true); });
     }
 
     void end() {

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "watch/snapshot.hpp"
-#include "watch/source_lines.hpp"
+#include "watch/symbols.hpp"
 
 namespace lapwing::watch {
 

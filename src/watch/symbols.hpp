@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace lapwing::watch {
@@ -34,6 +35,17 @@ class Symbols {
   private:
     struct State;
     std::unique_ptr<State> state_;
+};
+
+// From addresses of this process to lines of its source.
+class SourceLines {
+  public:
+    // "solver.c:88" for the call that returns to this address; "solver+0x1a2b" without debug information.
+    // Empty if the address is null.
+    std::string before(const void* return_address);
+
+  private:
+    std::optional<Symbols> symbols_;
 };
 
 }  // namespace lapwing::watch

@@ -141,8 +141,8 @@ class Rest {
     std::vector<std::size_t> left_;
 };
 
-// Completes requests by every call that MPI has for it, each rank in ways of its own. Null and inactive requests
-// may be among them.
+// Completes requests by every call that MPI has for it, each rank in ways of its own. Null and inactive
+// requests may be among them.
 void complete(Requests& requests, Random& random) {
     if (random.one_in(3))
         complete_at_once(requests, random);

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
+#include "support/in_place_forms.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 
@@ -124,6 +125,16 @@ TEST(Candidates, CheapestFirstDeclinersLast) {
     EXPECT_TRUE(found.front().applies);
     EXPECT_FALSE(found.back().applies);
     EXPECT_LE(found[0].cost, found[1].cost);
+}
+
+// What ranks must decide alike although they do not see the same: a rank may be in place where others are
+// not.
+TEST(Agreement, AnAlgorithmAppliesToBothFormsOfAProblem) {
+    in_place_forms::for_each_problem([](const Problem& problem, const Choice& choice) {
+        const Problem other = in_place_forms::in_place(problem, true);
+        EXPECT_TRUE(choice.algorithm->applies(other, choice.parameters)) << print(problem);
+        EXPECT_EQ(print(select(problem, {}).choice), print(select(other, {}).choice)) << print(problem);
+    });
 }
 
 }  // namespace

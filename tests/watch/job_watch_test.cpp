@@ -15,8 +15,7 @@
 #include "watch/hand_made.hpp"
 #include "watch/local_socket.hpp"
 #include "watch/messages.hpp"
-#include "watch/stall_clock.hpp"
-#include "watch/stall_report.hpp"
+#include "watch/stall.hpp"
 
 namespace lapwing::watch {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "watch/source_lines.hpp"
+#include "watch/symbols.hpp"
 
 namespace lapwing::watch {
 namespace {

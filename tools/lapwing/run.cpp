@@ -12,8 +12,8 @@
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/values.hpp"
-#include "lapwing/launch/arrange.hpp"
 #include "lapwing/launch/job.hpp"
+#include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/report_file.hpp"
 #include "lapwing/timeline/timeline.hpp"
 

@@ -22,30 +22,8 @@ double seconds(std::uint64_t nanoseconds) {
 
 using Sums = std::array<CollectiveCount, reported_collectives>;
 
-// Buffers in the memory of devices, of all collectives.
-struct StagedBytes {
-    std::uint64_t buffers = 0;
-    std::uint64_t to_host = 0;
-    std::uint64_t to_device = 0;
-};
-StagedBytes staged_bytes(const Sums& sums) {
-    StagedBytes all;
-    for (const CollectiveCount& count : sums) {
-        all.buffers += count.device_buffers;
-        all.to_host += count.bytes_from_devices;
-        all.to_device += count.bytes_to_devices;
-    }
-    return all;
-}
-
 std::string joined(const std::string& left, const std::string& right) {
     return left.empty() ? right : left + ", " + right;
-}
-
-// Inside a host whose ranks share memory.
-const char* transfer_of(const Missing& missing) {
-    return missing.single_copies.empty() ? "long messages may be copied once, by the kernel"
-                                         : "long messages pass in pieces";
 }
 
 // What a reader wants to know first: in the last line, where the terminal is.
@@ -77,137 +55,150 @@ std::string conclusion(const Sums& sums) {
     return text + "\n";
 }
 
-std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
-    const Missing& missing = manner.missing;
-    std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
-                                   ranks, ranks == 1 ? "" : "s", manner.engine);
-    if (!manner.network.empty()) text += fmt::format("between hosts: {}\n", manner.network);
-    for (const Unavailable& network : missing.networks)
-        text += fmt::format("the network {} is not used: {}\n", network.name, network.why);
-    for (const Unavailable& engine : missing.engines)
-        text += fmt::format("the {} engine is not used: {}\n", engine.name, engine.why);
-    if (!missing.shared_memory.empty())
-        text += fmt::format("ranks of one host do not share memory: {}\n", missing.shared_memory);
-    if (!missing.single_copies.empty()) {
-        text += fmt::format("long messages inside a host pass through shared memory in pieces: {}\n",
-                            missing.single_copies);
+using Json = nlohmann::ordered_json;
+
+// The report in both forms, which have the same facts.
+struct Document {
+    Json json;
+    std::string text;
+
+    // A fact that is a string; none if it is empty.
+    void add(const char* key, const char* words, const std::string& value) {
+        if (value.empty()) return;
+        json[key] = value;
+        text += fmt::format("{}: {}\n", words, value);
     }
-    if (!manner.progress.empty())
-        text += fmt::format("inside a host: {}; progress by {}\n", transfer_of(manner.missing),
+};
+
+void add_inside_host(Document& document, const Manner& manner) {
+    auto& [json, text] = document;
+    const char* const transfer = manner.missing.single_copies.empty()
+                                     ? "long messages may be copied once, by the kernel"
+                                     : "long messages pass in pieces";
+    if (!manner.progress.empty()) {
+        json["inside_host"] = {{"transfer", transfer}, {"progress", manner.progress}};
+        text += fmt::format("inside a host: {}; progress by {}\n", transfer,
                             manner.progress == "thread" ? "the progress thread" : "the program's calls");
+    }
     std::string transfers;
-    for (const shm::TransferTimes& times : manner.transfers)
+    for (const shm::TransferTimes& times : manner.transfers) {
+        json["inside_host"]["long_messages_to_rank_0"].push_back(
+            {{"bytes", times.max_bytes},
+             {"messages", times.messages},
+             {"chosen", times.decided() ? Json(shm::name(times.chosen)) : nullptr},
+             {"pieces_microseconds", times.nanoseconds[0] * 1e-3},
+             {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
         transfers += (transfers.empty() ? "" : "; ") + shm::in_words(times);
+    }
     if (!transfers.empty()) text += fmt::format("long messages to rank 0: {}\n", transfers);
-    if (!manner.watch_trouble.empty())
-        text += fmt::format("not all ranks can be asked by lapwing status: {}\n", manner.watch_trouble);
+}
+
+// A row of the table; the text has those of collectives that the program has called.
+void add_collective(Document& document, Collective collective, const CollectiveCount& count,
+                    const std::vector<Use>& uses) {
+    Json row = {{"name", mpi_name(collective)},
+                {"taken", count.taken},
+                {"bytes_sent", count.bytes_sent},
+                {"start_seconds", seconds(count.start_time)},
+                {"wait_seconds", seconds(count.wait_time)},
+                {"hidden_seconds_at_most", seconds(count.hidden_time)},
+                {"wake_ups", count.wake_ups},
+                {"uses_of_rank_0", Json::array()},
+                {"reasons", Json::object()},
+                {"blocking", count.blocking}};
+    std::string used;
+    for (const Use& use : uses) {
+        row["uses_of_rank_0"].push_back(
+            {{"algorithm", use.algorithm->name}, {"engine", use.engine->name()}, {"calls", use.calls}});
+        used = joined(used, fmt::format("{} {} on {}", use.calls, use.algorithm->name, use.engine->name()));
+    }
+    std::string left;
+    std::uint64_t fell_back = 0;
+    for (std::size_t r = 0; r < fallback_reasons; ++r) {
+        if (count.fell_back[r] == 0) continue;
+        const char* const reason = name(static_cast<Fallback>(r));
+        fell_back += count.fell_back[r];
+        row["reasons"][reason] = count.fell_back[r];
+        left = joined(left, fmt::format("{} ({})", count.fell_back[r], reason));
+    }
+    row["fell_back"] = fell_back;
+    document.json["collectives"].push_back(std::move(row));
+    if (count.blocking > 0) left = joined(left, fmt::format("{} (blocking)", count.blocking));
+    if (count.taken == 0 && left.empty()) return;
+    document.text += fmt::format(
+        "{:<25} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f} {:>9}  {:<30}  {}\n", mpi_name(collective),
+        count.taken, count.bytes_sent, seconds(count.start_time), seconds(count.wait_time),
+        seconds(count.hidden_time), count.wake_ups, used.empty() ? "-" : used, left.empty() ? "-" : left);
+}
+
+// Buffers in the memory of devices, of all collectives.
+void add_device_memory(Document& document, const Sums& sums) {
+    std::uint64_t buffers = 0;
+    std::uint64_t to_host = 0;
+    std::uint64_t to_device = 0;
+    for (const CollectiveCount& count : sums) {
+        buffers += count.device_buffers;
+        to_host += count.bytes_from_devices;
+        to_device += count.bytes_to_devices;
+    }
+    if (buffers == 0) return;
+    document.json["device_memory"] = {
+        {"buffers", buffers}, {"bytes_to_host", to_host}, {"bytes_to_device", to_device}};
+    document.text += fmt::format(
+        "device memory: {} buffers staged through host memory, {} bytes from devices, {} bytes to them\n",
+        buffers, to_host, to_device);
+}
+
+Document document_of(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
+    const Missing& missing = manner.missing;
+    Document document;
+    auto& [json, text] = document;
+    json = {
+        {"lapwing", LAPWING_VERSION}, {"mpi", mpi_version()}, {"ranks", ranks}, {"engine", manner.engine}};
+    text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(), ranks,
+                       ranks == 1 ? "" : "s", manner.engine);
+    document.add("network", "between hosts", manner.network);
+    for (const Unavailable& network : missing.networks) {
+        json["no_network"][network.name] = network.why;
+        text += fmt::format("the network {} is not used: {}\n", network.name, network.why);
+    }
+    for (const Unavailable& engine : missing.engines) {
+        json["no_" + engine.name + "_engine"] = engine.why;
+        text += fmt::format("the {} engine is not used: {}\n", engine.name, engine.why);
+    }
+    document.add("no_shared_memory", "ranks of one host do not share memory", missing.shared_memory);
+    document.add("no_single_copies", "long messages inside a host pass through shared memory in pieces",
+                 missing.single_copies);
+    add_inside_host(document, manner);
+    document.add("watch_trouble", "not all ranks can be asked by lapwing status", manner.watch_trouble);
+    if (!manner.choices.empty()) json["choices_of_rank_0"] = manner.choices;
     for (const std::string& choice : manner.choices) text += fmt::format("rank 0: {}\n", choice);
-    if (!manner.advice.empty()) text += manner.advice + "\n";
-    if (!manner.copies_refused.empty())
-        text += fmt::format("long messages pass in pieces since rank 0 met: {}\n", manner.copies_refused);
+    if (!manner.advice.empty()) {
+        json["inside_host"]["advice"] = manner.advice;
+        text += manner.advice + "\n";
+    }
     text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10} {:>9}  {:<30}  {}\n", "collective",
                         "taken", "bytes sent", "start s", "wait s", "hidden s", "wake-ups",
                         "algorithms (of rank 0)", "left to the native MPI");
-    for (std::size_t i = 0; i < reported_collectives; ++i) {
-        const CollectiveCount& count = sums[i];
-        std::string left;
-        for (std::size_t r = 0; r < fallback_reasons; ++r) {
-            if (count.fell_back[r] == 0) continue;
-            left = joined(left, fmt::format("{} ({})", count.fell_back[r], name(static_cast<Fallback>(r))));
-        }
-        std::string used;
-        for (const Use& use : mine.uses[i]) {
-            used =
-                joined(used, fmt::format("{} {} on {}", use.calls, use.algorithm->name, use.engine->name()));
-        }
-        if (count.blocking > 0) left = joined(left, fmt::format("{} (blocking)", count.blocking));
-        if (count.taken == 0 && left.empty()) continue;
-        text += fmt::format("{:<25} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f} {:>9}  {:<30}  {}\n",
-                            mpi_name(static_cast<Collective>(i)), count.taken, count.bytes_sent,
-                            seconds(count.start_time), seconds(count.wait_time), seconds(count.hidden_time),
-                            count.wake_ups, used.empty() ? "-" : used, left.empty() ? "-" : left);
-    }
-    const StagedBytes staged = staged_bytes(sums);
-    if (staged.buffers > 0) {
-        text += fmt::format(
-            "device memory: {} buffers staged through host memory, {} bytes from devices, {} bytes to them\n",
-            staged.buffers, staged.to_host, staged.to_device);
-    }
+    for (std::size_t i = 0; i < reported_collectives; ++i)
+        add_collective(document, static_cast<Collective>(i), sums[i], mine.uses[i]);
+    add_device_memory(document, sums);
+    if (!manner.before.empty()) json["before_lapwing"] = manner.before;
     for (const auto& [file, functions] : manner.before) {
         text += fmt::format("{} takes {} before Lapwing; calls that it does not pass on are missing here\n",
                             file, fmt::join(functions, ", "));
     }
     if (!manner.tools.empty()) {
+        json["tools"] = manner.tools;
         text +=
             fmt::format("the program's calls pass through {}, whose own collectives are counted as well\n",
                         fmt::join(manner.tools, ", "));
     }
     text +=
         "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound. "
-        "wake-ups: of the progress thread.\n";
-    return text + conclusion(sums);
-}
-
-std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
-    nlohmann::ordered_json json;
-    json["lapwing"] = LAPWING_VERSION;
-    json["mpi"] = mpi_version();
-    json["ranks"] = ranks;
-    const Missing& missing = manner.missing;
-    json["engine"] = manner.engine;
-    if (!manner.network.empty()) json["network"] = manner.network;
-    for (const Unavailable& network : missing.networks) json["no_network"][network.name] = network.why;
-    for (const Unavailable& engine : missing.engines) json["no_" + engine.name + "_engine"] = engine.why;
-    if (!missing.shared_memory.empty()) json["no_shared_memory"] = missing.shared_memory;
-    if (!missing.single_copies.empty()) json["no_single_copies"] = missing.single_copies;
-    if (!manner.progress.empty())
-        json["inside_host"] = {{"transfer", transfer_of(manner.missing)}, {"progress", manner.progress}};
-    for (const shm::TransferTimes& times : manner.transfers) {
-        json["inside_host"]["long_messages_to_rank_0"].push_back(
-            {{"bytes", times.max_bytes},
-             {"messages", times.messages},
-             {"chosen", times.decided() ? nlohmann::ordered_json(shm::name(times.chosen)) : nullptr},
-             {"pieces_microseconds", times.nanoseconds[0] * 1e-3},
-             {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
-    }
-    if (!manner.copies_refused.empty()) json["inside_host"]["copies_refused"] = manner.copies_refused;
-    if (!manner.advice.empty()) json["inside_host"]["advice"] = manner.advice;
-    if (const StagedBytes staged = staged_bytes(sums); staged.buffers > 0) {
-        json["device_memory"] = {{"buffers", staged.buffers},
-                                 {"bytes_to_host", staged.to_host},
-                                 {"bytes_to_device", staged.to_device}};
-    }
-    if (!manner.watch_trouble.empty()) json["watch_trouble"] = manner.watch_trouble;
-    if (!manner.choices.empty()) json["choices_of_rank_0"] = manner.choices;
-    if (!manner.before.empty()) json["before_lapwing"] = manner.before;
-    if (!manner.tools.empty()) json["tools"] = manner.tools;
-    json["collectives"] = nlohmann::ordered_json::array();
-    for (std::size_t i = 0; i < reported_collectives; ++i) {
-        const CollectiveCount& count = sums[i];
-        nlohmann::ordered_json row;
-        row["name"] = mpi_name(static_cast<Collective>(i));
-        row["taken"] = count.taken;
-        row["bytes_sent"] = count.bytes_sent;
-        row["start_seconds"] = seconds(count.start_time);
-        row["wait_seconds"] = seconds(count.wait_time);
-        row["hidden_seconds_at_most"] = seconds(count.hidden_time);
-        row["wake_ups"] = count.wake_ups;
-        row["uses_of_rank_0"] = nlohmann::ordered_json::array();
-        for (const Use& use : mine.uses[i]) {
-            row["uses_of_rank_0"].push_back(
-                {{"algorithm", use.algorithm->name}, {"engine", use.engine->name()}, {"calls", use.calls}});
-        }
-        std::uint64_t fell_back = 0;
-        row["reasons"] = nlohmann::ordered_json::object();
-        for (std::size_t r = 0; r < fallback_reasons; ++r) {
-            fell_back += count.fell_back[r];
-            if (count.fell_back[r] > 0) row["reasons"][name(static_cast<Fallback>(r))] = count.fell_back[r];
-        }
-        row["fell_back"] = fell_back;
-        row["blocking"] = count.blocking;
-        json["collectives"].push_back(row);
-    }
-    return json.dump(2) + "\n";
+        "wake-ups: of the progress thread.\n" +
+        conclusion(sums);
+    return document;
 }
 
 // Gives 0 or the error. Leaves a file that it could not complete empty: half a report may look like a whole
@@ -294,8 +285,8 @@ void write_report(const Report& mine, const ReportTarget& target, const Manner& 
     PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t), MPI_UINT64_T,
                 MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank != 0) return;
-    const std::string text =
-        target.form == "json" ? as_json(sums, mine, ranks, manner) : as_text(sums, mine, ranks, manner);
+    const Document document = document_of(sums, mine, ranks, manner);
+    const std::string text = target.form == "json" ? document.json.dump(2) + "\n" : document.text;
     if (target.file.empty()) {
         std::fwrite(text.data(), 1, text.size(), stderr);
     } else if (const int error = write_file(target.file, text); error != 0) {

@@ -15,8 +15,7 @@
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
-#include "lapwing/launch/arrange.hpp"
-#include "lapwing/launch/job_engine.hpp"
+#include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/program.hpp"
 
 namespace lapwing::tool {

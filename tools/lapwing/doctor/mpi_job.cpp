@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "lapwing/launch/launched.hpp"
 #include "lapwing/launch/program.hpp"
 
 namespace lapwing::tool {

@@ -13,7 +13,7 @@
 #include "lapwing/doctor/places.hpp"
 #include "lapwing/doctor/reach_task.hpp"
 #include "lapwing/doctor/reports.hpp"
-#include "lapwing/launch/launched.hpp"
+#include "lapwing/launch/program.hpp"
 #include "links/tcp/addresses.hpp"
 
 namespace lapwing::tool {

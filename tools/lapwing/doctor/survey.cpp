@@ -11,7 +11,7 @@
 #include <set>
 
 #include "lapwing/doctor/reports.hpp"
-#include "lapwing/launch/launched.hpp"
+#include "lapwing/launch/program.hpp"
 
 namespace lapwing::tool {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "lapwing/doctor/check.hpp"
 #include "lapwing/doctor/findings.hpp"
-#include "lapwing/launch/arrange.hpp"
+#include "lapwing/launch/launch.hpp"
 
 namespace lapwing::tool {
 

@@ -16,8 +16,8 @@
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
-#include "lapwing/launch/arrange.hpp"
 #include "lapwing/launch/job.hpp"
+#include "lapwing/launch/launch.hpp"
 #include "lapwing/profile/analysis.hpp"
 #include "lapwing/profile/recorded.hpp"
 

@@ -11,7 +11,7 @@
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
-#include "lapwing/launch/arrange.hpp"
+#include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/program.hpp"
 #include "lapwing/synthesize/links_file.hpp"
 #include "lapwing/topology/drawing.hpp"
