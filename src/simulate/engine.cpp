@@ -3,10 +3,14 @@
 namespace lapwing::simulate {
 
 std::span<const Engine> engines() {
+    using enum Runner;
     static constexpr Engine all[] = {
-#define LAPWING_SIMULATED_ENGINE(name, messages, local, long_local, tuned, meaning) \
-    {#name, Runner::messages, Runner::local, Runner::long_local, tuned, meaning},
-#include "simulate/engines.def"
+        {"host", calls, calls, calls, "host", "the program's processor, inside MPI calls"},
+        {"thread", thread, thread, thread, "host",
+         "the host engine with a progress thread on a core of its own"},
+        {"kernel", offload, calls, thread, "kernel",
+         "messages by the kernel, copies and reductions by the processor"},
+        {"card", offload, offload, offload, "kernel", "everything by the network card"},
     };
     return all;
 }

@@ -8,14 +8,18 @@
 
 namespace lapwing::simulate {
 
-// See engines.def.
-enum class Runner : std::uint8_t { calls, thread, offload };
+// What runs a task, and when the task can begin.
+enum class Runner : std::uint8_t {
+    calls,   // the program's processor, inside MPI calls: in the first call after the task becomes ready
+    thread,  // a progress thread on a processor of its own, which wakes up first
+    offload  // the kernel or the card: at once, without noise
+};
 
 struct Engine {
     const char* name;
-    Runner messages;
-    Runner local;
-    Runner long_local;
+    Runner messages;    // sends, and waits for receives
+    Runner local;       // copies, reductions and intra-node messages
+    Runner long_local;  // the same in lists that are not short (base/short_message.hpp)
     const char* tuned;  // the engine whose constants in a tuning file apply
     const char* meaning;
 };

@@ -15,7 +15,6 @@ constexpr int sampled_ranks = 48;
 // Long lists are similar, and building them takes long.
 constexpr int sampled_ranks_of_long_lists = 3;
 constexpr std::size_t long_list = 100000;
-constexpr int lists_between_reports = 1024;
 // Memory of a rank besides its steps and slots, and of an arrival with its queue entry.
 constexpr std::uint64_t bytes_of_rank = 192;
 constexpr std::uint64_t bytes_of_message = 16;
@@ -217,15 +216,12 @@ Needs estimate(const Problem& problem, const Choice& choice) {
     return {static_cast<std::uint64_t>(messages), static_cast<std::uint64_t>(steps), problem.ranks};
 }
 
-Lists make_lists(const Problem& problem, const Choice& choice, std::uint64_t max_memory,
-                 const std::function<void(int lists)>& advance) {
+Lists make_lists(const Problem& problem, const Choice& choice, std::uint64_t max_memory) {
     Maker maker(problem.ranks, max_memory);
     maker.reserve(estimate(problem, choice));
     for (int rank = 0; rank < problem.ranks; ++rank) {
         maker.add(build(problem, rank, choice));
-        if (advance && (rank + 1) % lists_between_reports == 0) advance(lists_between_reports);
     }
-    if (advance) advance(problem.ranks % lists_between_reports);
     return maker.finish();
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -50,11 +49,10 @@ struct Needs {
 };
 Needs estimate(const Problem& problem, const Choice& choice);
 
-// Builds the lists of a problem, one after the other. The algorithm must apply to the problem. Calls
-// `advance`, if any, with the number of lists built since the last call. Throws Error (unsupported) as soon
-// as the simulation would need more than `max_memory` bytes, or if a list does not have the form above.
-Lists make_lists(const Problem& problem, const Choice& choice, std::uint64_t max_memory = UINT64_MAX,
-                 const std::function<void(int lists)>& advance = {});
+// Builds the lists of a problem, one after the other. The algorithm must apply to the problem. Throws Error
+// (unsupported) as soon as the simulation would need more than `max_memory` bytes, or if a list does not have
+// the form above.
+Lists make_lists(const Problem& problem, const Choice& choice, std::uint64_t max_memory = UINT64_MAX);
 // The same for given lists, one per rank in order, proven by the checker.
 Lists make_lists(std::span<const List> lists);
 // The lists of one message: rank 0 sends, rank 1 receives.

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "simulate/operation.hpp"
+#include "simulate/lists.hpp"
 #include "simulate/random.hpp"
 
 namespace lapwing::simulate {

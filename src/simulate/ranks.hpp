@@ -16,7 +16,6 @@
 
 #include "simulate/costs.hpp"
 #include "simulate/meetings.hpp"
-#include "simulate/operation.hpp"
 #include "simulate/setting.hpp"
 
 namespace lapwing::simulate {

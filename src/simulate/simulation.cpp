@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "simulate/calendar_queue.hpp"
-#include "simulate/heap_queue.hpp"
+#include "simulate/queues.hpp"
 #include "simulate/ranks.hpp"
 
 namespace lapwing::simulate {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "simulate/lists.hpp"
-#include "simulate/operation.hpp"
 #include "simulate/setting.hpp"
 
 namespace lapwing::simulate {

@@ -153,7 +153,6 @@ class Timetable {
             sender.next = std::min(sender.next, std::max(sender.free, one.when));
         result_.transfers.push_back({chosen.chunk, chosen.up, chosen.from, chosen.to, now, arrival});
         result_.mean += arrival;
-        result_.work += 2 * (links_.task + bytes_ * links_.task_per_byte);
         double& processor = processors_[at(chosen.to)];
         const double received = processor = std::max(arrival, processor) + links_.task;
         result_.seconds = std::max(result_.seconds, received);

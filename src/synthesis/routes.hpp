@@ -24,7 +24,6 @@ struct Links {
     double latency = 0;         // seconds from rank to rank
     double task = 0;            // seconds of the processor for each send and for each receive
     double per_byte = 0;        // seconds for each byte through the fastest port
-    double task_per_byte = 0;   // seconds of the processor
     std::vector<double> ports;  // the slowness of each rank's port, in both directions; from 1 up
     // The slowness of the link from rank i to rank j at i * ranks + j, from 1 up; infinite: there is no link.
     std::vector<double> pairs;
@@ -81,7 +80,6 @@ struct Schedule {
     std::vector<Transfer> transfers;  // in order of start
     double seconds = 0;               // until the last arrival
     double mean = 0;                  // of all arrivals
-    double work = 0;                  // seconds of all processors
 };
 
 // Sends whatever is ready, the most urgent first: that with the longest way to go. `bytes`: of a chunk.

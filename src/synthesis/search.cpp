@@ -37,7 +37,7 @@ class Annealing {
     }
 
   private:
-    double value() const { return value_of(schedule(links_, now_, bytes_), how_.objective); }
+    double value() const { return value_of(schedule(links_, now_, bytes_)); }
     std::uint64_t random(std::uint64_t below) {
         return simulate::random_bits(how_.seed, 0, number_++) % below;
     }
@@ -176,17 +176,14 @@ class Annealing {
 
 }  // namespace
 
-double value_of(const Schedule& schedule, Objective objective) {
-    const double time = schedule.seconds + mean_share * schedule.mean;
-    return objective == Objective::time ? time : schedule.work + mean_share * time;
+double value_of(const Schedule& schedule) {
+    return schedule.seconds + mean_share * schedule.mean;
 }
 
 Routes search(const Links& links, const Problem& problem, int pieces, double bytes, const Search& how) {
     std::vector<Routes> starts = constructions(links, problem, pieces, bytes);
     if (starts.empty()) return routes_of(problem, pieces);
-    const auto value = [&](const Routes& routes) {
-        return value_of(schedule(links, routes, bytes), how.objective);
-    };
+    const auto value = [&](const Routes& routes) { return value_of(schedule(links, routes, bytes)); };
     const auto best = std::min_element(starts.begin(), starts.end(),
                                        [&](const Routes& a, const Routes& b) { return value(a) < value(b); });
     return Annealing(links, bytes, how, std::move(*best)).run();

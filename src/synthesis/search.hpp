@@ -8,13 +8,7 @@
 
 namespace lapwing::synthesis {
 
-enum class Objective : std::uint8_t {
-    time,  // until the last rank is done
-    work,  // of all processors, then time
-};
-
 struct Search {
-    Objective objective = Objective::time;
     std::uint64_t steps = 20000;  // changes that are tried
     std::uint64_t seed = 1;
     // Called now and then; true ends the search early. Results then depend on the clock.
@@ -29,7 +23,7 @@ std::vector<Routes> constructions(const Links& links, const Problem& problem, in
 // Improves the best of the constructions. The same input gives the same routes.
 Routes search(const Links& links, const Problem& problem, int pieces, double bytes, const Search& how);
 
-// What the search minimizes.
-double value_of(const Schedule& schedule, Objective objective);
+// What the search minimizes: the time until the last rank is done.
+double value_of(const Schedule& schedule);
 
 }  // namespace lapwing::synthesis

@@ -1,7 +1,7 @@
 // Where a process runs in its host's machine: its binding, from Linux's /sys.
 //
 // The preload libraries do not use hwloc: the MPI may have loaded another version of it, and hwloc reads the
-// whole machine when only one processor is needed. `lapwing topology`, a process of its own, uses hwloc.
+// whole machine when only one processor is needed.
 #pragma once
 
 #include <cstdint>

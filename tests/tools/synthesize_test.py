@@ -29,7 +29,7 @@ class Synthesize(ToolTest):
         out, _ = self.call("verify", self.lists)
         self.assertIn("proved 4 lists and their chain forms", out)
         text = self.lists.read_text()
-        self.assertIn("objective time, links ", text)
+        self.assertIn("# Written by lapwing synthesize ", text)
         self.assertIn("best of the catalogue: " + row["catalogue"][0]["algorithm"], text)
         # The file serves other sizes and types, as any file of lists.
         out, _ = self.call("explain", "iallreduce", "--ranks", 4, "--bytes", 4000, "--algorithm", f"file:{self.lists}")
@@ -91,10 +91,6 @@ class Synthesize(ToolTest):
             files.append((self.scratch / name).read_text())
         self.assertEqual(*files)
 
-    def test_work(self):
-        (row,) = self.rows("allreduce", EQUAL, "--bytes", "64Ki", "--objective", "work", "--always")
-        self.assertEqual(row["chunks"], 1)
-
     def test_refusals(self):
         def refused(links, because, *options):
             self.refused("synthesize", "allgather", "--topology", self.links(links), *options, because=because)
@@ -108,7 +104,6 @@ class Synthesize(ToolTest):
         refused(EQUAL + "link 0-3 none\nlink 1-3 none\nlink 2-3 none\n", "no path of links joins ranks 0 and 3")
         refused(EQUAL, "--ranks 5: ", "--ranks", 5)
         refused(EQUAL, "--chunks 16: a block of 8 bytes has fewer elements", "--chunks", 16, "--bytes", 8)
-        refused(EQUAL, "unknown objective 'tmie'; did you mean 'time'", "--objective", "tmie")
         self.refused("synthesize", "scan", "--topology", self.links(EQUAL), because="lists of scan cannot be synthesized")
         self.refused("synthesize", "allgather", "--topology", "/no/file", because="the link file '/no/file' cannot be read")
 

@@ -1,48 +1,9 @@
-"""lapwing topology without a job: hwloc's synthetic machines, topology files, options; and `lapwing run` with a topology file."""
+"""lapwing topology without a job: topology files and options; and `lapwing run` with a topology file."""
 
 import json
-import os
 import unittest
 
 from support import ToolTest
-
-
-class Machine(ToolTest):
-    def drawn(self, synthetic, **variables):
-        out, err = self.call("topology", HWLOC_SYNTHETIC=synthetic, **variables)
-        self.assertEqual(err, "")
-        return out.splitlines()
-
-    def test_packages_nodes_caches_cores_and_processors(self):
-        lines = self.drawn("package:2 numanode:2(memory=4GB) l3cache:2(size=32MB) l2cache:2(size=512kB) core:1 pu:2")
-        self.assertIn(": 2 packages, 4 NUMA nodes, 16 cores, 32 processors, ", lines[0])
-        self.assertEqual(lines[1:8], [
-            "  package 0",
-            "    NUMA node 0: 3.7 GiB",
-            "      L3 31 MiB",
-            "        [0 1] [2 3]  each L2 500 KiB",
-            "      L3 31 MiB",
-            "        [4 5] [6 7]  each L2 500 KiB",
-            "    NUMA node 1: 3.7 GiB"])
-        self.assertEqual(sum(line == "  package 1" for line in lines), 1)
-
-    def test_many_cores_are_wrapped(self):
-        lines = self.drawn("core:40 pu:1", COLUMNS="60")
-        self.assertGreater(len(lines), 3)
-        self.assertLessEqual(max(map(len, lines[1:])), 60)
-        self.assertEqual("".join(lines[1:]).count("["), 40)
-
-    def test_this_machine(self):
-        out, _ = self.call("topology")
-        self.assertRegex(out, r"^\S+: \d+ packages?, \d+ NUMA nodes?, \d+ cores?, \d+ processors?, .*\n")
-        for processor in os.sched_getaffinity(0):
-            self.assertRegex(out, rf"[\[ ]{processor}[\] ]")
-
-    def test_json(self):
-        told = json.loads(self.call("topology", "--json", HWLOC_SYNTHETIC="package:2 numanode:1 core:2 pu:2")[0])
-        self.assertEqual([package["type"] for package in told["children"]], ["Package", "Package"])
-        self.assertEqual(told["children"][1]["memory"][0]["number"], 1)
-        self.assertEqual(told["children"][1]["children"][0]["children"][1], {"type": "processor", "number": 5})
 
 
 class Network(ToolTest):
@@ -74,6 +35,7 @@ class Network(ToolTest):
         file = self.write("a\nb\x1b]0;title\x07\n")
         self.refused("topology", "--file", file, because=f"{file}:2: 'b\\x1b]0;title\\x07': a host name")
         self.refused("topology", "--engine", "host", because="need a job")
+        self.refused("topology", because="name a topology file")
         self.refused("topology", "--", because="no launcher")
         self.refused("topology", "mpirun", "-n", "2", because="'--' is missing before the launcher")
         self.refused("topology", "--flie", "x", because="did you mean '--file'?")

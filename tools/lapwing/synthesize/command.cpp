@@ -28,7 +28,6 @@ struct Options {
     int ranks = 0;
     int root = 0;
     std::string bytes = "64Ki";
-    std::string objective = "time";
     std::string chunks;
     std::uint64_t steps = 10000;
     std::uint64_t seed = 1;
@@ -46,13 +45,11 @@ struct Row {
     std::vector<Rival> rivals;
     std::optional<Rival> any_order;  // the best algorithm of the catalogue, ranks in any order
 
-    bool better(synthesis::Objective objective) const {
-        return rivals.empty() || value_of(found, objective) < value_of(rivals.front(), objective);
-    }
+    bool better() const { return rivals.empty() || found.seconds < rivals.front().seconds; }
     // Another order of ranks is better than rank order and than the lists.
-    bool needs_order(synthesis::Objective objective) const {
-        if (!any_order || value_of(*any_order, objective) >= value_of(found, objective)) return false;
-        return rivals.empty() || value_of(*any_order, objective) < value_of(rivals.front(), objective);
+    bool needs_order() const {
+        if (!any_order || any_order->seconds >= found.seconds) return false;
+        return rivals.empty() || any_order->seconds < rivals.front().seconds;
     }
 };
 
@@ -112,36 +109,32 @@ ChunkSizes sizes_of(const std::vector<Row>& rows, std::size_t index) {
     return sizes;
 }
 
-std::string compared(const Row& row, synthesis::Objective objective) {
-    const bool time = objective == synthesis::Objective::time;
+std::string compared(const Row& row) {
     std::string text =
         fmt::format("{} of {} ranks, blocks of {} bytes: {}; no lists below {}; {}",
                     name(row.problem.collective), row.problem.ranks, row.problem.bytes,
                     print_seconds(row.found.seconds), print_seconds(row.found.bound), row.found.how);
-    if (!time) text += fmt::format("; processors {}", print_seconds(row.found.work));
     if (row.rivals.empty()) return text + "; no algorithm of the catalogue does without the missing links";
     const Rival& rival = row.rivals.front();
     text += fmt::format("; best of the catalogue: {} {}", rival.name, print_seconds(rival.seconds));
     if (row.any_order)
         text += fmt::format(", in the best order of ranks {} {}", row.any_order->name,
                             print_seconds(row.any_order->seconds));
-    return time ? text : text + fmt::format(", processors {}", print_seconds(rival.work));
+    return text;
 }
 
-std::string file_of(const Options& options, const std::vector<Row>& rows, const LinksFile& links,
-                    synthesis::Objective objective) {
+std::string file_of(const Options& options, const std::vector<Row>& rows, const LinksFile& links) {
     std::string text = fmt::format(
-        "# Written by lapwing synthesize {}: objective {}, links {:016x} ({}), engine {}, {} steps, seed {}\n"
+        "# Written by lapwing synthesize {}: links {:016x} ({}), engine {}, {} steps, seed {}\n"
         "# Times are simulated.\n",
-        LAPWING_VERSION, options.objective, links.fingerprint,
-        std::filesystem::path(options.topology).filename().string(), options.engine, options.steps,
-        options.seed);
+        LAPWING_VERSION, links.fingerprint, std::filesystem::path(options.topology).filename().string(),
+        options.engine, options.steps, options.seed);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (!options.always && !rows[i].better(objective)) continue;
+        if (!options.always && !rows[i].better()) continue;
         ListSet set = rows[i].found.set;
         set.chunks = sizes_of(rows, i);
         set.algorithm = "synthesized";
-        text += fmt::format("\n# {}\n{}", compared(rows[i], objective), print(set));
+        text += fmt::format("\n# {}\n{}", compared(rows[i]), print(set));
     }
     return text;
 }
@@ -150,11 +143,10 @@ std::string percent(double part, double whole) {
     return fmt::format("{:+.0f} %", 100 * (part / whole - 1));
 }
 
-void print_rows(const std::vector<Row>& rows, synthesis::Objective objective) {
-    const bool time = objective == synthesis::Objective::time;
-    std::vector<std::vector<std::string>> table = {
-        {"collective", "bytes", "chunks", "synthesized", "best of the catalogue", "", time ? "time" : "work",
-         "in any order of ranks", "", time ? "time" : "work", "bound", "search"}};
+void print_rows(const std::vector<Row>& rows) {
+    std::vector<std::vector<std::string>> table = {{"collective", "bytes", "chunks", "synthesized",
+                                                    "best of the catalogue", "", "time",
+                                                    "in any order of ranks", "", "time", "bound", "search"}};
     for (const Row& row : rows) {
         std::vector<std::string> cells = {name(row.problem.collective), std::to_string(row.problem.bytes),
                                           std::to_string(row.found.pieces), print_seconds(row.found.seconds)};
@@ -164,9 +156,8 @@ void print_rows(const std::vector<Row>& rows, synthesis::Objective objective) {
             } else {
                 const bool moved = !std::is_sorted(rival->order.begin(), rival->order.end());
                 const std::string order = moved ? fmt::format(" {}", fmt::join(rival->order, ",")) : "";
-                cells.insert(cells.end(),
-                             {rival->name + order, print_seconds(rival->seconds),
-                              percent(value_of(row.found, objective), value_of(*rival, objective))});
+                cells.insert(cells.end(), {rival->name + order, print_seconds(rival->seconds),
+                                           percent(row.found.seconds, rival->seconds)});
             }
         };
         compare(row.rivals.empty() ? nullptr : &row.rivals.front());
@@ -176,7 +167,7 @@ void print_rows(const std::vector<Row>& rows, synthesis::Objective objective) {
     }
     fmt::print("{}", align(table));
     for (const Row& row : rows) {
-        if (row.better(objective)) continue;
+        if (row.better()) continue;
         fmt::print("{} of {} bytes: {} of the catalogue is better: LAPWING_ALGORITHM={}={}\n",
                    name(row.problem.collective), row.problem.bytes, row.rivals.front().name,
                    name(row.problem.collective), row.rivals.front().name);
@@ -188,19 +179,17 @@ Json as_json(const std::vector<Row>& rows) {
     for (const Row& row : rows) {
         Json rivals = Json::array();
         for (const Rival& rival : row.rivals)
-            rivals.push_back({{"algorithm", rival.name}, {"seconds", rival.seconds}, {"work", rival.work}});
+            rivals.push_back({{"algorithm", rival.name}, {"seconds", rival.seconds}});
         all.push_back({{"problem", to_json(row.problem)},
                        {"chunks", row.found.pieces},
                        {"seconds", row.found.seconds},
-                       {"work", row.found.work},
                        {"bound", row.found.bound},
                        {"search", row.found.how},
                        {"catalogue", rivals}});
         if (row.any_order)
             all.back()["any_order"] = {{"algorithm", row.any_order->name},
                                        {"order", row.any_order->order},
-                                       {"seconds", row.any_order->seconds},
-                                       {"work", row.any_order->work}};
+                                       {"seconds", row.any_order->seconds}};
     }
     return all;
 }
@@ -211,10 +200,7 @@ int synthesize(const Options& options) {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--ranks {}: {} describes the links of {} ranks", options.ranks,
                                 options.topology, links.links.ranks));
-    static const std::string objectives[] = {"time", "work"};
     SynthesisOptions how;
-    how.search.objective = pick("objective", options.objective, objectives) == 0 ? synthesis::Objective::time
-                                                                                 : synthesis::Objective::work;
     how.search.steps = options.steps;
     how.search.seed = options.seed;
     how.pieces = read_chunks(options.chunks);
@@ -241,27 +227,22 @@ int synthesize(const Options& options) {
                 std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
             how.search.stop = [end] { return std::chrono::steady_clock::now() > end; };
         }
-        const synthesis::Objective objective = how.search.objective;
-        Row row{problems[i], study.synthesize(problems[i], how), study.rivals(problems[i], objective),
-                study.best_in_any_order(problems[i], objective)};
-        if (row.needs_order(objective)) {
+        Row row{problems[i], study.synthesize(problems[i], how), study.rivals(problems[i]),
+                study.best_in_any_order(problems[i])};
+        if (row.needs_order()) {
             std::optional<Synthesized> lists = study.reordered(problems[i], *row.any_order);
-            if (lists && value_of(*lists, objective) < value_of(row.found, objective))
-                row.found = std::move(*lists);
+            if (lists && lists->seconds < row.found.seconds) row.found = std::move(*lists);
         }
         rows.push_back(std::move(row));
     }
     if (options.json) {
         fmt::print("{}\n", as_json(rows).dump(2));
     } else {
-        print_rows(rows, how.search.objective);
+        print_rows(rows);
     }
-    const bool any = options.always || std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
-                         return row.better(how.search.objective);
-                     });
+    const bool any = options.always || std::ranges::any_of(rows, &Row::better);
     if (!any) return violations_found;
-    if (!options.output.empty())
-        write_file(options.output, file_of(options, rows, links, how.search.objective), "the lists");
+    if (!options.output.empty()) write_file(options.output, file_of(options, rows, links), "the lists");
     return success;
 }
 
@@ -281,9 +262,6 @@ Command add_synthesize(CommandLine& tool) {
     app->add_option("--root", options->root, "Root of collectives that have one (0)")->type_name("R");
     app->add_option("--bytes", options->bytes, "Bytes of a block: 64Ki,1Mi or 4Ki:1Mi (64Ki)")
         ->type_name("B");
-    app->add_option("--objective", options->objective,
-                    "What is minimized: time, until the last rank is done, or work of all processors (time)")
-        ->type_name("O");
     app->add_option("--chunks", options->chunks, "Chunks of a block: only these numbers (several)")
         ->type_name("N");
     app->add_option("--steps", options->steps,

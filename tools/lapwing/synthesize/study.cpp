@@ -95,7 +95,6 @@ SynthesisStudy::SynthesisStudy(LinksFile file, const simulate::Engine& engine, c
     parameters = parameters_for(engine, tuning, links_.ranks);
     if (file.has_task) parameters.overhead = simulate::from_seconds(links_.task);
     links_.task = simulate::to_seconds(parameters.overhead);
-    links_.task_per_byte = parameters.overhead_per_byte * 1e-12;
     parameters.per_byte = links_.per_byte * 1e12;
     // Half of the latency is before the first of three links, a quarter before each other one.
     const simulate::Time latency = simulate::from_seconds(links_.latency);
@@ -201,19 +200,16 @@ Rival SynthesisStudy::best_order(const Problem& problem, Rival rival, const std:
     return rival;
 }
 
-std::optional<Rival> SynthesisStudy::best_in_any_order(const Problem& problem,
-                                                       synthesis::Objective objective) const {
+std::optional<Rival> SynthesisStudy::best_in_any_order(const Problem& problem) const {
     const std::vector<Order> orders = distinct_orders(problem);
     std::optional<Rival> best;
     for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
         const Choice choice{algorithm, default_parameters(*algorithm)};
         if (!choice.applies(problem)) continue;
         const std::vector<List> lists = build_all(problem, choice).lists;
-        const Rival rival = best_order(problem, {algorithm->name, 0, work_of(lists)}, lists, orders);
+        const Rival rival = best_order(problem, {algorithm->name}, lists, orders);
         if (!std::isfinite(rival.seconds)) continue;
-        if (!best || std::pair{value_of(rival, objective), rival.seconds} <
-                         std::pair{value_of(*best, objective), best->seconds})
-            best = rival;
+        if (!best || rival.seconds < best->seconds) best = rival;
     }
     return best;
 }
@@ -244,7 +240,6 @@ std::optional<Synthesized> SynthesisStudy::reordered(const Problem& problem, con
             const std::optional<double> seconds = seconds_in_order(lists, {});
             if (!seconds || (best && *seconds >= best->seconds)) continue;
             one.seconds = *seconds;
-            one.work = work_of(lists);
             one.pieces = pieces;
             one.how = fmt::format("{} of the catalogue, ranks in order {}", rival.name,
                                   fmt::join(rival.order, ","));
@@ -253,17 +248,6 @@ std::optional<Synthesized> SynthesisStudy::reordered(const Problem& problem, con
     }
     if (best) best->bound = synthesis::lower_bound(links_, problem, static_cast<double>(problem.bytes));
     return best;
-}
-
-double SynthesisStudy::work_of(const std::vector<List>& lists) const {
-    double work = 0;
-    for (const List& list : lists) {
-        for (const Task& task : list.tasks) {
-            if (task.kind != Kind::send) continue;
-            work += 2 * (links_.task + static_cast<double>(task.source.length) * links_.task_per_byte);
-        }
-    }
-    return work;
 }
 
 Synthesized SynthesisStudy::synthesize(const Problem& problem, const SynthesisOptions& options) const {
@@ -275,15 +259,9 @@ Synthesized SynthesisStudy::synthesize(const Problem& problem, const SynthesisOp
             synthesis::search(links_, problem, pieces, bytes / pieces, options.search);
         Synthesized one;
         one.set = synthesis::lists_of(problem, routes, synthesis::schedule(links_, routes, bytes / pieces));
-        const std::vector<List> lists = scaled(one.set, problem);
-        one.seconds = simulated_seconds(lists);
-        one.work = work_of(lists);
+        one.seconds = simulated_seconds(scaled(one.set, problem));
         one.pieces = pieces;
-        const auto value = [&](const Synthesized& it) {
-            return options.search.objective == synthesis::Objective::time ? std::pair{it.seconds, it.work}
-                                                                          : std::pair{it.work, it.seconds};
-        };
-        if (best.set.lists.empty() || value(one) < value(best)) best = std::move(one);
+        if (best.set.lists.empty() || one.seconds < best.seconds) best = std::move(one);
         if (options.search.stop && options.search.stop()) break;
     }
     best.bound = synthesis::lower_bound(links_, problem, bytes);
@@ -291,18 +269,16 @@ Synthesized SynthesisStudy::synthesize(const Problem& problem, const SynthesisOp
     return best;
 }
 
-std::vector<Rival> SynthesisStudy::rivals(const Problem& problem, synthesis::Objective objective) const {
+std::vector<Rival> SynthesisStudy::rivals(const Problem& problem) const {
     std::vector<Rival> rivals;
     for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
         const Choice choice{algorithm, default_parameters(*algorithm)};
         if (!choice.applies(problem)) continue;
         const std::vector<List> lists = build_all(problem, choice).lists;
         if (const std::optional<double> seconds = seconds_in_order(lists, {}))
-            rivals.push_back({algorithm->name, *seconds, work_of(lists)});
+            rivals.push_back({algorithm->name, *seconds});
     }
-    std::stable_sort(rivals.begin(), rivals.end(), [&](const Rival& a, const Rival& b) {
-        return std::pair{value_of(a, objective), a.seconds} < std::pair{value_of(b, objective), b.seconds};
-    });
+    std::ranges::stable_sort(rivals, {}, &Rival::seconds);
     return rivals;
 }
 

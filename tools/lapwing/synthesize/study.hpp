@@ -24,7 +24,6 @@ struct Synthesized {
     ListSet set;
     int pieces = 1;
     double seconds = 0;  // simulated
-    double work = 0;     // seconds of all processors, by the model
     double bound = 0;    // seconds that no lists can undercut
     std::string how;     // "best found", or the algorithm whose order of ranks gave the lists
 };
@@ -32,16 +31,9 @@ struct Synthesized {
 struct Rival {
     std::string name;  // an algorithm of the catalogue
     double seconds = 0;
-    double work = 0;
     // The rank that runs the list of each rank of the algorithm; empty: in order.
     std::vector<int> order = {};
 };
-
-// Of lists or a rival: what the search makes small.
-template <typename Lists>
-double value_of(const Lists& lists, synthesis::Objective objective) {
-    return objective == synthesis::Objective::time ? lists.seconds : lists.work;
-}
 
 class SynthesisStudy {
   public:
@@ -53,10 +45,10 @@ class SynthesisStudy {
 
     Synthesized synthesize(const Problem& problem, const SynthesisOptions& options) const;
     // The algorithms of the catalogue that need no missing link, the best one first.
-    std::vector<Rival> rivals(const Problem& problem, synthesis::Objective objective) const;
+    std::vector<Rival> rivals(const Problem& problem) const;
     // The algorithm of the catalogue that is the best one if ranks may be in any order; a root keeps its
     // place. All orders that the links distinguish are compared, or, if there are many, some found by search.
-    std::optional<Rival> best_in_any_order(const Problem& problem, synthesis::Objective objective) const;
+    std::optional<Rival> best_in_any_order(const Problem& problem) const;
     // The lists of a broadcast, reduce or allreduce by such an algorithm, for ranks in their own order.
     // Returns nothing for other collectives, and if the algorithm has no lists in chunks for this problem.
     std::optional<Synthesized> reordered(const Problem& problem, const Rival& rival) const;
@@ -67,7 +59,6 @@ class SynthesisStudy {
     using Order = std::vector<int>;  // empty: ranks in order
     static int rank_at(int position, const Order& order);
 
-    double work_of(const std::vector<List>& lists) const;
     bool have_links(const std::vector<List>& lists, const Order& order = {}) const;
     // Returns nothing if the lists need a missing link or cannot be simulated.
     std::optional<double> seconds_in_order(const std::vector<List>& lists, const Order& order) const;

@@ -1,5 +1,3 @@
-#include "lapwing/timeline/otf2.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "base/error.hpp"
 #include "lapwing/launch/job.hpp"
 #include "lapwing/timeline/otf2_definitions.hpp"
+#include "lapwing/timeline/timeline_writer.hpp"
 #include "task/problem.hpp"
 
 namespace lapwing::tool {

@@ -1,11 +1,10 @@
-#include "lapwing/timeline/perfetto.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "lapwing/common/output_file.hpp"
+#include "lapwing/timeline/timeline_writer.hpp"
 
 namespace lapwing::tool {
 namespace {

@@ -7,8 +7,7 @@
 #include <map>
 
 #include "lapwing/launch/job.hpp"
-#include "lapwing/timeline/otf2.hpp"
-#include "lapwing/timeline/perfetto.hpp"
+#include "lapwing/timeline/timeline_writer.hpp"
 
 namespace lapwing::tool {
 namespace {

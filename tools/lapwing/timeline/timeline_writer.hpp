@@ -1,6 +1,7 @@
 // What a timeline shows, and the formats in which it is written.
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -39,6 +40,18 @@ class TimelineWriter {
     virtual void arrow(const ArrowEnd& from, const ArrowEnd& to) = 0;
     virtual void close() = 0;
 };
+
+// The Trace Event format, which Perfetto and Chrome open.
+std::unique_ptr<TimelineWriter> write_perfetto(const std::vector<RankPart>& parts, const std::string& file);
+
+// OTF2 archives, the format of Score-P, Vampir and Scalasca. An archive NAME.otf2 is an anchor file with this
+// name, NAME.def and the directory NAME. The library that writes it is loaded at run time.
+bool is_otf2(const std::string& file);
+// Throws Error: unsupported if there is no library, system if files cannot be written or the directory has
+// files of something else.
+void require_otf2(const std::string& file);
+// Replaces an earlier archive of this name.
+std::unique_ptr<TimelineWriter> write_otf2(const std::vector<RankPart>& parts, const std::string& file);
 
 // "MPI_Ialltoall": "MPI_Alltoall"
 std::string blocking_name(std::string function);

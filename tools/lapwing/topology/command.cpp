@@ -1,4 +1,4 @@
-// lapwing topology: draws this machine, the order of hosts in the network, or where the ranks of a job run.
+// lapwing topology: draws the order of hosts in the network, or where the ranks of a job run.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,7 +15,6 @@
 #include "lapwing/launch/program.hpp"
 #include "lapwing/synthesize/links_file.hpp"
 #include "lapwing/topology/drawing.hpp"
-#include "lapwing/topology/machine.hpp"
 #include "lapwing/topology/places.hpp"
 
 namespace lapwing::tool {
@@ -39,15 +38,7 @@ void print_json(const Json& json) {
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-int show_without_job(const Options& options) {
-    if (options.file.empty()) {
-        if (options.json) {
-            print_json(machine_as_json());
-        } else {
-            fmt::print("{}", draw_machine(output_width()));
-        }
-        return success;
-    }
+int show_network(const Options& options) {
     const HostOrder order = HostOrder::read(options.file);
     if (options.json) {
         print_json(network_as_json(order));
@@ -101,7 +92,12 @@ int show(const CommandLine& app, const Options& options, const Words& words) {
             throw Error(ErrorCode::invalid_argument,
                         "--engine, --links, --mpi and --dry-run need a job: lapwing topology -- mpirun -n 2");
         }
-        return show_without_job(options);
+        if (options.file.empty()) {
+            throw Error(ErrorCode::invalid_argument,
+                        "name a topology file (--file) or a job, such as: lapwing topology -- mpirun -n 2; "
+                        "hwloc's lstopo draws this machine");
+        }
+        return show_network(options);
     }
     require_words(app, words, "launcher", "lapwing topology", "no launcher", "mpirun -n 2");
     return show_job(options, words);
@@ -112,10 +108,9 @@ int show(const CommandLine& app, const Options& options, const Words& words) {
 Command add_topology(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
     CommandLine* app =
-        tool.add_subcommand("topology", "Draw this machine, the network, or where a job's ranks run");
+        tool.add_subcommand("topology", "Draw the order of hosts in the network, or where a job's ranks run");
     app->usage(
-        "Usage: lapwing topology [--json]\n"
-        "       lapwing topology --file FILE [--json]\n"
+        "Usage: lapwing topology --file FILE [--json]\n"
         "       lapwing topology [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_option("--file", options->file,
                     "The order of hosts in the network; for a job LAPWING_TOPOLOGY by default")
@@ -128,15 +123,14 @@ Command add_topology(CommandLine& tool, const Words& words) {
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
     app->footer(
         "Examples:\n"
-        "  lapwing topology\n"
         "  lapwing topology --file cluster.topology\n"
         "  lapwing topology -- mpirun -n 2\n"
         "  lapwing topology --file cluster.topology -- mpirun -n 64 --map-by node\n"
-        "\nWithout a launcher it draws this machine; [0 4] is a core with its processors, by Linux's "
-        "numbers. With\n"
-        "one it shows where the ranks run, in the order in which lists go through them; lapwing adds its own "
-        "program\n"
-        "to the launcher's words. A topology file lists hosts in the order in which they are next to each "
+        "\nWith a launcher it shows where the ranks run, in the order in which lists go through them; "
+        "lapwing "
+        "adds its\n"
+        "own program to the launcher's words. A topology file lists hosts in the order in which they are "
+        "next to each "
         "other:\n"
         "  node1 node[05-08]\n"
         "  torus 4x4 node[01-16]\n"

@@ -1,4 +1,4 @@
-#include "lapwing/verify/all.hpp"
+#include "lapwing/verify/verify.hpp"
 
 #include <fmt/format.h>
 

@@ -10,9 +10,7 @@
 #include "lapwing/common/list_json.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
-#include "lapwing/verify/all.hpp"
-#include "lapwing/verify/files.hpp"
-#include "lapwing/verify/proven.hpp"
+#include "lapwing/verify/verify.hpp"
 #include "task/text.hpp"
 
 namespace lapwing::tool {

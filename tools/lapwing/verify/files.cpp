@@ -1,4 +1,4 @@
-#include "lapwing/verify/files.hpp"
+#include "lapwing/verify/verify.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,6 @@
 #include "base/error.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
-#include "lapwing/verify/all.hpp"
 #include "task/lowering.hpp"
 #include "task/sample.hpp"
 #include "task/scaling.hpp"

@@ -1,4 +1,4 @@
-#include "lapwing/verify/proven.hpp"
+#include "lapwing/verify/verify.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulate/observer.hpp"
+#include "simulate/setting.hpp"
 
 namespace lapwing::tool {
 

@@ -1,3 +1,4 @@
+// Networks without switches that messages share.
 #include <fmt/format.h>
 
 #include <utility>
@@ -6,6 +7,19 @@
 
 namespace lapwing::simulate {
 namespace {
+
+// Links: out of the hosts, and into them.
+class Crossbar : public Network {
+  public:
+    Crossbar(int hosts, int ranks_per_host) : Network(hosts, ranks_per_host, 0) {}
+
+    std::uint32_t links() const override { return 2 * static_cast<std::uint32_t>(hosts()); }
+    Hop next(std::int32_t place, std::int32_t to, std::int32_t) const override {
+        if (place < hosts()) return {.link = static_cast<std::uint32_t>(place), .node = hosts()};
+        return {.link = static_cast<std::uint32_t>(hosts() + to), .node = to};
+    }
+    std::string what() const override { return fmt::format("crossbar of {} hosts", hosts()); }
+};
 
 // Nodes: the hosts, the outer end of each host's outgoing port, and one node before all incoming ports.
 // Links: outgoing ports, incoming ports, pairs.
@@ -39,6 +53,10 @@ class Unequal : public Network {
 };
 
 }  // namespace
+
+std::unique_ptr<Network> crossbar(int hosts, int ranks_per_host) {
+    return std::make_unique<Crossbar>(hosts, ranks_per_host);
+}
 
 std::unique_ptr<Network> unequal(std::vector<double> ports, std::vector<double> pairs, Time hop) {
     return std::make_unique<Unequal>(std::move(ports), std::move(pairs), hop);

@@ -1,5 +1,5 @@
-// Every algorithm of the catalogue against the checker: parameters, numbers of ranks, and problems of every
-// form, or random ones.
+// What `lapwing verify` proves: list files; or every algorithm of the catalogue, with its parameters, for
+// many numbers of ranks and for problems of every form, or random ones.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,10 @@
 #include "task/checker.hpp"
 
 namespace lapwing::tool {
+
+// Proves the lists of files. Prints what was found, one file after the other; returns the exit status. With
+// `chains` also proves the chain forms of lists that have one.
+int verify_files(const std::vector<std::string>& files, const CheckLimits& limits, bool chains, bool json);
 
 struct Work {
     std::vector<Choice> choices;
@@ -61,5 +65,8 @@ struct Outcome {
 
 // Shows a progress bar, and uses all available processors.
 Outcome verify_all(const Work& work);
+
+// Prints for which numbers of ranks each algorithm is proven already.
+void print_proven(std::span<const Choice> choices, bool json);
 
 }  // namespace lapwing::tool

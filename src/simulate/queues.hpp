@@ -1,6 +1,4 @@
-// A priority queue of events by time: a calendar queue (Brown 1988). A bucket is as wide as the shortest time
-// from an event to an event that it causes. Events of a bucket therefore add nothing to it, and each bucket
-// is sorted once.
+// Priority queues of events by time. An Event has a member `time`; operator < orders events by time first.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +10,8 @@
 
 namespace lapwing::simulate {
 
-// Event has a member `time`; operator < orders events by time first.
+// A calendar queue (Brown 1988). A bucket is as wide as the shortest time from an event to an event that it
+// causes. Events of a bucket therefore add nothing to it, and each bucket is sorted once.
 template <class Event>
 class CalendarQueue {
   public:
@@ -69,6 +68,33 @@ class CalendarQueue {
     std::vector<std::vector<Event>> spare_;
     Time today_ = 0;
     std::size_t near_ = 0;
+};
+
+// A binary heap, with the interface of CalendarQueue and buckets of one event. An event may cause others at
+// the same time, which a CalendarQueue does not allow.
+template <class Event>
+class HeapQueue {
+  public:
+    explicit HeapQueue(Time /*shortest*/) {}
+
+    void push(const Event& event) {
+        heap_.push_back(event);
+        std::push_heap(heap_.begin(), heap_.end(), later);
+    }
+    bool empty() const { return heap_.empty(); }
+    Time bucket_end() const { return end_; }
+    void take(std::vector<Event>& events) {
+        std::pop_heap(heap_.begin(), heap_.end(), later);
+        events.assign(1, heap_.back());
+        heap_.pop_back();
+        end_ = events.front().time + 1;
+    }
+
+  private:
+    static bool later(const Event& one, const Event& other) { return other < one; }
+
+    std::vector<Event> heap_;
+    Time end_ = 0;
 };
 
 }  // namespace lapwing::simulate
