@@ -1,12 +1,19 @@
-// Broadcast along a k-nomial tree: fewer steps than binomial, with k - 1 sends in each.
-// Kandalla et al. 2011, "Designing Non-blocking Broadcast with Collective Offload on InfiniBand Clusters:
-// A Case Study with HPL" (small messages).
+// Broadcast along a tree.
 //
-// Two trees have names of their own. binomial, k = 2: Thakur, Rabenseifner, Gropp 2005, "Optimization of
-// Collective Communication Operations in MPICH", section 4.2. flat: the root has all other ranks as children.
-// For few ranks: once the collective is started, no rank needs the progress of another to complete. Hoefler,
-// Lumsdaine, Rehm 2007, "Implementation and Performance Analysis of Non-Blocking Collective Operations for
-// MPI".
+// k-nomial: fewer steps than binomial, with k - 1 sends in each. Kandalla et al. 2011, "Designing
+// Non-blocking Broadcast with Collective Offload on InfiniBand Clusters: A Case Study with HPL" (small
+// messages).
+//
+// Two of these trees have names of their own. binomial, k = 2: Thakur, Rabenseifner, Gropp 2005,
+// "Optimization of Collective Communication Operations in MPICH", section 4.2. flat: the root has all other
+// ranks as children. For few ranks: once the collective is started, no rank needs the progress of another to
+// complete. Hoefler, Lumsdaine, Rehm 2007, "Implementation and Performance Analysis of Non-Blocking
+// Collective Operations for MPI".
+//
+// Bine: as many steps as binomial, between ranks that are nearer to each other. De Sensi et al. 2025, "Bine
+// Trees: Enhancing Collective Operations by Optimizing Communication Locality" (small vectors).
+#include "collectives/trees.hpp"
+
 #include <algorithm>
 
 #include "collectives/arithmetic.hpp"
@@ -21,7 +28,7 @@ constexpr Parameter parameters[] = {
 
 // Ranks are counted from the root and written with base `radix`. The parent of a rank has that rank's lowest
 // digit that is not zero cleared; its children have one digit set below that. The largest subtree goes first.
-List build_tree(const Problem& problem, int rank, std::int64_t radix) {
+List build_k_nomial(const Problem& problem, int rank, std::int64_t radix) {
     const int relative = relative_rank(rank, problem.root, problem.ranks);
     const auto absolute = [&](std::int64_t r) {
         return absolute_rank(static_cast<int>(r), problem.root, problem.ranks);
@@ -50,12 +57,28 @@ List build_tree(const Problem& problem, int rank, std::int64_t radix) {
     return list.finish();
 }
 
-double cost_of_tree(const Problem& problem, std::int64_t radix, const Machine& machine) {
+double cost_of_k_nomial(const Problem& problem, std::int64_t radix, const Machine& machine) {
     int levels = 0;
     for (std::int64_t reached = 1; reached < problem.ranks; reached *= radix) ++levels;
     const double bytes = static_cast<double>(problem.bytes);
     const double children = static_cast<double>(std::min<std::int64_t>(radix, problem.ranks) - 1);
     return levels * (machine.latency + children * (2 * machine.task + bytes * machine.per_byte));
+}
+
+List build_bine(const Problem& problem, int rank, const Parameters&) {
+    const TreeNode node = tree_node(Shape::bine, problem.ranks, problem.root, rank);
+    const auto absolute = [&](int place) { return absolute_rank(place, node.first, problem.ranks); };
+
+    Builder list(problem, rank, node.children.size() + 2);
+    Span data = in(0, problem.bytes);
+    if (node.parent >= 0) {
+        data = out(0, problem.bytes);
+        list.recv(absolute(node.parent), data);
+        list.wait(absolute(node.parent));
+    }
+    // The largest subtree first: its path is the longest.
+    for (std::size_t i = node.children.size(); i-- > 0;) list.send(absolute(node.children[i].head), data);
+    return list.finish();
 }
 
 std::int64_t flat_radix(const Problem& problem) {
@@ -69,17 +92,18 @@ const Algorithm k_nomial = {
     .source = "Kandalla et al. 2011 (HPL), small messages",
     .parameters = parameters,
     .build = [](const Problem& problem, int rank,
-                const Parameters& values) { return build_tree(problem, rank, values[0]); },
+                const Parameters& values) { return build_k_nomial(problem, rank, values[0]); },
     .cost = [](const Problem& problem, const Parameters& values,
-               const Machine& machine) { return cost_of_tree(problem, values[0], machine); },
+               const Machine& machine) { return cost_of_k_nomial(problem, values[0], machine); },
 };
 
 const Algorithm binomial = {
     .summary = "in each step every rank that has the data sends it to one more",
     .source = "Thakur, Rabenseifner, Gropp 2005, section 4.2",
-    .build = [](const Problem& problem, int rank, const Parameters&) { return build_tree(problem, rank, 2); },
+    .build = [](const Problem& problem, int rank,
+                const Parameters&) { return build_k_nomial(problem, rank, 2); },
     .cost = [](const Problem& problem, const Parameters&,
-               const Machine& machine) { return cost_of_tree(problem, 2, machine); },
+               const Machine& machine) { return cost_of_k_nomial(problem, 2, machine); },
     .paths = Paths::doubling,
 };
 
@@ -87,9 +111,17 @@ const Algorithm flat = {
     .summary = "the root sends to all other ranks, in one step",
     .source = "Hoefler, Lumsdaine, Rehm 2007",
     .build = [](const Problem& problem, int rank,
-                const Parameters&) { return build_tree(problem, rank, flat_radix(problem)); },
+                const Parameters&) { return build_k_nomial(problem, rank, flat_radix(problem)); },
     .cost = [](const Problem& problem, const Parameters&,
-               const Machine& machine) { return cost_of_tree(problem, flat_radix(problem), machine); },
+               const Machine& machine) { return cost_of_k_nomial(problem, flat_radix(problem), machine); },
+};
+
+const Algorithm bine = {
+    .summary = "as binomial, with peers that are nearer to each other",
+    .source = "De Sensi et al. 2025",
+    .build = build_bine,
+    .cost = [](const Problem& problem, const Parameters&,
+               const Machine& machine) { return cost_of_k_nomial(problem, 2, machine); },
 };
 
 }  // namespace lapwing::broadcast
