@@ -31,7 +31,10 @@ namespace {
 class HostSequence {
   public:
     // `intra_node`: by rank; must outlive this object.
-    HostSequence(const List& list, const std::vector<bool>& intra_node);
+    HostSequence(const List& list, const std::vector<bool>& intra_node) : intra_node_(intra_node) {
+        exists_ = std::any_of(list.tasks.begin(), list.tasks.end(),
+                              [this](const Task& task) { return is_intra_node(task); });
+    }
 
     // Returns whether the task belongs to the sequence.
     bool takes(const Task& task) const {
@@ -42,9 +45,33 @@ class HostSequence {
         bool sends = false;
         bool waits = false;
     };
-    void add(const Task& task, Stage& stage, Before before);
+    // Before the first wait of a stage, copies, reductions and intra-node sends may overtake the stage's
+    // sends. An intra-node wait may not, because the sends must not wait for it.
+    void add(const Task& task, Stage& stage, Before before) {
+        const bool is_wait = task.kind == Kind::wait;
+        if (is_wait && task.count == 0) return;
+        if (!before.waits && stage.beside.empty() && !(is_wait && before.sends)) {
+            stage.local.push_back(task);
+            return;
+        }
+        stage.beside.insert(stage.beside.end(), awaited_.begin(), awaited_.end());
+        awaited_.clear();
+        stage.beside.push_back(task);
+        const bool is_message = task.kind == Kind::recv || sends(task.kind);
+        next_send_waits_ = next_send_waits_ || !is_message;
+    }
     // The list has waited for the first `receives` receives of an inter-node peer.
-    void note_wait(int peer, std::uint64_t receives);
+    void note_wait(int peer, std::uint64_t receives) {
+        if (!exists_) return;
+        std::size_t& index = index_[peer];
+        if (index >= awaited_.size() || awaited_[index].peer != peer) {
+            index = awaited_.size();
+            Task& wait = awaited_.emplace_back();
+            wait.kind = Kind::wait;
+            wait.peer = peer;
+        }
+        awaited_[index].count = receives;
+    }
     // Returns whether an inter-node send must begin a new stage, to wait for the processor.
     bool next_send_waits() const { return next_send_waits_; }
     void finish_stage() { next_send_waits_ = false; }
@@ -61,39 +88,6 @@ class HostSequence {
     std::vector<Task> awaited_;  // waits for inter-node peers since the last task of the sequence
     std::unordered_map<int, std::size_t> index_;  // peer to index in awaited_
 };
-
-HostSequence::HostSequence(const List& list, const std::vector<bool>& intra_node) : intra_node_(intra_node) {
-    exists_ = std::any_of(list.tasks.begin(), list.tasks.end(),
-                          [this](const Task& task) { return is_intra_node(task); });
-}
-
-// Before the first wait of a stage, copies, reductions and intra-node sends may overtake the stage's sends.
-// An intra-node wait may not, because the sends must not wait for it.
-void HostSequence::add(const Task& task, Stage& stage, Before before) {
-    const bool is_wait = task.kind == Kind::wait;
-    if (is_wait && task.count == 0) return;
-    if (!before.waits && stage.beside.empty() && !(is_wait && before.sends)) {
-        stage.local.push_back(task);
-        return;
-    }
-    stage.beside.insert(stage.beside.end(), awaited_.begin(), awaited_.end());
-    awaited_.clear();
-    stage.beside.push_back(task);
-    const bool is_message = task.kind == Kind::recv || sends(task.kind);
-    next_send_waits_ = next_send_waits_ || !is_message;
-}
-
-void HostSequence::note_wait(int peer, std::uint64_t receives) {
-    if (!exists_) return;
-    std::size_t& index = index_[peer];
-    if (index >= awaited_.size() || awaited_[index].peer != peer) {
-        index = awaited_.size();
-        Task& wait = awaited_.emplace_back();
-        wait.kind = Kind::wait;
-        wait.peer = peer;
-    }
-    awaited_[index].count = receives;
-}
 
 struct PlannedReceive {
     std::uint32_t task = 0;
@@ -115,118 +109,108 @@ struct PeerReceives {
 class ChainReceives {
   public:
     // The list's waits must be right.
-    ChainReceives(const List& list, const ChainLimits& limits, const HostSequence& host);
+    ChainReceives(const List& list, const ChainLimits& limits, const HostSequence& host) {
+        find_tail(list);
+        const int groups = find_receives(list, host);
+        for (PeerReceives& peer : peers_) {
+            peer.among_sends = peer.bytes <= limits.eager_bytes;
+            for (PlannedReceive& receive : peer.receives) {
+                if (receive.group >= groups) receive.group = -1;
+            }
+        }
+        choose_gates(limits);
+    }
 
     // In the order of their first occurrence in the list.
     const std::vector<PeerReceives>& peers() const { return peers_; }
-    PeerReceives& of(int peer);
+    PeerReceives& of(int peer) {
+        const auto [found, added] = index_.try_emplace(peer, peers_.size());
+        if (added) peers_.emplace_back().rank = peer;
+        return peers_[found->second];
+    }
     int gates() const { return gates_; }
     // The index of the first of the copies and reductions at the end of the list.
     std::size_t tail() const { return tail_; }
 
   private:
-    void find_tail(const List& list);
-    int find_receives(const List& list, const HostSequence& host);
-    void choose_gates(const ChainLimits& limits);
+    void find_tail(const List& list) {
+        tail_ = list.tasks.size();
+        while (tail_ > 0 &&
+               (list.tasks[tail_ - 1].kind == Kind::copy || list.tasks[tail_ - 1].kind == Kind::reduce))
+            --tail_;
+    }
+    // Finds the wait that completes each receive. Adjacent waits form one group. Returns the number of groups
+    // that are followed by a send, or by a copy or reduction that is not at the end of the list.
+    int find_receives(const List& list, const HostSequence& host) {
+        std::vector<std::size_t> waited;  // receives of each peer
+        int groups = 0;
+        int followed = 0;
+        bool in_group = false;
+        for (std::uint32_t i = 0; i < list.tasks.size(); ++i) {
+            const Task& task = list.tasks[i];
+            if (host.takes(task)) continue;  // the processor waits at no gate
+            if (task.kind == Kind::recv) {
+                PeerReceives& peer = of(task.peer);
+                peer.receives.push_back({i, task.target});
+                peer.bytes += std::max<std::uint64_t>(task.target.length, 1);
+                in_group = false;
+            } else if (task.kind == Kind::wait) {
+                if (!in_group) ++groups;
+                in_group = true;
+                if (task.count == 0) continue;
+                PeerReceives& peer = of(task.peer);
+                waited.resize(peers_.size(), 0);
+                std::size_t& next = waited[index_[task.peer]];
+                for (std::uint64_t n = 0; n < task.count; ++n) peer.receives[next++].group = groups - 1;
+            } else {
+                in_group = false;
+                if (i < tail_) followed = groups;
+            }
+        }
+        return followed;
+    }
+    // Gates belong to groups of waits, or to peers: whichever needs fewer gates. Either way, a gate's signals
+    // arrive in the order of its awaits. The messages of a peer for one group need one signal, after the last
+    // message.
+    void choose_gates(const ChainLimits& limits) {
+        using Signals = std::unordered_map<int, std::uint64_t>;   // by group, or by the peer's place
+        std::vector<std::pair<PlannedReceive*, int>> signalling;  // with its peer's place
+        Signals of_group;
+        Signals of_peer;
+        for (std::size_t place = 0; place < peers_.size(); ++place) {
+            std::vector<PlannedReceive>& receives = peers_[place].receives;
+            if (peers_[place].among_sends) continue;
+            for (std::size_t i = 0; i < receives.size() && receives[i].group >= 0; ++i) {
+                if (i + 1 < receives.size() && receives[i + 1].group == receives[i].group) continue;
+                signalling.emplace_back(&receives[i], static_cast<int>(place));
+                ++of_group[receives[i].group];
+                ++of_peer[static_cast<int>(place)];
+            }
+        }
+        const std::uint64_t max_signals = std::max<std::uint64_t>(limits.gate_signals, 1);
+        const auto gates_for = [max_signals](const Signals& signals) {
+            std::uint64_t gates = 0;
+            for (const auto& [owner, count] : signals) gates += (count - 1) / max_signals + 1;
+            return gates;
+        };
+        const bool by_group = gates_for(of_group) <= gates_for(of_peer);
+        struct Owner {
+            std::uint64_t signals = 0;
+            int gate = -1;  // the one in use
+        };
+        std::unordered_map<int, Owner> owners;
+        for (const auto& [receive, place] : signalling) {
+            Owner& owner = owners[by_group ? receive->group : place];
+            if (owner.signals++ % max_signals == 0) owner.gate = gates_++;
+            receive->gate = owner.gate;
+        }
+    }
 
     std::vector<PeerReceives> peers_;
     std::unordered_map<int, std::size_t> index_;  // rank to index in peers_
     std::size_t tail_ = 0;
     int gates_ = 0;
 };
-
-ChainReceives::ChainReceives(const List& list, const ChainLimits& limits, const HostSequence& host) {
-    find_tail(list);
-    const int groups = find_receives(list, host);
-    for (PeerReceives& peer : peers_) {
-        peer.among_sends = peer.bytes <= limits.eager_bytes;
-        for (PlannedReceive& receive : peer.receives) {
-            if (receive.group >= groups) receive.group = -1;
-        }
-    }
-    choose_gates(limits);
-}
-
-PeerReceives& ChainReceives::of(int peer) {
-    const auto [found, added] = index_.try_emplace(peer, peers_.size());
-    if (added) peers_.emplace_back().rank = peer;
-    return peers_[found->second];
-}
-
-void ChainReceives::find_tail(const List& list) {
-    tail_ = list.tasks.size();
-    while (tail_ > 0 &&
-           (list.tasks[tail_ - 1].kind == Kind::copy || list.tasks[tail_ - 1].kind == Kind::reduce))
-        --tail_;
-}
-
-// Finds the wait that completes each receive. Adjacent waits form one group. Returns the number of groups
-// that are followed by a send, or by a copy or reduction that is not at the end of the list.
-int ChainReceives::find_receives(const List& list, const HostSequence& host) {
-    std::vector<std::size_t> waited;  // receives of each peer
-    int groups = 0;
-    int followed = 0;
-    bool in_group = false;
-    for (std::uint32_t i = 0; i < list.tasks.size(); ++i) {
-        const Task& task = list.tasks[i];
-        if (host.takes(task)) continue;  // the processor waits at no gate
-        if (task.kind == Kind::recv) {
-            PeerReceives& peer = of(task.peer);
-            peer.receives.push_back({i, task.target});
-            peer.bytes += std::max<std::uint64_t>(task.target.length, 1);
-            in_group = false;
-        } else if (task.kind == Kind::wait) {
-            if (!in_group) ++groups;
-            in_group = true;
-            if (task.count == 0) continue;
-            PeerReceives& peer = of(task.peer);
-            waited.resize(peers_.size(), 0);
-            std::size_t& next = waited[index_[task.peer]];
-            for (std::uint64_t n = 0; n < task.count; ++n) peer.receives[next++].group = groups - 1;
-        } else {
-            in_group = false;
-            if (i < tail_) followed = groups;
-        }
-    }
-    return followed;
-}
-
-// Gates belong to groups of waits, or to peers: whichever needs fewer gates. Either way, a gate's signals
-// arrive in the order of its awaits. The messages of a peer for one group need one signal, after the last
-// message.
-void ChainReceives::choose_gates(const ChainLimits& limits) {
-    using Signals = std::unordered_map<int, std::uint64_t>;   // by group, or by the peer's place
-    std::vector<std::pair<PlannedReceive*, int>> signalling;  // with its peer's place
-    Signals of_group;
-    Signals of_peer;
-    for (std::size_t place = 0; place < peers_.size(); ++place) {
-        std::vector<PlannedReceive>& receives = peers_[place].receives;
-        if (peers_[place].among_sends) continue;
-        for (std::size_t i = 0; i < receives.size() && receives[i].group >= 0; ++i) {
-            if (i + 1 < receives.size() && receives[i + 1].group == receives[i].group) continue;
-            signalling.emplace_back(&receives[i], static_cast<int>(place));
-            ++of_group[receives[i].group];
-            ++of_peer[static_cast<int>(place)];
-        }
-    }
-    const std::uint64_t max_signals = std::max<std::uint64_t>(limits.gate_signals, 1);
-    const auto gates_for = [max_signals](const Signals& signals) {
-        std::uint64_t gates = 0;
-        for (const auto& [owner, count] : signals) gates += (count - 1) / max_signals + 1;
-        return gates;
-    };
-    const bool by_group = gates_for(of_group) <= gates_for(of_peer);
-    struct Owner {
-        std::uint64_t signals = 0;
-        int gate = -1;  // the one in use
-    };
-    std::unordered_map<int, Owner> owners;
-    for (const auto& [receive, place] : signalling) {
-        Owner& owner = owners[by_group ? receive->group : place];
-        if (owner.signals++ % max_signals == 0) owner.gate = gates_++;
-        receive->gate = owner.gate;
-    }
-}
 
 void check_waits(const List& list) {
     std::unordered_map<int, std::uint64_t> open;  // receives of each peer without a wait so far

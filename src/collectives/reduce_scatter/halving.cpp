@@ -29,25 +29,6 @@ using reduction::Fold;
 using reduction::Halving;
 using reduction::Region;
 
-// The vector's pieces in the order in which they are halved; those of one core rank's pair are adjacent.
-class Pieces {
-  public:
-    Pieces(const VectorBlocks& blocks, const Fold& fold, Halving::Order order);
-
-    bool in_rank_order() const { return begins_.empty(); }
-    // Of core(): where the last one ends.
-    std::uint64_t begin(int piece) const;
-    // The core rank that ends with a piece, and the bytes of its ranks' blocks in the vector.
-    int core_rank_of(int piece) const;
-    Region region_of(int core_rank) const;
-
-  private:
-    const VectorBlocks& blocks_;
-    const Fold& fold_;
-    std::vector<int> core_rank_of_;
-    std::vector<std::uint64_t> begins_;
-};
-
 // The piece with which a core rank ends: each step's bit chooses a half, the first step's of the whole.
 int place_of(int core_rank, int core, Halving::Order order) {
     if (order == Halving::Order::bine) return bine::place(core_rank, core);
@@ -56,30 +37,41 @@ int place_of(int core_rank, int core, Halving::Order order) {
     return place;
 }
 
-Pieces::Pieces(const VectorBlocks& blocks, const Fold& fold, Halving::Order order)
-    : blocks_(blocks), fold_(fold) {
-    if (order == Halving::Order::farthest_first) return;
-    core_rank_of_.resize(static_cast<std::size_t>(fold.core()));
-    for (int core = 0; core < fold.core(); ++core) {
-        core_rank_of_[static_cast<std::size_t>(place_of(core, fold.core(), order))] = core;
+// The vector's pieces in the order in which they are halved; those of one core rank's pair are adjacent.
+class Pieces {
+  public:
+    Pieces(const VectorBlocks& blocks, const Fold& fold, Halving::Order order)
+        : blocks_(blocks), fold_(fold) {
+        if (order == Halving::Order::farthest_first) return;
+        core_rank_of_.resize(static_cast<std::size_t>(fold.core()));
+        for (int core = 0; core < fold.core(); ++core) {
+            core_rank_of_[static_cast<std::size_t>(place_of(core, fold.core(), order))] = core;
+        }
+        begins_ = {0};
+        for (const int core : core_rank_of_) begins_.push_back(begins_.back() + region_of(core).bytes);
     }
-    begins_ = {0};
-    for (const int core : core_rank_of_) begins_.push_back(begins_.back() + region_of(core).bytes);
-}
 
-std::uint64_t Pieces::begin(int piece) const {
-    if (in_rank_order()) return blocks_.begin(fold_.first_rank_of(piece));
-    return begins_[static_cast<std::size_t>(piece)];
-}
+    bool in_rank_order() const { return begins_.empty(); }
+    // Of core(): where the last one ends.
+    std::uint64_t begin(int piece) const {
+        if (in_rank_order()) return blocks_.begin(fold_.first_rank_of(piece));
+        return begins_[static_cast<std::size_t>(piece)];
+    }
+    // The core rank that ends with a piece, and the bytes of its ranks' blocks in the vector.
+    int core_rank_of(int piece) const {
+        return in_rank_order() ? piece : core_rank_of_[static_cast<std::size_t>(piece)];
+    }
+    Region region_of(int core_rank) const {
+        const std::uint64_t begin = blocks_.begin(fold_.first_rank_of(core_rank));
+        return {begin, blocks_.begin(fold_.first_rank_of(core_rank + 1)) - begin};
+    }
 
-int Pieces::core_rank_of(int piece) const {
-    return in_rank_order() ? piece : core_rank_of_[static_cast<std::size_t>(piece)];
-}
-
-Region Pieces::region_of(int core_rank) const {
-    const std::uint64_t begin = blocks_.begin(fold_.first_rank_of(core_rank));
-    return {begin, blocks_.begin(fold_.first_rank_of(core_rank + 1)) - begin};
-}
+  private:
+    const VectorBlocks& blocks_;
+    const Fold& fold_;
+    std::vector<int> core_rank_of_;
+    std::vector<std::uint64_t> begins_;
+};
 
 // A number of ranks that is no power of two is folded: the rank that stays ends with the blocks of both, and
 // sends one on. Pieces that are not halved in rank order are first copied.

@@ -119,17 +119,59 @@ class Memory {
     }
 
     // Sets the contents of the span to the input of its own rank from `offset` on.
-    void set_own(int rank, const Span& span, std::uint64_t offset);
-    void move(int source_rank, const Span& source, int target_rank, const Span& target);
+    void set_own(int rank, const Span& span, std::uint64_t offset) {
+        const auto shift = static_cast<std::int64_t>(offset) - static_cast<std::int64_t>(span.offset);
+        space(rank, span).assign(span.offset, span.end(), {static_cast<std::uint32_t>(rank), shift});
+    }
+    void move(int source_rank, const Span& source, int target_rank, const Span& target) {
+        read(source_rank, source, target.offset, pieces_);
+        space(target_rank, target).replace(target.offset, target.end(), pieces_);
+    }
     // Returns false if some element of the reduction is not a whole element of an input.
-    bool reduce(int rank, const Task& task, std::uint64_t element_bytes);
+    bool reduce(int rank, const Task& task, std::uint64_t element_bytes) {
+        const Span& target = task.target;
+        read(rank, task.source, target.offset, pieces_);
+        read(rank, target, target.offset, other_pieces_);
+        const auto size = static_cast<std::int64_t>(element_bytes);
+        const auto whole = [&](const Piece& piece) {
+            return (static_cast<std::int64_t>(target.offset) + piece.value.shift) % size == 0;
+        };
+        if (!std::all_of(pieces_.begin(), pieces_.end(), whole)) return false;
+        if (!std::all_of(other_pieces_.begin(), other_pieces_.end(), whole)) return false;
+
+        // Where either of the two was never written, the result is not, either.
+        reduced_.clear();
+        auto a = pieces_.begin();
+        auto b = other_pieces_.begin();
+        while (a != pieces_.end() && b != other_pieces_.end()) {
+            const std::uint64_t offset = std::max(a->offset, b->offset);
+            const std::uint64_t end = std::min(a->end, b->end);
+            if (offset < end) reduced_.push_back({offset, end, contributions_.combine(a->value, b->value)});
+            const bool a_first = a->end <= b->end;
+            const bool b_first = b->end <= a->end;
+            if (a_first) ++a;
+            if (b_first) ++b;
+        }
+        space(rank, target).replace(target.offset, target.end(), reduced_);
+        return true;
+    }
 
   private:
     Segments<Content>& space(int rank, const Span& span) {
         return (span.space == Space::out ? out_ : scratch_)[rank];
     }
     // Returns the pieces of `source`, moved to `offset`.
-    void read(int rank, const Span& source, std::uint64_t offset, std::vector<Piece>& pieces) const;
+    void read(int rank, const Span& source, std::uint64_t offset, std::vector<Piece>& pieces) const {
+        pieces.clear();
+        // Offsets wrap around on the way down, as unsigned numbers may.
+        const std::uint64_t up = offset - source.offset;
+        visit(rank, source, [&](const Piece& piece) {
+            pieces.push_back({piece.offset + up,
+                              piece.end + up,
+                              {piece.value.what, piece.value.shift - static_cast<std::int64_t>(up)}});
+            return true;
+        });
+    }
 
     Contributions contributions_;
     std::vector<Segments<Content>> out_;      // by rank
@@ -138,56 +180,6 @@ class Memory {
     std::vector<Piece> other_pieces_;
     std::vector<Piece> reduced_;
 };
-
-void Memory::set_own(int rank, const Span& span, std::uint64_t offset) {
-    const auto shift = static_cast<std::int64_t>(offset) - static_cast<std::int64_t>(span.offset);
-    space(rank, span).assign(span.offset, span.end(), {static_cast<std::uint32_t>(rank), shift});
-}
-
-void Memory::move(int source_rank, const Span& source, int target_rank, const Span& target) {
-    read(source_rank, source, target.offset, pieces_);
-    space(target_rank, target).replace(target.offset, target.end(), pieces_);
-}
-
-bool Memory::reduce(int rank, const Task& task, std::uint64_t element_bytes) {
-    const Span& target = task.target;
-    read(rank, task.source, target.offset, pieces_);
-    read(rank, target, target.offset, other_pieces_);
-    const auto size = static_cast<std::int64_t>(element_bytes);
-    const auto whole = [&](const Piece& piece) {
-        return (static_cast<std::int64_t>(target.offset) + piece.value.shift) % size == 0;
-    };
-    if (!std::all_of(pieces_.begin(), pieces_.end(), whole)) return false;
-    if (!std::all_of(other_pieces_.begin(), other_pieces_.end(), whole)) return false;
-
-    // Where either of the two was never written, the result is not, either.
-    reduced_.clear();
-    auto a = pieces_.begin();
-    auto b = other_pieces_.begin();
-    while (a != pieces_.end() && b != other_pieces_.end()) {
-        const std::uint64_t offset = std::max(a->offset, b->offset);
-        const std::uint64_t end = std::min(a->end, b->end);
-        if (offset < end) reduced_.push_back({offset, end, contributions_.combine(a->value, b->value)});
-        const bool a_first = a->end <= b->end;
-        const bool b_first = b->end <= a->end;
-        if (a_first) ++a;
-        if (b_first) ++b;
-    }
-    space(rank, target).replace(target.offset, target.end(), reduced_);
-    return true;
-}
-
-void Memory::read(int rank, const Span& source, std::uint64_t offset, std::vector<Piece>& pieces) const {
-    pieces.clear();
-    // Offsets wrap around on the way down, as unsigned numbers may.
-    const std::uint64_t up = offset - source.offset;
-    visit(rank, source, [&](const Piece& piece) {
-        pieces.push_back({piece.offset + up,
-                          piece.end + up,
-                          {piece.value.what, piece.value.shift - static_cast<std::int64_t>(up)}});
-        return true;
-    });
-}
 
 class Bytes {
   public:
