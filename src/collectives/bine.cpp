@@ -1,6 +1,5 @@
 #include "collectives/bine.hpp"
 
-#include <algorithm>
 #include <cstdint>
 
 #include "collectives/arithmetic.hpp"
@@ -28,28 +27,6 @@ int reversed(std::uint32_t bits, int count) {
     return static_cast<int>(std::uint64_t{bits} >> static_cast<unsigned>(32 - count));
 }
 
-// As in the paper, whose root is 0 in the ranks -2, ..., 5 of eight and in -10, ..., 5 of sixteen.
-Subtree whole_tree(int ranks) {
-    const int third = ranks / 3;
-    return {0, ranks, ceil_log2(ranks) % 2 == 0 ? ranks - 1 - third : third};
-}
-
-struct Halves {
-    Subtree kept;   // has the head
-    Subtree given;  // its own head has a third of this half between itself and the other
-};
-
-Halves halves_of(Subtree run) {
-    const int given = run.size() / 2;
-    const int kept = run.size() - given;
-    if (run.head - run.begin < kept) {
-        const int middle = run.begin + kept;
-        return {{run.begin, middle, run.head}, {middle, run.end, middle + given / 3}};
-    }
-    const int middle = run.end - kept;
-    return {{middle, run.end, run.head}, {run.begin, middle, middle - 1 - given / 3}};
-}
-
 }  // namespace
 
 int peer(int rank, int step, int ranks) {
@@ -71,36 +48,6 @@ int place(int rank, int ranks) {
 Verdict applies_to(int ranks) {
     if (floor_power_of_two(ranks) == ranks) return Verdict::yes();
     return Verdict::no("the number of ranks is not a power of two");
-}
-
-TreeNode tree_node(int ranks, int rank, int first) {
-    const int place = relative_rank(rank, first, ranks);
-    Subtree run = whole_tree(ranks);
-    TreeNode node;
-    node.first = first;
-    node.own = run;
-    while (run.size() > 1) {
-        const auto [kept, given] = halves_of(run);
-        if (place >= given.begin && place < given.end) {
-            node.parent = run.head;
-            node.own = given;
-            node.children.clear();
-            run = given;
-        } else {
-            node.children.push_back(given);
-            run = kept;
-        }
-    }
-    std::reverse(node.children.begin(), node.children.end());
-    return node;
-}
-
-int place_of_root(int ranks) {
-    return whole_tree(ranks).head;
-}
-
-int first_of_tree(int ranks, int root) {
-    return relative_rank(root, place_of_root(ranks), ranks);
 }
 
 }  // namespace lapwing::bine

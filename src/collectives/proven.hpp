@@ -1,4 +1,5 @@
-// For which numbers of ranks the lists of an algorithm are proven, before any run of `lapwing verify`.
+// What is proven of the lists of an algorithm before any run of `lapwing verify`: for which numbers of ranks
+// they are right, and which keep the fixed bracketing of reproducible reductions (task/bracketing.hpp).
 #pragma once
 
 #include <array>
@@ -30,5 +31,9 @@ inline constexpr std::array verified_samples = {256, 257};
 // Returns the largest number of ranks of the random problems that another saved run (verify-sampled.txt) has
 // proven. The tests compare it with that run.
 int sampled_to(Collective collective, std::string_view algorithm);
+
+// Returns whether the lists for the problem keep the bracketing; the problem must be in rank order, and the
+// algorithm must apply to it. Lists of a file are proven the first time.
+Verdict keeps_bracketing(const Problem& problem, const Choice& choice);
 
 }  // namespace lapwing

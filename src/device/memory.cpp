@@ -26,7 +26,20 @@ struct Kind {
 constexpr std::array kinds = {Kind{"libcuda.so", make_cuda_driver}, Kind{"libamdhip64.so", make_hip_driver}};
 
 std::mutex look_mutex;
+std::atomic<unsigned long long> libraries_searched{0};  // loaded_libraries() at the last search
 std::array<std::atomic<Driver*>, kinds.size()> drivers{};
+
+// The number of libraries that the process has loaded so far, including those that it has unloaded.
+unsigned long long loaded_libraries() {
+    unsigned long long loaded = 0;
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* result) {
+            *static_cast<unsigned long long*>(result) = info->dlpi_adds;
+            return 1;  // the number is the same for each library
+        },
+        &loaded);
+    return loaded;
+}
 
 std::vector<std::string> loaded_files() {
     std::vector<std::string> files;
@@ -47,8 +60,11 @@ void throw_failed(const char* function, std::uint64_t bytes, const char* name, c
     throw Error(ErrorCode::system, fmt::format("{}{}: {} ({})", function, length, name, meaning));
 }
 
-void look_for_drivers() {
+void look() {
+    if (!memory.enabled || libraries_searched.load(std::memory_order_acquire) == loaded_libraries()) return;
     const std::lock_guard lock(look_mutex);
+    // A library that another thread loads from now on is not counted, and the next call finds it.
+    const unsigned long long libraries = loaded_libraries();
     for (const std::string& file : loaded_files()) {
         const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
         for (std::size_t i = 0; i < kinds.size(); ++i) {
@@ -64,6 +80,7 @@ void look_for_drivers() {
             }
         }
     }
+    libraries_searched.store(libraries, std::memory_order_release);
 }
 
 Location find(const void* address) {

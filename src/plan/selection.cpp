@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "collectives/catalogue.hpp"
-#include "collectives/reproducible.hpp"
+#include "collectives/proven.hpp"
 #include "collectives/two_level.hpp"
 #include "plan/list_files.hpp"
 

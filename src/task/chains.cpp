@@ -3,16 +3,214 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
-#include "task/chain_receives.hpp"
-#include "task/host_sequence.hpp"
+#include "task/list.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {
 namespace {
+
+// The tasks that the processor runs when some peers of a list are intra-node: messages of intra-node peers,
+// which use another link, and copies and reductions. The processor runs them in list order, beside the chain
+// of sends, whose peers are then all inter-node. Each side waits for the other only where the list requires
+// it:
+//
+// - An inter-node send waits for all earlier tasks of the processor except intra-node sends. Therefore an
+//   intra-node wait, a copy or a reduction between inter-node sends starts a new stage.
+// - A task of the processor waits for the inter-node receives that the list waits for before the task. The
+//   sequence has a wait for that inter-node peer, which counts receives from the beginning of the list. The
+//   processor checks receives itself and needs no gate.
+//
+// The sequence is empty if the list has no intra-node peer.
+class HostSequence {
+  public:
+    // `intra_node`: by rank; must outlive this object.
+    HostSequence(const List& list, const std::vector<bool>& intra_node) : intra_node_(intra_node) {
+        exists_ = std::any_of(list.tasks.begin(), list.tasks.end(),
+                              [this](const Task& task) { return is_intra_node(task); });
+    }
+
+    // Returns whether the task belongs to the sequence.
+    bool takes(const Task& task) const {
+        return exists_ && (task.kind == Kind::copy || task.kind == Kind::reduce || is_intra_node(task));
+    }
+    // Whether sends and waits precede a task in the chain of sends of the current stage.
+    struct Before {
+        bool sends = false;
+        bool waits = false;
+    };
+    // Before the first wait of a stage, copies, reductions and intra-node sends may overtake the stage's
+    // sends. An intra-node wait may not, because the sends must not wait for it.
+    void add(const Task& task, Stage& stage, Before before) {
+        const bool is_wait = task.kind == Kind::wait;
+        if (is_wait && task.count == 0) return;
+        if (!before.waits && stage.beside.empty() && !(is_wait && before.sends)) {
+            stage.local.push_back(task);
+            return;
+        }
+        stage.beside.insert(stage.beside.end(), awaited_.begin(), awaited_.end());
+        awaited_.clear();
+        stage.beside.push_back(task);
+        const bool is_message = task.kind == Kind::recv || sends(task.kind);
+        next_send_waits_ = next_send_waits_ || !is_message;
+    }
+    // The list has waited for the first `receives` receives of an inter-node peer.
+    void note_wait(int peer, std::uint64_t receives) {
+        if (!exists_) return;
+        std::size_t& index = index_[peer];
+        if (index >= awaited_.size() || awaited_[index].peer != peer) {
+            index = awaited_.size();
+            Task& wait = awaited_.emplace_back();
+            wait.kind = Kind::wait;
+            wait.peer = peer;
+        }
+        awaited_[index].count = receives;
+    }
+    // Returns whether an inter-node send must begin a new stage, to wait for the processor.
+    bool next_send_waits() const { return next_send_waits_; }
+    void finish_stage() { next_send_waits_ = false; }
+
+  private:
+    bool is_intra_node(const Task& task) const {
+        return task.peer >= 0 && static_cast<std::size_t>(task.peer) < intra_node_.size() &&
+               intra_node_[static_cast<std::size_t>(task.peer)];
+    }
+
+    const std::vector<bool>& intra_node_;
+    bool exists_ = false;
+    bool next_send_waits_ = false;
+    std::vector<Task> awaited_;  // waits for inter-node peers since the last task of the sequence
+    std::unordered_map<int, std::size_t> index_;  // peer to index in awaited_
+};
+
+struct PlannedReceive {
+    std::uint32_t task = 0;
+    Span span;
+    int group = -1;  // of the wait that completes it; -1: it completes with the list
+    int gate = -1;   // that it signals; -1: none, or the next receive of its peer signals for both
+};
+
+struct PeerReceives {
+    int rank = 0;
+    std::uint64_t bytes = 0;  // on the connection, in the whole list
+    std::vector<PlannedReceive> receives;
+    bool among_sends = false;  // its receives are in the sending chain
+    std::size_t taken = 0;     // receives whose wait has been lowered
+};
+
+// The receives of a list, except those of intra-node peers: which of them are placed among the sends, which
+// wait completes which receive, and the gates that they need.
+class ChainReceives {
+  public:
+    // The list's waits must be right.
+    ChainReceives(const List& list, const ChainLimits& limits, const HostSequence& host) {
+        find_tail(list);
+        const int groups = find_receives(list, host);
+        for (PeerReceives& peer : peers_) {
+            peer.among_sends = peer.bytes <= limits.eager_bytes;
+            for (PlannedReceive& receive : peer.receives) {
+                if (receive.group >= groups) receive.group = -1;
+            }
+        }
+        choose_gates(limits);
+    }
+
+    // In the order of their first occurrence in the list.
+    const std::vector<PeerReceives>& peers() const { return peers_; }
+    PeerReceives& of(int peer) {
+        const auto [found, added] = index_.try_emplace(peer, peers_.size());
+        if (added) peers_.emplace_back().rank = peer;
+        return peers_[found->second];
+    }
+    int gates() const { return gates_; }
+    // The index of the first of the copies and reductions at the end of the list.
+    std::size_t tail() const { return tail_; }
+
+  private:
+    void find_tail(const List& list) {
+        tail_ = list.tasks.size();
+        while (tail_ > 0 &&
+               (list.tasks[tail_ - 1].kind == Kind::copy || list.tasks[tail_ - 1].kind == Kind::reduce))
+            --tail_;
+    }
+    // Finds the wait that completes each receive. Adjacent waits form one group. Returns the number of groups
+    // that are followed by a send, or by a copy or reduction that is not at the end of the list.
+    int find_receives(const List& list, const HostSequence& host) {
+        std::vector<std::size_t> waited;  // receives of each peer
+        int groups = 0;
+        int followed = 0;
+        bool in_group = false;
+        for (std::uint32_t i = 0; i < list.tasks.size(); ++i) {
+            const Task& task = list.tasks[i];
+            if (host.takes(task)) continue;  // the processor waits at no gate
+            if (task.kind == Kind::recv) {
+                PeerReceives& peer = of(task.peer);
+                peer.receives.push_back({i, task.target});
+                peer.bytes += std::max<std::uint64_t>(task.target.length, 1);
+                in_group = false;
+            } else if (task.kind == Kind::wait) {
+                if (!in_group) ++groups;
+                in_group = true;
+                if (task.count == 0) continue;
+                PeerReceives& peer = of(task.peer);
+                waited.resize(peers_.size(), 0);
+                std::size_t& next = waited[index_[task.peer]];
+                for (std::uint64_t n = 0; n < task.count; ++n) peer.receives[next++].group = groups - 1;
+            } else {
+                in_group = false;
+                if (i < tail_) followed = groups;
+            }
+        }
+        return followed;
+    }
+    // Gates belong to groups of waits, or to peers: whichever needs fewer gates. Either way, a gate's signals
+    // arrive in the order of its awaits. The messages of a peer for one group need one signal, after the last
+    // message.
+    void choose_gates(const ChainLimits& limits) {
+        using Signals = std::unordered_map<int, std::uint64_t>;   // by group, or by the peer's place
+        std::vector<std::pair<PlannedReceive*, int>> signalling;  // with its peer's place
+        Signals of_group;
+        Signals of_peer;
+        for (std::size_t place = 0; place < peers_.size(); ++place) {
+            std::vector<PlannedReceive>& receives = peers_[place].receives;
+            if (peers_[place].among_sends) continue;
+            for (std::size_t i = 0; i < receives.size() && receives[i].group >= 0; ++i) {
+                if (i + 1 < receives.size() && receives[i + 1].group == receives[i].group) continue;
+                signalling.emplace_back(&receives[i], static_cast<int>(place));
+                ++of_group[receives[i].group];
+                ++of_peer[static_cast<int>(place)];
+            }
+        }
+        const std::uint64_t max_signals = std::max<std::uint64_t>(limits.gate_signals, 1);
+        const auto gates_for = [max_signals](const Signals& signals) {
+            std::uint64_t gates = 0;
+            for (const auto& [owner, count] : signals) gates += (count - 1) / max_signals + 1;
+            return gates;
+        };
+        const bool by_group = gates_for(of_group) <= gates_for(of_peer);
+        struct Owner {
+            std::uint64_t signals = 0;
+            int gate = -1;  // the one in use
+        };
+        std::unordered_map<int, Owner> owners;
+        for (const auto& [receive, place] : signalling) {
+            Owner& owner = owners[by_group ? receive->group : place];
+            if (owner.signals++ % max_signals == 0) owner.gate = gates_++;
+            receive->gate = owner.gate;
+        }
+    }
+
+    std::vector<PeerReceives> peers_;
+    std::unordered_map<int, std::size_t> index_;  // rank to index in peers_
+    std::size_t tail_ = 0;
+    int gates_ = 0;
+};
 
 void check_waits(const List& list) {
     std::unordered_map<int, std::uint64_t> open;  // receives of each peer without a wait so far
@@ -164,6 +362,17 @@ class Lowering {
     bool waits_in_stage_ = false;
 };
 
+void print_chain(std::string& text, const std::string& title, const Chain& chain) {
+    text += fmt::format("  {}\n", title);
+    for (const Step& step : chain) text += fmt::format("    {}\n", print(step));
+}
+
+void print_local(std::string& text, const char* title, const std::vector<Task>& local) {
+    if (local.empty()) return;
+    text += fmt::format("  {}\n", title);
+    for (const Task& task : local) text += fmt::format("    {}\n", print(task));
+}
+
 }  // namespace
 
 Verdict has_chains(const List& list) {
@@ -193,6 +402,40 @@ std::vector<bool> intra_node_peers(std::span<const int> hosts, int rank) {
             static_cast<int>(peer) != rank && hosts[peer] == hosts[static_cast<std::size_t>(rank)];
     }
     return intra_node;
+}
+
+std::string print(const Step& step) {
+    const auto bytes = [&] {
+        return step.span.length == 0 ? std::string("a signal") : lapwing::print(step.span);
+    };
+    switch (step.kind) {
+        case Step::Kind::send:
+            return fmt::format("send {} {}", step.peer, bytes());
+        case Step::Kind::receive:
+            return fmt::format("receive {} {}", step.peer, bytes());
+        case Step::Kind::signal:
+            return fmt::format("signal gate {}", step.gate);
+        case Step::Kind::await:
+            return fmt::format("await gate {} {}", step.gate, step.count);
+    }
+    return "";
+}
+
+std::string print(const Chains& chains) {
+    std::string text = fmt::format("chains of rank {} of {}\n", chains.rank, chains.ranks);
+    int peer = -1;  // also of the pieces that follow the first, which need not name it
+    for (const Chain& chain : chains.receives) {
+        for (const Step& step : chain) peer = step.peer >= 0 ? step.peer : peer;
+        print_chain(text, fmt::format("receive chain from {}", peer), chain);
+    }
+    for (std::size_t i = 0; i < chains.stages.size(); ++i) {
+        const Stage& stage = chains.stages[i];
+        print_local(text, i == 0 ? "the processor, at the start" : "the processor, then", stage.local);
+        for (const Chain& chain : stage.chains) print_chain(text, "sending chain", chain);
+        print_local(text, "the processor, meanwhile", stage.beside);
+    }
+    print_local(text, "the processor, at the end", chains.last);
+    return text;
 }
 
 }  // namespace lapwing

@@ -7,15 +7,11 @@
 #include <string>
 
 #include "task/list.hpp"
-#include "task/lowering.hpp"
 
 namespace lapwing {
 
 // `lists` are those of all ranks or of some; arrows to ranks that are not drawn end in a stub, and so does a
 // message that meets nothing.
 std::string draw(std::span<const List> lists, const std::string& title);
-// The queues of one or more ranks, what enables what: receives on the left, the management queue, sends on
-// the right. A task that is posted not enabled has a dashed border.
-std::string draw(std::span<const Queues> queues, const std::string& title);
 
 }  // namespace lapwing

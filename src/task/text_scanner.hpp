@@ -64,10 +64,4 @@ int rank_number(const Word& word, const char* what, int ranks);
 Operator parse_operator(const Word& word);
 Type parse_type(const Word& word);
 
-// Parses the lines before the lists into the set: the problem line (text_problem.cpp), and the parts of all
-// ranks if the collective has parts (text_parts.cpp). Validates the problem.
-void parse_problem(Scanner& scanner, ListSet& set);
-// Returns the positions of the lines, by rank.
-std::vector<Word> parse_parts(Scanner& scanner, Problem& problem);
-
 }  // namespace lapwing

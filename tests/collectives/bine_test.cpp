@@ -13,6 +13,7 @@
 
 #include "collectives/arithmetic.hpp"
 #include "collectives/catalogue.hpp"
+#include "collectives/trees.hpp"
 #include "lists.hpp"
 #include "problems.hpp"
 
@@ -60,7 +61,11 @@ int parent_by_digits(int rank, int ranks) {
 }
 
 TreeNode node_of(int ranks, int rank, int root) {
-    return bine::tree_node(ranks, rank, bine::first_of_tree(ranks, root));
+    return tree_node(Shape::bine, ranks, root, rank);
+}
+// In the tree whose place 0 has rank 0.
+TreeNode node_at(int ranks, int place) {
+    return node_of(ranks, place, place_of_root(Shape::bine, ranks));
 }
 int parent_of(int ranks, int rank, int root) {
     const TreeNode node = node_of(ranks, rank, root);
@@ -121,17 +126,17 @@ TEST(BineTree, AnotherRootTurnsIt) {
 TEST(BineTree, SubtreesAreRunsAroundTheirHeads) {
     for (int ranks = 1; ranks <= 200; ++ranks) {
         for (int place = 0; place < ranks; ++place) {
-            const TreeNode node = bine::tree_node(ranks, place, 0);
+            const TreeNode node = node_at(ranks, place);
             EXPECT_EQ(node.own.head, place);
-            EXPECT_EQ(node.parent < 0, place == bine::place_of_root(ranks));
+            EXPECT_EQ(node.parent < 0, place == place_of_root(Shape::bine, ranks));
             int below = place;      // where the ranks begin that are in the subtrees below, or this one
             int above = place + 1;  // where those end that are above
             for (const Subtree& child : node.children) {
                 EXPECT_TRUE(child.end == below || child.begin == above);
                 (child.end == below ? below : above) = child.end == below ? child.begin : child.end;
-                EXPECT_EQ(bine::tree_node(ranks, child.head, 0).own.begin, child.begin);
-                EXPECT_EQ(bine::tree_node(ranks, child.head, 0).own.end, child.end);
-                EXPECT_EQ(bine::tree_node(ranks, child.head, 0).parent, place);
+                EXPECT_EQ(node_at(ranks, child.head).own.begin, child.begin);
+                EXPECT_EQ(node_at(ranks, child.head).own.end, child.end);
+                EXPECT_EQ(node_at(ranks, child.head).parent, place);
             }
             EXPECT_EQ(below, node.own.begin);
             EXPECT_EQ(above, node.own.end);
@@ -145,7 +150,7 @@ TEST(BineTree, HasNoMoreLevelsThanABinomialTree) {
         // By when a rank has received, if each sends to one child in each step.
         std::vector<int> step(static_cast<std::size_t>(ranks), 0);
         const auto visit = [&](const auto& self, int place) -> int {
-            const TreeNode node = bine::tree_node(ranks, place, 0);
+            const TreeNode node = node_at(ranks, place);
             int last = step[static_cast<std::size_t>(place)];
             int sent = last;
             for (std::size_t i = node.children.size(); i-- > 0;) {
@@ -154,7 +159,7 @@ TEST(BineTree, HasNoMoreLevelsThanABinomialTree) {
             }
             return last;
         };
-        EXPECT_EQ(visit(visit, bine::place_of_root(ranks)), ceil_log2(ranks)) << ranks;
+        EXPECT_EQ(visit(visit, place_of_root(Shape::bine, ranks)), ceil_log2(ranks)) << ranks;
     }
 }
 
@@ -240,11 +245,10 @@ TEST(BineButterfly, DeclinesOtherNumbersOfRanksInTheAllgather) {
 
 // Half of the bytes go to a neighbour, and the last step, the farthest, has one block.
 TEST(BineButterfly, LongMessagesGoToNeighbours) {
-    for (const auto& [collective, algorithm] : {std::pair(Collective::allgather, "bine"),
-                                                {Collective::reduce_scatter_block, "bine"},
-                                                {Collective::allreduce, "bine_halving"}}) {
+    for (const auto& [collective, algorithm] :
+         {std::pair(Collective::allgather, "bine"), {Collective::reduce_scatter_block, "bine"}}) {
         constexpr int ranks = 64;
-        const std::uint64_t bytes = collective == Collective::allreduce ? 64 * 8 : 8;
+        constexpr std::uint64_t bytes = 8;
         for (const int rank : {0, 1, 37}) {
             std::uint64_t to_neighbour = 0;
             std::uint64_t all = 0;

@@ -60,6 +60,12 @@ void expect_proven(const Problem& problem, const Choice& choice) {
     const auto violations = check(problem, set.lists);
     ASSERT_TRUE(violations.empty()) << print(problem) << " " << set.algorithm << ": "
                                     << violations.front().what(set.lists);
+    for (const List& list : set.lists) {
+        for (const Task& task : list.tasks) {
+            ASSERT_FALSE(is_reduction(problem.collective) && sends(task.kind) && task.source.length == 0)
+                << print(problem) << " " << set.algorithm << " sends an empty message";
+        }
+    }
 }
 
 void expect_proven_chains(const Problem& problem, const Choice& choice) {
@@ -80,6 +86,23 @@ TEST(SlowProofs, AllListsAreProven) {
         for (const std::uint64_t bytes : {0U, 1U, 8U, 24U, 200U}) {
             for_each_problem(ranks, bytes, expect_proven);
             if (HasFatalFailure()) return;
+        }
+    }
+}
+
+// Of fewer elements than ranks, as many, and more.
+TEST(SlowProofs, ReductionsAreProvenForAnyNumberOfElements) {
+    for (int ranks = 1; ranks <= enumerated_ranks; ++ranks) {
+        for (const int elements : {3, ranks - 1, ranks, 2 * ranks + 1}) {
+            for (const Collective collective : all_collectives()) {
+                if (!is_reduction(collective)) continue;
+                for (const auto sample : {sample_problems, sample_problems_on_hosts}) {
+                    for (const Problem& problem :
+                         sample(collective, ranks, 8 * static_cast<std::uint64_t>(elements)))
+                        for_each_choice(problem, expect_proven);
+                    if (HasFatalFailure()) return;
+                }
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-// The drivers, by doubles of their libraries (doubles/), and what is built on them.
+// The driver of CUDA, by a double of its library (doubles/), and what is built on it.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -313,67 +313,6 @@ TEST(Look, FindsADriverThatIsLoadedLater) {
     EXPECT_TRUE(find(reinterpret_cast<void*>(pointer)).on_device());
     EXPECT_FALSE(find(&here).on_device());
 }
-
-TEST(Look, ALibraryThatIsLoadedAgainAndAgainIsNoticedEachTime) {
-    LibraryWatch watch;
-    EXPECT_TRUE(watch.changed());
-    for (int round = 0; round < 10; ++round) {  // more often than there are marks
-        EXPECT_FALSE(watch.changed()) << round;
-        EXPECT_FALSE(watch.changed()) << round;
-        void* const library = ::dlopen(LAPWING_TEST_DOUBLES "/libamdhip64.so.5", RTLD_NOW);
-        ASSERT_NE(library, nullptr) << ::dlerror();
-        EXPECT_TRUE(watch.changed()) << round;
-        ::dlclose(library);
-    }
-    EXPECT_FALSE(watch.changed());
-}
-
-class Hip : public testing::TestWithParam<const char*> {};
-
-TEST_P(Hip, FindsAndCopies) {
-    const Library hip(GetParam());
-    ASSERT_NE(hip.handle(), nullptr) << ::dlerror();
-    const std::unique_ptr<Driver> driver = make_hip_driver(hip.handle());
-    ASSERT_NE(driver, nullptr);
-    void* on_0 = nullptr;
-    void* on_1 = nullptr;
-    void* managed = nullptr;
-    std::vector<std::byte> host = pattern(64, 3);
-    ASSERT_EQ(hip("hipMalloc", &on_0, std::size_t{64}), 0);
-    ASSERT_EQ(hip("hipSetDevice", 1), 0);
-    ASSERT_EQ(hip("hipMalloc", &on_1, std::size_t{64}), 0);
-    ASSERT_EQ(hip("hipSetDevice", 0), 0);
-    ASSERT_EQ(hip("hipMallocManaged", &managed, std::size_t{64}, 1U), 0);
-    ASSERT_EQ(hip("hipHostRegister", static_cast<void*>(host.data()), std::size_t{64}, 0U), 0);
-    EXPECT_FALSE(driver->find(managed).on_device());
-    EXPECT_FALSE(driver->find(host.data()).on_device());
-    EXPECT_FALSE(driver->find(&host).on_device());
-    EXPECT_EQ(hip("hipGetLastError"), 0) << "an error that the program did not make";
-    EXPECT_EQ(driver->find(on_0).device, 0);
-    const Location location = driver->find(on_1);
-    ASSERT_TRUE(location.on_device());
-    EXPECT_EQ(location.device, 1);
-    EXPECT_EQ(location.end - location.begin, 64U);
-
-    std::vector<std::byte> got(64);
-    Copies copies;
-    copies.to_device(location, on_1, host.data(), 64);
-    copies.finish();
-    copies.to_host(location, got.data(), on_1, 64);
-    copies.finish();
-    EXPECT_EQ(got, host);
-    int device = -1;
-    EXPECT_EQ(hip("hipGetDevice", &device), 0);
-    EXPECT_EQ(device, 0);
-    EXPECT_EQ(message_of([&] { copies.to_host(location, got.data(), on_1, 65); }),
-              "hipMemcpyAsync of 65 bytes: hipErrorInvalidValue (by the double of the runtime)");
-    hip("hipHostUnregister", static_cast<void*>(host.data()));
-    // An error that the program has not asked for yet is not forgotten.
-    hip("hipSetDevice", 7);
-    driver->find(&host);
-    EXPECT_NE(hip("hipGetLastError"), 0);
-}
-INSTANTIATE_TEST_SUITE_P(Rocm, Hip, testing::Values("libamdhip64.so.5", "libamdhip64.so.6"));
 
 }  // namespace
 }  // namespace lapwing::device

@@ -4,9 +4,70 @@
 #include <string>
 #include <vector>
 
-#include "proofs/instance.hpp"
+#include "proofs/certificate.hpp"
 
 namespace lapwing::proofs {
+
+// Tasks of the lists that a certificate describes, for any rank and any value of their loop's variable.
+inline const Expression ranks = variable("P");
+inline const Expression here = variable("r");
+
+inline Expression less(Expression a, Expression b) {
+    return operation("<", {std::move(a), std::move(b)});
+}
+inline Expression at_most(Expression a, Expression b) {
+    return operation("<=", {std::move(a), std::move(b)});
+}
+inline Expression plus(Expression a, Expression b) {
+    return operation("+", {std::move(a), std::move(b)});
+}
+inline Expression index_of(const Blocks& blocks) {
+    return blocks.index == nullptr ? number(0) : blocks.index;
+}
+
+// A task of one rank: a step of the list with a value of its loop's variable.
+struct Instance {
+    const Step* step;
+    Expression value;  // null outside of loops
+    Expression rank;
+
+    Expression in(const Expression& expression) const {
+        Substitution substitution{{"r", rank}};
+        if (value != nullptr) substitution[step->variable] = value;
+        return replace(expression, substitution);
+    }
+    Blocks in(const Blocks& blocks) const {
+        return {blocks.array, in(index_of(blocks)), in(blocks.block), in(blocks.count)};
+    }
+    Expression exists() const {
+        if (step->variable.empty()) return in(step->condition);
+        if (value == nullptr) return truth(false);
+        const Expression last = in(step->last);
+        if (!step->powers)
+            return all_of({at_most(in(step->first), value), at_most(value, last), in(step->condition)});
+        const Expression bit = operation("&", {value, operation("-", {value, number(1)})});
+        return all_of(
+            {at_most(number(1), value), equal(bit, number(0)), less(value, last), in(step->condition)});
+    }
+};
+
+inline Expression before(const Instance& a, const Instance& b) {
+    if (a.step->section != b.step->section) return truth(a.step->section < b.step->section);
+    if (a.value == nullptr || b.value == nullptr) return truth(false);
+    const Expression earlier = a.step->down ? less(b.value, a.value) : less(a.value, b.value);
+    if (a.step->position >= b.step->position) return earlier;
+    return any_of({earlier, equal(a.value, b.value)});
+}
+
+inline Expression covers(const Blocks& blocks, const Expression& index, const Expression& block) {
+    return all_of({equal(index_of(blocks), index), at_most(blocks.block, block),
+                   less(block, plus(blocks.block, blocks.count))});
+}
+
+inline Expression overlap(const Blocks& a, const Blocks& b) {
+    return all_of({equal(index_of(a), index_of(b)), less(a.block, plus(b.block, b.count)),
+                   less(b.block, plus(a.block, a.count))});
+}
 
 class Claims {
   protected:

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "proofs/lemmas.hpp"
+#include "proofs/obligations.hpp"
 
 namespace lapwing::proofs {
 namespace {

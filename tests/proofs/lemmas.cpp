@@ -1,4 +1,4 @@
-#include "proofs/lemmas.hpp"
+#include "proofs/obligations.hpp"
 
 #include <map>
 

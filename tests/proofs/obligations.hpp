@@ -1,6 +1,8 @@
-// What must hold for a certificate to prove its algorithm, as formulas without quantifiers.
+// What must hold for a certificate to prove its algorithm, as formulas without quantifiers, and whether Z3
+// finds that it holds.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,5 +26,15 @@ bool has_bits(const Obligation& obligation);
 // which a model would be the counter-example.
 std::string to_smt(const Obligation& obligation, Sort sort, unsigned max_bits,
                    std::vector<std::string>* asked = nullptr);
+
+// Truths about the bits of numbers, which a solver that reasons about integers does not know: what must be
+// proven of these lemmas themselves, over vectors of bits.
+std::vector<Obligation> lemmas();
+// The lemmas for the numbers whose bits these formulas name.
+std::vector<Expression> lemmas_for(const std::vector<Expression>& formulas);
+
+// Returns null if Z3 proves the obligation; else the counter-example, such as "P=3 r=1 s=2", or what the
+// solver says. Threads may call it at the same time: each has its own solver.
+std::optional<std::string> counter_example(const Obligation& obligation);
 
 }  // namespace lapwing::proofs

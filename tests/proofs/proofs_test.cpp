@@ -2,10 +2,12 @@
 // algorithms build, and that wrong ones are refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -14,8 +16,7 @@
 
 #include "collectives/proven.hpp"
 #include "proofs/conformance.hpp"
-#include "proofs/lemmas.hpp"
-#include "proofs/solver.hpp"
+#include "proofs/obligations.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 
@@ -31,18 +32,33 @@ std::string read(const std::filesystem::path& file) {
     return text.str();
 }
 
-std::vector<std::filesystem::path> certificates() {
-    std::vector<std::filesystem::path> files;
+// A certificate of a file, COLLECTIVE.proof, with the name COLLECTIVE-ALGORITHM.
+struct Source {
+    std::string name;
+    std::string text;
+};
+
+std::vector<Source> certificates() {
+    std::vector<Source> all;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        if (entry.path().extension() == ".proof") files.push_back(entry.path());
+        if (entry.path().extension() != ".proof") continue;
+        const std::string text = read(entry.path());
+        const std::string_view start = "\nproof ";
+        for (std::size_t at = text.find(start); at != std::string::npos;) {
+            const std::size_t next = text.find(start, at + 1);
+            const std::string one = text.substr(at, next - at);
+            const std::string algorithm = parse_certificate(one).algorithms.front().second;
+            all.push_back({entry.path().stem().string() + "-" + algorithm, one});
+            at = next;
+        }
     }
-    std::sort(files.begin(), files.end());
-    return files;
+    std::ranges::sort(all, {}, &Source::name);
+    return all;
 }
 
 // For the name of a test.
-std::string name_of(const testing::TestParamInfo<std::filesystem::path>& info) {
-    std::string name = info.param.stem().string();
+std::string name_of(const testing::TestParamInfo<Source>& info) {
+    std::string name = info.param.name;
     std::replace(name.begin(), name.end(), '-', '_');
     return name;
 }
@@ -52,10 +68,10 @@ TEST(Lemmas, AreProven) {
         EXPECT_EQ(counter_example(lemma).value_or("holds"), "holds") << lemma.what;
 }
 
-class EveryCertificate : public testing::TestWithParam<std::filesystem::path> {};
+class EveryCertificate : public testing::TestWithParam<Source> {};
 
 TEST_P(EveryCertificate, AreProven) {
-    const Certificate certificate = parse_certificate(read(GetParam()));
+    const Certificate certificate = parse_certificate(GetParam().text);
     const std::vector<Obligation> obligations = obligations_of(certificate);
     EXPECT_GT(obligations.size(), 10U);
     std::atomic<std::size_t> next = 0;
@@ -113,7 +129,7 @@ std::vector<Problem> problems_for(Collective collective, int ranks) {
 }
 
 TEST_P(EveryCertificate, DescribeWhatIsBuilt) {
-    const Certificate certificate = parse_certificate(read(GetParam()));
+    const Certificate certificate = parse_certificate(GetParam().text);
     Instantiation instance(certificate);
     for (const auto& algorithm : certificate.algorithms) {
         const Choice choice = choice_of(algorithm);
@@ -163,8 +179,8 @@ TEST(Certificates, AreWhatTheTableSays) {
             listed.insert(fmt::format("LAPWING_PROVEN({}, {}, {}, {})", lapwing::name(algorithm->collective),
                                       algorithm->name, forms->in_place, forms->ordered));
     }
-    for (const std::filesystem::path& file : certificates()) {
-        const Certificate certificate = parse_certificate(read(file));
+    for (const Source& source : certificates()) {
+        const Certificate certificate = parse_certificate(source.text);
         for (const auto& [collective, name] : certificate.algorithms)
             proven.insert(fmt::format("LAPWING_PROVEN({}, {}, {}, {})", collective, name,
                                       certificate.in_place, certificate.ordered));
@@ -209,11 +225,13 @@ std::string broken(const Certificate& certificate, const std::string& rule) {
 }
 
 TEST(Mutants, AreRefused) {
+    std::map<std::string, std::string> texts;  // of the certificates, by name
+    for (Source& source : certificates()) texts[source.name] = std::move(source.text);
     std::set<std::string> mutated;
     for (const Mutant& mutant : mutants()) {
         const std::string where =
             fmt::format("{}: '{}' for '{}'", mutant.certificate, mutant.change, mutant.text);
-        std::string text = read(folder / (mutant.certificate + ".proof"));
+        std::string text = texts.at(mutant.certificate);
         const std::size_t at = text.find(mutant.text);
         ASSERT_NE(at, std::string::npos) << where;
         ASSERT_EQ(text.find(mutant.text, at + 1), std::string::npos) << where;
@@ -236,8 +254,7 @@ TEST(Mutants, AreRefused) {
         }
         EXPECT_TRUE(differs) << where << " is not another list";
     }
-    for (const std::filesystem::path& file : certificates())
-        EXPECT_TRUE(mutated.contains(file.stem().string())) << file.stem().string() << " has no mutant";
+    for (const auto& [name, text] : texts) EXPECT_TRUE(mutated.contains(name)) << name << " has no mutant";
 }
 
 }  // namespace

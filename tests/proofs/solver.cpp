@@ -1,4 +1,4 @@
-#include "proofs/solver.hpp"
+#include "proofs/obligations.hpp"
 
 #include <fmt/format.h>
 #include <z3.h>

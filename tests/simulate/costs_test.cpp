@@ -33,7 +33,6 @@ const std::map<std::string, Bounds>& exceptions() {
         // Owners and homes share links of their hosts for both directions of their steps.
         {"allreduce two_level", {0.65, 2.1}},
         // Of a folded group: ranks without a partner are ahead, and their messages are in the way of others.
-        {"allreduce bine", {0.88, 2.2}},
         {"reduce_scatter_block bine", {0.87, 2.2}},
         {"reduce_scatter bine", {0.87, 2.2}},
     };
@@ -112,7 +111,6 @@ TEST(Formulas, OfDoublingAndRingsAreExact) {
                                                 {Collective::allgather, "ring"},
                                                 {Collective::alltoall, "ring"},
                                                 {Collective::allreduce, "recursive_doubling"},
-                                                {Collective::allreduce, "bine"},
                                                 {Collective::broadcast, "bine"},
                                                 {Collective::reduce_scatter_block, "ring"}}) {
         for (const int ranks : {8, 64}) {

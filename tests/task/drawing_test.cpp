@@ -128,16 +128,6 @@ TEST(Drawing, EscapesItsTitle) {
     EXPECT_THAT(drawing, HasSubstr("label=\"say \\\"hi\\\" \\\\ there\\l ]\\l\""));
 }
 
-TEST(Drawing, ShowsWhatEnablesWhat) {
-    const Queues queues = lower(barrier_lists()[0]);
-    const std::string drawing = draw(std::span(&queues, 1), "queues");
-    EXPECT_EQ(count(drawing, " -> "), 4U);  // two receives to their waits, two enables to their sends
-    EXPECT_EQ(count(drawing, "filled,dashed"), 1U);  // the send that is posted not enabled
-    EXPECT_THAT(drawing, HasSubstr("label=\"send queue to 2\""));
-    EXPECT_THAT(drawing, HasSubstr("label=\"receive queue from 1\""));
-    EXPECT_THAT(drawing, HasSubstr("label=\"management queue\""));
-}
-
 TEST(Drawing, IsTakenByDot) {
     if (!Dot::installed()) GTEST_SKIP() << "Graphviz is not installed";
     Dot dot;
@@ -146,11 +136,8 @@ TEST(Drawing, IsTakenByDot) {
     EXPECT_THAT(svg, HasSubstr("</svg>"));
     EXPECT_EQ(count(svg, "class=\"edge\""), 8U);
     EXPECT_THAT(svg, HasSubstr(">send 1<"));
-    std::vector<Queues> queues;
-    for (const List& list : lists) queues.push_back(lower(list));
-    EXPECT_EQ(count(dot.svg(draw(queues, "queues")), "class=\"edge\""), 16U);
     EXPECT_THAT(dot.svg(draw(std::span<const List>(), "none")), HasSubstr("</svg>"));
-    EXPECT_THAT(dot.svg(draw(std::span<const Queues>(), "")), HasSubstr("</svg>"));
+    EXPECT_THAT(dot.svg(draw(std::span<const List>(), "")), HasSubstr("</svg>"));
 }
 
 TEST(Drawing, OfAnyListIsTakenByDot) {
@@ -160,13 +147,8 @@ TEST(Drawing, OfAnyListIsTakenByDot) {
     for (int round = 0; round < 20; ++round) {
         const int ranks = 1 + round % 8;
         std::vector<List> lists;
-        std::vector<Queues> queues;
-        for (int rank = 0; rank < ranks; ++rank) {
-            lists.push_back(random_list(random, rank, ranks));
-            queues.push_back(lower(lists.back()));
-        }
+        for (int rank = 0; rank < ranks; ++rank) lists.push_back(random_list(random, rank, ranks));
         ASSERT_THAT(dot.svg(draw(lists, "any")), HasSubstr("</svg>")) << draw(lists, "any");
-        ASSERT_THAT(dot.svg(draw(queues, "any")), HasSubstr("</svg>")) << draw(queues, "any");
     }
 }
 

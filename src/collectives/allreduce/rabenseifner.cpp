@@ -5,30 +5,31 @@
 //
 // The halving begins with the nearest rank, so that rank order is kept. A number of ranks that is no power of
 // two is folded.
-#include "collectives/allreduce/butterfly.hpp"
-#include "collectives/allreduce/sits_out.hpp"
+#include "collectives/reduction/halving.hpp"
 #include "collectives/rows.hpp"
 #include "collectives/vector_blocks.hpp"
 
 namespace lapwing::allreduce {
+namespace {
 
 using reduction::Halving;
 using reduction::HalvingStep;
 using reduction::span_of;
 
-Verdict fits_halving(const Problem& problem) {
+Verdict applies(const Problem& problem, const Parameters&) {
     return within_scratch(problem.bytes, 5);
 }
 
-List build_halving(const Problem& problem, int rank, Halving::Order order) {
+List build(const Problem& problem, int rank, const Parameters&) {
     const reduction::Fold fold(problem.ranks);
     const int partner = fold.partner(rank);
-    if (fold.sits_out(rank)) return build_sitting_out(problem, rank, partner);
 
     const Span own = input(problem, rank, 0, problem.bytes);
     const Span result = out(0, problem.bytes);
+    if (fold.sits_out(rank)) return reduction::build_sitting_out(problem, rank, partner, own, result);
     const VectorBlocks pieces(problem.bytes, problem.element_bytes(), fold.core());
-    Halving halving(problem, fold, rank, order, [&](int c) { return pieces.begin(c); });
+    Halving halving(problem, fold, rank, Halving::Order::nearest_first,
+                    [&](int c) { return pieces.begin(c); });
     const std::vector<HalvingStep>& steps = halving.steps();
 
     Builder list(problem, rank, 8 * steps.size() + 6);
@@ -57,7 +58,7 @@ List build_halving(const Problem& problem, int rank, Halving::Order order) {
     return list.finish();
 }
 
-double cost_of_halving(const Problem& problem, const Machine& machine) {
+double cost(const Problem& problem, const Parameters&, const Machine& machine) {
     const reduction::Fold fold(problem.ranks);
     const double bytes = static_cast<double>(problem.bytes);
     const double message = machine.latency + 2 * machine.task + bytes * machine.per_byte;
@@ -67,14 +68,14 @@ double cost_of_halving(const Problem& problem, const Machine& machine) {
            reduction::cost_of_halving(bytes, fold.core(), machine) + allgather;
 }
 
+}  // namespace
+
 const Algorithm rabenseifner = {
     .summary = "reduce-scatter by recursive halving, then allgather by recursive doubling",
     .source = "Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005, section 4.4",
-    .applies = [](const Problem& problem, const Parameters&) { return fits_halving(problem); },
-    .build = [](const Problem& problem, int rank,
-                const Parameters&) { return build_halving(problem, rank, Halving::Order::nearest_first); },
-    .cost = [](const Problem& problem, const Parameters&,
-               const Machine& machine) { return cost_of_halving(problem, machine); },
+    .applies = applies,
+    .build = build,
+    .cost = cost,
 };
 
 }  // namespace lapwing::allreduce

@@ -1,6 +1,13 @@
-#include "collectives/gather/tree.hpp"
+// Gather along a tree. The blocks of a subtree are collected in scratch in rank order and travel as one
+// message. They arrive in the root's out directly, in two messages if the order of ranks wraps around.
+//
+// Binary and binomial: Kaiser et al. 2009, "Implementation and Analysis of Nonblocking Collective Operations
+// on SCI Networks", section 3.1. Bine: De Sensi et al. 2025, "Bine Trees: Enhancing Collective Operations by
+// Optimizing Communication Locality"; of the paper's trees it is the one whose subtrees are runs of ranks.
+#include "collectives/trees.hpp"
 
 #include "collectives/arithmetic.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::gather {
@@ -29,9 +36,9 @@ List build_root(const Problem& problem, const TreeNode& node) {
     return list.finish();
 }
 
-}  // namespace
-
-List build_along_tree(const Problem& problem, int rank, const TreeNode& node) {
+template <Shape shape>
+List build(const Problem& problem, int rank, const Parameters&) {
+    const TreeNode node = tree_node(shape, problem.ranks, problem.root, rank);
     if (node.parent < 0) return build_root(problem, node);
 
     const auto absolute = [&](int place) { return absolute_rank(place, node.first, problem.ranks); };
@@ -51,5 +58,44 @@ List build_along_tree(const Problem& problem, int rank, const TreeNode& node) {
     }
     return list.finish();
 }
+
+double cost(const Problem& problem, const Parameters&, const Machine& machine) {
+    return cost_along_tree(problem, machine);
+}
+
+// Along the first children, whose subtrees are the largest: each waits for all blocks of its subtree.
+double cost_of_binary(const Problem& problem, const Parameters&, const Machine& machine) {
+    double seconds = 0;
+    for (int size = problem.ranks; size > 1; size /= 2) {
+        const double children = size > 2 ? 2 : 1;
+        const double blocks = size - 1;
+        seconds += machine.latency + (1 + children) * machine.task +
+                   blocks * static_cast<double>(problem.bytes) * machine.per_byte;
+    }
+    return seconds;
+}
+
+}  // namespace
+
+const Algorithm binary = {
+    .summary = "each rank collects the blocks of at most two others and sends them on",
+    .source = "Kaiser et al. 2009, section 3.1",
+    .build = build<Shape::binary>,
+    .cost = cost_of_binary,
+};
+
+const Algorithm binomial = {
+    .summary = "in each step half of the ranks that still hold blocks send them on",
+    .source = "Kaiser et al. 2009, section 3.1",
+    .build = build<Shape::binomial>,
+    .cost = cost,
+};
+
+const Algorithm bine = {
+    .summary = "as binomial, with peers that are nearer to each other",
+    .source = "De Sensi et al. 2025",
+    .build = build<Shape::bine>,
+    .cost = cost,
+};
 
 }  // namespace lapwing::gather

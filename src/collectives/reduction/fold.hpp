@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "collectives/arithmetic.hpp"
+#include "collectives/reduction/combine.hpp"
 
 namespace lapwing::reduction {
 
@@ -34,5 +35,17 @@ class Fold {
     int pairs_;
     int kept_;
 };
+
+// Returns the list of a rank that sits out: it sends its input, `own`, to its partner and receives its
+// result.
+inline List build_sitting_out(const Problem& problem, int rank, int partner, Span own, Span result) {
+    Builder list(problem, rank, 5);
+    const Span arrival = problem.in_place ? list.scratch(result.length) : result;
+    if (result.length > 0) list.recv(partner, arrival);
+    if (own.length > 0) list.send(partner, sendable(list, own, result));
+    if (result.length > 0) list.wait(partner);
+    list.copy(result, arrival);
+    return list.finish();
+}
 
 }  // namespace lapwing::reduction

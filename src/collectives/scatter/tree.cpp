@@ -1,14 +1,26 @@
-#include "collectives/scatter/tree.hpp"
+// Scatter along a tree: the gather, mirrored. The blocks of a subtree arrive in scratch as one message. The
+// root sends from in, in two messages if the order of ranks wraps around. The largest subtree is served
+// first, because its path is the longest.
+//
+// Binomial: Chan, Heimlich, Purkayastha, van de Geijn 2007, "Collective communication: theory, practice, and
+// experience" (the scatter along a minimum spanning tree); Thakur, Rabenseifner, Gropp 2005, "Optimization of
+// Collective Communication Operations in MPICH", section 4.2. Bine: De Sensi et al. 2025, "Bine Trees:
+// Enhancing Collective Operations by Optimizing Communication Locality".
+#include "collectives/trees.hpp"
 
 #include <cstddef>
 
 #include "collectives/arithmetic.hpp"
 #include "collectives/blocks.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::scatter {
+namespace {
 
-List build_along_tree(const Problem& problem, int rank, const TreeNode& node) {
+template <Shape shape>
+List build(const Problem& problem, int rank, const Parameters&) {
+    const TreeNode node = tree_node(shape, problem.ranks, problem.root, rank);
     const bool root = node.parent < 0;
     const auto absolute = [&](int place) { return absolute_rank(place, node.first, problem.ranks); };
     const auto blocks = [&](int count) { return static_cast<std::uint64_t>(count) * problem.bytes; };
@@ -34,5 +46,25 @@ List build_along_tree(const Problem& problem, int rank, const TreeNode& node) {
     list.copy(own, part({node.own.head, node.own.head + 1}));
     return list.finish();
 }
+
+double cost(const Problem& problem, const Parameters&, const Machine& machine) {
+    return cost_along_tree(problem, machine);
+}
+
+}  // namespace
+
+const Algorithm binomial = {
+    .summary = "in each step the ranks that hold blocks send half of them on",
+    .source = "Chan et al. 2007; Thakur, Rabenseifner, Gropp 2005, section 4.2",
+    .build = build<Shape::binomial>,
+    .cost = cost,
+};
+
+const Algorithm bine = {
+    .summary = "as binomial, with peers that are nearer to each other",
+    .source = "De Sensi et al. 2025",
+    .build = build<Shape::bine>,
+    .cost = cost,
+};
 
 }  // namespace lapwing::scatter

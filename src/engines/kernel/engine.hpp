@@ -1,4 +1,4 @@
-// The kernel engine: Linux runs the list. The engine submits the list's chain form (task/chain_form.hpp) to
+// The kernel engine: Linux runs the list. The engine submits the list's chain form (task/chains.hpp) to
 // io_uring as linked operations on sockets. The kernel sends, receives, waits and begins the next step while
 // the program computes, and reports only the end of a chain. That needs no thread, no privilege and no spare
 // core.

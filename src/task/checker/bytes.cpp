@@ -2,17 +2,184 @@
 // bytes.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <set>
+#include <span>
 #include <tuple>
+#include <unordered_map>
+#include <vector>
 
 #include "task/bracketing.hpp"
-#include "task/checker/memory.hpp"
 #include "task/checker/rules.hpp"
+#include "task/checker/segments.hpp"
+#include "task/list.hpp"
 #include "task/result.hpp"
 #include "task/text.hpp"
 
 namespace lapwing::checker {
 namespace {
+
+// The origin of the contents of a byte range: the input of one rank, or a reduction of several. The byte at
+// offset x of a space holds the byte at x + shift of the input of the rank or ranks `what`.
+struct Content {
+    std::uint32_t what = 0;
+    std::int64_t shift = 0;  // of the first contribution
+
+    bool operator==(const Content&) const = default;
+};
+
+// Assigns a number to every combination of contributions. Numbers below `ranks` are the unchanged bytes of
+// that rank; all others are a reduction of two numbers.
+class Contributions {
+  public:
+    explicit Contributions(int ranks) : ranks_(static_cast<std::uint32_t>(ranks)) {}
+
+    bool reduced(std::uint32_t what) const { return what >= ranks_; }
+
+    Content combine(const Content& source, const Content& target) {
+        const Reduction reduction{source.what, target.what, target.shift - source.shift};
+        const auto next = static_cast<std::uint32_t>(ranks_ + reductions_.size());
+        const auto [place, added] = numbers_.try_emplace(reduction, next);
+        if (added) reductions_.push_back(reduction);
+        return {place->second, source.shift};
+    }
+
+    // Calls visit(rank, shift) for each contribution, in the order of the operands, until it returns false. A
+    // number may represent too many contributions to visit: visit() must stop at the second of a rank.
+    template <typename Visit>
+    void visit(const Content& content, Visit visit) const {
+        std::vector<Content> open{content};
+        while (!open.empty()) {
+            const Content top = open.back();
+            open.pop_back();
+            if (!reduced(top.what)) {
+                if (!visit(static_cast<int>(top.what), top.shift)) return;
+                continue;
+            }
+            const Reduction& reduction = reductions_[top.what - ranks_];
+            open.push_back({reduction.target, top.shift + reduction.distance});
+            open.push_back({reduction.source, top.shift});
+        }
+    }
+
+    // Returns the value of the expression that a number represents: leaf(rank), join(value, value).
+    template <typename Leaf, typename Join>
+    auto evaluate(std::uint32_t what, const Leaf& leaf, const Join& join) const -> decltype(leaf(0)) {
+        if (!reduced(what)) return leaf(static_cast<int>(what));
+        const Reduction& reduction = reductions_[what - ranks_];
+        const auto left = evaluate(reduction.source, leaf, join);
+        return join(left, evaluate(reduction.target, leaf, join));
+    }
+
+  private:
+    struct Reduction {
+        std::uint32_t source;
+        std::uint32_t target;
+        std::int64_t distance;  // from the source's shift to the target's
+
+        bool operator==(const Reduction&) const = default;
+    };
+    struct Hash {
+        std::size_t operator()(const Reduction& reduction) const {
+            const std::uint64_t operands = (std::uint64_t{reduction.source} << 32) | reduction.target;
+            return std::hash<std::uint64_t>{}(
+                (operands ^ static_cast<std::uint64_t>(reduction.distance) << 7) * 0x9e3779b97f4a7c15U);
+        }
+    };
+
+    std::uint32_t ranks_;
+    std::vector<Reduction> reductions_;
+    std::unordered_map<Reduction, std::uint32_t, Hash> numbers_;
+};
+
+// The memory of every rank during the execution of lists; each byte range has its origin as contents.
+class Memory {
+  public:
+    using Piece = Segments<Content>::Segment;
+
+    explicit Memory(int ranks) : contributions_(ranks), out_(ranks), scratch_(ranks) {}
+
+    const Contributions& contributions() const { return contributions_; }
+    Contributions& contributions() { return contributions_; }
+
+    // Calls visit(piece) for the pieces of a span in ascending order, until it returns false. Bytes that were
+    // never written belong to no piece.
+    template <typename Visit>
+    void visit(int rank, const Span& span, Visit visit) const {
+        if (span.length == 0) return;
+        if (span.space == Space::in) {
+            visit(Piece{span.offset, span.end(), {static_cast<std::uint32_t>(rank), 0}});
+        } else {
+            (span.space == Space::out ? out_ : scratch_)[rank].visit(span.offset, span.end(), visit);
+        }
+    }
+
+    // Sets the contents of the span to the input of its own rank from `offset` on.
+    void set_own(int rank, const Span& span, std::uint64_t offset) {
+        const auto shift = static_cast<std::int64_t>(offset) - static_cast<std::int64_t>(span.offset);
+        space(rank, span).assign(span.offset, span.end(), {static_cast<std::uint32_t>(rank), shift});
+    }
+    void move(int source_rank, const Span& source, int target_rank, const Span& target) {
+        read(source_rank, source, target.offset, pieces_);
+        space(target_rank, target).replace(target.offset, target.end(), pieces_);
+    }
+    // Returns false if some element of the reduction is not a whole element of an input.
+    bool reduce(int rank, const Task& task, std::uint64_t element_bytes) {
+        const Span& target = task.target;
+        read(rank, task.source, target.offset, pieces_);
+        read(rank, target, target.offset, other_pieces_);
+        const auto size = static_cast<std::int64_t>(element_bytes);
+        const auto whole = [&](const Piece& piece) {
+            return (static_cast<std::int64_t>(target.offset) + piece.value.shift) % size == 0;
+        };
+        if (!std::all_of(pieces_.begin(), pieces_.end(), whole)) return false;
+        if (!std::all_of(other_pieces_.begin(), other_pieces_.end(), whole)) return false;
+
+        // Where either of the two was never written, the result is not, either.
+        reduced_.clear();
+        auto a = pieces_.begin();
+        auto b = other_pieces_.begin();
+        while (a != pieces_.end() && b != other_pieces_.end()) {
+            const std::uint64_t offset = std::max(a->offset, b->offset);
+            const std::uint64_t end = std::min(a->end, b->end);
+            if (offset < end) reduced_.push_back({offset, end, contributions_.combine(a->value, b->value)});
+            const bool a_first = a->end <= b->end;
+            const bool b_first = b->end <= a->end;
+            if (a_first) ++a;
+            if (b_first) ++b;
+        }
+        space(rank, target).replace(target.offset, target.end(), reduced_);
+        return true;
+    }
+
+  private:
+    Segments<Content>& space(int rank, const Span& span) {
+        return (span.space == Space::out ? out_ : scratch_)[rank];
+    }
+    // Returns the pieces of `source`, moved to `offset`.
+    void read(int rank, const Span& source, std::uint64_t offset, std::vector<Piece>& pieces) const {
+        pieces.clear();
+        // Offsets wrap around on the way down, as unsigned numbers may.
+        const std::uint64_t up = offset - source.offset;
+        visit(rank, source, [&](const Piece& piece) {
+            pieces.push_back({piece.offset + up,
+                              piece.end + up,
+                              {piece.value.what, piece.value.shift - static_cast<std::int64_t>(up)}});
+            return true;
+        });
+    }
+
+    Contributions contributions_;
+    std::vector<Segments<Content>> out_;      // by rank
+    std::vector<Segments<Content>> scratch_;  // by rank
+    std::vector<Piece> pieces_;
+    std::vector<Piece> other_pieces_;
+    std::vector<Piece> reduced_;
+};
 
 class Bytes {
   public:

@@ -1,4 +1,5 @@
-#include "task/checker/chain_form.hpp"
+// Rule chains: the chains of one rank alone.
+#include "task/checker/chains.hpp"
 
 #include <fmt/format.h>
 

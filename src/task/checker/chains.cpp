@@ -1,14 +1,10 @@
 // Rule chains: selects the chain forms and the orders to run.
+#include "task/checker/chains.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
-
-#include "task/chains.hpp"
-#include "task/checker.hpp"
-#include "task/checker/chain_facts.hpp"
-#include "task/checker/chain_form.hpp"
-#include "task/checker/chain_run.hpp"
 
 namespace lapwing {
 namespace checker {

@@ -49,6 +49,5 @@ void check_bytes(const Problem& problem, std::span<const List> lists, const Traf
 // provenance, for the barrier
 void check_arrival(std::span<const List> lists, const Traffic& traffic, std::span<const Burst> order,
                    Findings& findings);
-void check_queue_depth(std::span<const List> lists, std::uint64_t limit, Findings& findings);
 
 }  // namespace lapwing::checker

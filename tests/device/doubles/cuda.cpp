@@ -6,13 +6,20 @@
 //   - a copy must lie inside one allocation, with the context of that allocation's device and of the stream
 //   current;
 //   - handles that were destroyed, ranges that are pinned twice, unknown flags and null pointers are errors.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <set>
+#include <string>
 #include <vector>
 
-#include "device/doubles/control.hpp"
-#include "device/doubles/memory.hpp"
+#include "device/doubles/double.h"
 
 using CUresult = int;
 using CUdevice = int;
@@ -20,7 +27,122 @@ using CUdeviceptr = std::uint64_t;
 
 namespace {
 
-using doubles::control;
+// Counts of calls, and errors on demand.
+struct Failure {
+    int code = 0;
+    int times = 0;
+};
+
+// One lock for all of a double, whose functions may call each other.
+struct Control {
+    std::recursive_mutex mutex;
+    std::map<std::string, unsigned long long> calls;
+    std::map<std::string, Failure> failures;
+    unsigned long long to_host = 0;
+    unsigned long long to_device = 0;
+    bool demands_context = false;
+
+    // Counts a call; the error that it shall fail with, or 0.
+    int call(const char* function) {
+        ++calls[function];
+        Failure& failure = failures[function];
+        if (failure.times == 0) return 0;
+        --failure.times;
+        return failure.code;
+    }
+};
+Control control;
+
+// An allocation has two mappings of one memfd: the address that the program gets, which the processor may
+// neither read nor write, and another one, through which the double's copies go. So whoever uses a device's
+// pointer as a host pointer faults.
+struct Allocation {
+    std::uint64_t bytes = 0;  // as asked for; the mappings are whole pages
+    std::byte* alias = nullptr;
+    void* context = nullptr;
+    int device = 0;
+    std::uint64_t mapped = 0;
+};
+
+class DeviceMemory {
+  public:
+    // 0 when there is none.
+    std::uint64_t allocate(std::uint64_t bytes, void* context, int device) {
+        const std::uint64_t page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+        const std::uint64_t mapped = (bytes + page - 1) / page * page;
+        const int memory = ::memfd_create("device double", MFD_CLOEXEC);
+        if (memory < 0) return 0;
+        void* device_address = MAP_FAILED;
+        void* alias = MAP_FAILED;
+        if (::ftruncate(memory, static_cast<off_t>(mapped)) == 0) {
+            device_address = ::mmap(nullptr, mapped, PROT_NONE, MAP_SHARED, memory, 0);
+            alias = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+        }
+        ::close(memory);
+        if (device_address == MAP_FAILED || alias == MAP_FAILED) return 0;
+        const auto address = reinterpret_cast<std::uint64_t>(device_address);
+        all_[address] = {bytes, static_cast<std::byte*>(alias), context, device, mapped};
+        return address;
+    }
+
+    // False when it is not the beginning of an allocation.
+    bool free(std::uint64_t address) {
+        const auto found = all_.find(address);
+        if (found == all_.end()) return false;
+        ::munmap(reinterpret_cast<void*>(address), found->second.mapped);
+        ::munmap(found->second.alias, found->second.mapped);
+        all_.erase(found);
+        return true;
+    }
+
+    // The allocation that an address is in, with its beginning; null when there is none.
+    const Allocation* find(std::uint64_t address, std::uint64_t* begin = nullptr) const {
+        auto after = all_.upper_bound(address);
+        if (after == all_.begin()) return nullptr;
+        --after;
+        if (address >= after->first + after->second.bytes) return nullptr;
+        if (begin != nullptr) *begin = after->first;
+        return &after->second;
+    }
+
+    // Where the processor finds a range that lies inside one allocation; null when it does not.
+    std::byte* alias(std::uint64_t address, std::uint64_t bytes) const {
+        std::uint64_t begin = 0;
+        const Allocation* const in = find(address, &begin);
+        if (in == nullptr || address - begin + bytes > in->bytes) return nullptr;
+        return in->alias + (address - begin);
+    }
+
+    bool overlaps(const void* host, std::uint64_t bytes) const {
+        const auto begin = reinterpret_cast<std::uint64_t>(host);
+        for (const auto& [address, allocation] : all_) {
+            if (begin < address + allocation.mapped && address < begin + bytes) return true;
+        }
+        return false;
+    }
+
+  private:
+    std::map<std::uint64_t, Allocation> all_;
+};
+
+// Host memory that the driver knows: pinned or managed.
+class HostRanges {
+  public:
+    bool add(const void* address, std::uint64_t bytes) {
+        if (find(address) || find(static_cast<const std::byte*>(address) + bytes - 1)) return false;
+        all_[reinterpret_cast<std::uint64_t>(address)] = bytes;
+        return true;
+    }
+    bool remove(const void* address) { return all_.erase(reinterpret_cast<std::uint64_t>(address)) > 0; }
+    bool find(const void* address) const {
+        const auto at = reinterpret_cast<std::uint64_t>(address);
+        auto after = all_.upper_bound(at);
+        return after != all_.begin() && at < (--after)->first + after->second;
+    }
+
+  private:
+    std::map<std::uint64_t, std::uint64_t> all_;
+};
 
 constexpr CUresult success = 0;
 constexpr CUresult invalid_value = 1;
@@ -57,9 +179,9 @@ struct Driver {
     std::set<Context*> contexts;       // that exist
     Context* primary[devices] = {};
     std::set<Stream*> streams;
-    doubles::DeviceMemory memory;
-    doubles::HostRanges pinned;                      // by cuMemHostRegister
-    doubles::HostRanges managed;                     // by cuMemAllocManaged
+    DeviceMemory memory;
+    HostRanges pinned;                               // by cuMemHostRegister
+    HostRanges managed;                              // by cuMemAllocManaged
     std::vector<std::unique_ptr<std::byte[]>> host;  // what it has allocated
     unsigned long long next_id = 1;
 
@@ -108,7 +230,7 @@ bool exists(Context* context) {
 CUresult attribute(void* value, int which, CUdeviceptr pointer, bool* known) {
     if (value == nullptr) return invalid_value;
     std::uint64_t begin = 0;
-    const doubles::Allocation* const allocation = driver.memory.find(pointer, &begin);
+    const Allocation* const allocation = driver.memory.find(pointer, &begin);
     const void* const address = reinterpret_cast<const void*>(pointer);
     const bool managed = driver.managed.find(address);
     const bool pinned = driver.pinned.find(address);
@@ -143,7 +265,7 @@ CUresult enqueue(Stream* stream, CUdeviceptr device, std::size_t bytes, void* ho
     if (bytes == 0 || host == nullptr || driver.memory.overlaps(host, bytes)) return invalid_value;
     std::byte* const alias = driver.memory.alias(device, bytes);
     if (alias == nullptr) return invalid_value;
-    const doubles::Allocation* const allocation = driver.memory.find(device);
+    const Allocation* const allocation = driver.memory.find(device);
     if (allocation->device != current()->device) return invalid_context;
     if (allocation->context != nullptr && allocation->context != current()) return invalid_context;
     auto* const bytes_of_host = static_cast<std::byte*>(host);
@@ -397,7 +519,7 @@ CUresult cuPointerSetAttribute(const void* value, int which, CUdeviceptr pointer
     BEGIN(cuPointerSetAttribute);
     constexpr int sync_memops = 6;
     if (value == nullptr || which != sync_memops) return invalid_value;
-    const doubles::Allocation* const allocation = driver.memory.find(pointer);
+    const Allocation* const allocation = driver.memory.find(pointer);
     return allocation != nullptr && allocation->context != nullptr ? success : invalid_value;
 }
 
@@ -423,6 +545,27 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
     if (cuGetErrorName(error, text) != success) return invalid_value;
     *text = "by the double of the driver";
     return success;
+}
+
+unsigned long long lapwing_double_calls(const char* function) {
+    const std::lock_guard lock(control.mutex);
+    return control.calls[function];
+}
+unsigned long long lapwing_double_bytes_to_host(void) {
+    const std::lock_guard lock(control.mutex);
+    return control.to_host;
+}
+unsigned long long lapwing_double_bytes_to_device(void) {
+    const std::lock_guard lock(control.mutex);
+    return control.to_device;
+}
+void lapwing_double_fail(const char* function, int code, int times) {
+    const std::lock_guard lock(control.mutex);
+    control.failures[function] = {code, times};
+}
+void lapwing_double_demand_context(int demanded) {
+    const std::lock_guard lock(control.mutex);
+    control.demands_context = demanded != 0;
 }
 
 }  // extern "C"

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "collectives/reproducible.hpp"
+#include "collectives/proven.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/values.hpp"
 #include "plan/list_files.hpp"

@@ -196,9 +196,8 @@ std::string as_svg(const std::string& dot) {
     return finished.out;
 }
 
-std::string as_dot(const Explained& explained, Level level) {
-    const std::string title = fmt::format("{}: {}", explained.asked.what(), print(explained.choice()));
-    return level == Level::queues ? draw(explained.queues, title) : draw(explained.shown, title);
+std::string as_dot(const Explained& explained) {
+    return draw(explained.shown, fmt::format("{}: {}", explained.asked.what(), print(explained.choice())));
 }
 
 std::string entries_as_text(const Explained& explained) {
@@ -304,9 +303,11 @@ int explain(const Options& options) {
     const Level level = static_cast<Level>(pick("level", options.level, levels));
     const std::string format = format_of(options);
     const bool drawn = format == "dot" || format == "svg";
-    if (level == Level::chains && drawn) {
+    if ((level == Level::chains || level == Level::queues) && drawn) {
         throw Error(ErrorCode::unsupported,
-                    fmt::format("chains cannot be drawn: use --format table, text or json, not {}", format));
+                    fmt::format("only lists can be drawn: with --level {}, use --format "
+                                "table, text or json, not {}",
+                                options.level, format));
     }
 
     if (level == Level::wqe && format != "table" && format != "text") {
@@ -339,7 +340,7 @@ int explain(const Options& options) {
     } else if (format == "table") {
         text = as_table(explained, level);
     } else {
-        text = as_dot(explained, level);
+        text = as_dot(explained);
         if (format == "svg") text = as_svg(text);
     }
     if (options.output.empty()) {

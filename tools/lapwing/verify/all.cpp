@@ -15,7 +15,7 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "collectives/catalogue.hpp"
-#include "collectives/reproducible.hpp"
+#include "collectives/proven.hpp"
 #include "lapwing/common/progress_bar.hpp"
 #include "plan/list_files.hpp"
 #include "simulate/random.hpp"
