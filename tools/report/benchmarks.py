@@ -23,7 +23,6 @@ class Benchmark:
     quantities: tuple  # those with plots of their own, the most telling first
     explanation: str
     x_title: str = ""  # of a parameter
-    finding: tuple = ("", "")  # a quantity, and the words before its typical value
 
 
 QUANTITIES = {quantity.name: quantity for quantity in (
@@ -87,10 +86,9 @@ OVERRIDES = {
 
 # The tool writes its own table when it is built (bench/program/benchmarks.def).
 TABLE = pathlib.Path(__file__).with_name("benchmarks.json")
-BENCHMARKS = {row["name"]: Benchmark(row["name"], row["question"], tuple(row["quantities"]), row["explanation"], row["x_title"],
-                                     tuple(row["finding"]))
+BENCHMARKS = {row["name"]: Benchmark(row["name"], row["question"], tuple(row["quantities"]), row["explanation"], row["x_title"])
               for row in json.loads(TABLE.read_text(encoding="utf-8"))}
-# That of bench/applications.
+# That of bench/compare/applications.py.
 BENCHMARKS["applications"] = Benchmark(
     "applications", "How much faster are programs?", ("gain", "saved", "total", "bound"),
     "Each program runs with blocking collectives of the MPI, and with nonblocking ones on each engine. The bound is the "
@@ -103,7 +101,7 @@ BENCHMARKS["predict"] = Benchmark(
 # The same of a recorded program.
 BENCHMARKS["program"] = Benchmark(
     "program", "Simulated: what would this program gain?", ("total", "in_mpi", "overlap"),
-    "The recorded program, replayed in simulated time with each engine.", "ranks")
+    "The recorded program, replayed in simulated time with each engine.")
 BENCHMARKS["call sites"] = Benchmark("call sites", "", ("in_mpi",), "")
 COMMANDS = {"predict": "lapwing predict", "program": "lapwing predict --program"}  # those that are not `lapwing bench`
 

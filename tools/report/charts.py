@@ -9,7 +9,7 @@ import textwrap
 
 import values
 
-ENGINE_COLOURS = {"mpi": "var(--mpi)", "host": "var(--host)", "kernel": "var(--kernel)", "auto": "var(--auto)"}
+ENGINE_COLOURS = {"mpi": "var(--mpi)", "native": "var(--mpi)", "host": "var(--host)", "kernel": "var(--kernel)", "auto": "var(--auto)"}
 ENGINE_SHAPES = {"mpi": "circle", "host": "square", "kernel": "diamond", "auto": "triangle-up"}
 FURTHER = [f"var(--further-{i})" for i in range(1, 7)]
 SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"]
@@ -46,8 +46,6 @@ TICK_TEXT = {
              "datum.value >= 1048576 ? format(datum.value / 1048576, '.3~r') + ' MiB' : "
              "datum.value >= 1024 ? format(datum.value / 1024, '.3~r') + ' KiB' : datum.value + ' B'",
 }
-
-
 BAR_NAME = "split(datum.value, '\\n')"
 
 
@@ -79,7 +77,7 @@ def tip_of(panel, series, point):
         lines.append(panel.axis.shown(point.x))
     lines.append(f"{panel.quantity.title}: {values.shown(kind, spread.median)}")
     if spread.q1 < spread.q3 or point.measurement.rounds > 1:
-        lines.append(f"{point.measurement.band} {values.shown(kind, spread.q1)} to {values.shown(kind, spread.q3)}")
+        lines.append(f"quartiles {values.shown(kind, spread.q1)} to {values.shown(kind, spread.q3)}")
     if point.measurement.rounds:
         lines.append(values.plural(point.measurement.rounds, "round"))
     if point.measurement.used and point.measurement.used != series.engine:

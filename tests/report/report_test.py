@@ -1,14 +1,13 @@
-"""The parts of the report: reading files, the content of each plot, sentences, timelines, and the documents' values."""
+"""lapwing report: reading files, the content of each plot, the table of answers, timelines, recorded programs, the papers' values, and the command."""
 
 import copy
-import gzip
 import json
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 import unittest
-import unittest.mock
 
 sys.path.insert(0, os.environ["LAPWING_REPORT"])
 import benchmarks
@@ -17,11 +16,13 @@ import figures
 import inputs
 import markup
 import page
+import programs
 import results
 import samples
+import summary
 import timelines
 import values
-import words
+from support import ToolTest
 
 
 class Scratch(unittest.TestCase):
@@ -101,21 +102,6 @@ class Reading(Scratch):
         (self.scratch / "bare").mkdir()
         with self.assertRaisesRegex(inputs.InputError, "no file in this directory"):
             results.collect([self.scratch / "bare"], "lapwing")
-
-    def test_compressed_files(self):
-        packed = gzip.compress(json.dumps(samples.base()).encode())
-        (self.scratch / "base.json.gz").write_bytes(packed)
-        self.assertEqual(results.collect([self.scratch], "lapwing")[0][0].benchmark, "base")
-        (self.scratch / "base.json.gz").write_bytes(packed[:-20])
-        with self.assertRaisesRegex(inputs.InputError, "base.json.gz: .*ended before"):
-            results.collect([self.scratch], "lapwing")
-        (self.scratch / "base.json.gz").write_bytes(packed[:20] + b"\xff" + packed[21:])
-        with self.assertRaisesRegex(inputs.InputError, "base.json.gz"):
-            results.collect([self.scratch], "lapwing")
-        with unittest.mock.patch.object(results, "MOST_BYTES", 100):
-            (self.scratch / "base.json.gz").write_bytes(packed)
-            with self.assertRaisesRegex(inputs.InputError, "when it is unpacked"):
-                results.collect([self.scratch], "lapwing")
 
 
 class Figures(Scratch):
@@ -205,7 +191,6 @@ class Figures(Scratch):
             for name in benchmark.quantities:
                 self.assertIn(name, benchmarks.QUANTITIES)
 
-
     def test_what_was_simulated_says_so_in_each_title(self):
         figure, = self.figures(samples.predict())
         self.assertEqual(figure.title, "By number of ranks")
@@ -252,88 +237,61 @@ class Documents(Scratch):
         self.assertEqual([len(panel.references) for panel in panels], [0, 2, 2])
 
 
-class Words(Scratch):
-    def said(self, content):
-        return [str(finding) for finding in words.findings(self.result(content))]
+class Summary(Scratch):
+    def answers(self, content):
+        """For each line of the table: the variant, and the cell of each engine."""
+        return [(one.variant, {engine: summary.in_words(one.quantity.kind, numbers) for engine, numbers in one.engines.items()})
+                for figure in self.figures(content) for one in summary.answers(figure)]
 
-    def test_overlap_and_what_it_means(self):
-        said = self.said(samples.overlap())
-        self.assertEqual(said[0], "Open MPI v4.1.4 itself hides 12.0 % of a collective's time.")
-        self.assertIn("pays about 600 µs with Lapwing's kernel engine, and 8.80 ms with the MPI itself", said[-1])
+    def test_an_answer_is_a_median_and_a_range(self):
+        (variant, cells), = self.answers(samples.base())
+        self.assertEqual((variant, cells["mpi"]), ("", ("24.1 µs", "20.0 µs to 85.5 µs")))
+        self.assertEqual(self.answers(samples.overlap()), [("", {"mpi": ("12.0 %", ""), "host": ("35.0 %", ""), "kernel": ("94.0 %", "")})])
 
-    def test_a_worse_engine_is_not_praised(self):
+    def test_shares_are_not_rounded_to_the_whole(self):
         content = samples.overlap()
         for one in content["rows"]:
-            for engine in one["engines"]:
-                engine["summary"]["overlap"] = samples.spread(0.8 if engine["engine"] == "mpi" else 0.1)
-        self.assertIn("Here the MPI itself hides more than", self.said(content)[-1])
+            one["engines"][2]["summary"]["overlap"] = samples.spread(0.998, 0)
+        self.assertEqual(self.answers(content)[0][1]["kernel"][0], "99.8 %")
 
-    def test_tests(self):
-        said = self.said(samples.tests())
-        self.assertIn("to 85.5 %, with 1,000", said[0])
-        self.assertEqual(said[2], "Lapwing's kernel engine overlaps 96.0 %, however often the program tests.")
+    def test_each_variant_has_a_line(self):
+        self.assertEqual([variant for variant, _ in self.answers(samples.connections())], ["sparse", "dense"])
+        self.assertEqual(len(self.answers(samples.methods())), 6)
 
-    def test_times(self):
-        self.assertEqual(self.said(samples.base()),
-                         ["Lapwing's choice takes 0.585 × the time of the MPI itself, the median of 3 points (from 0.5 × to "
-                          "0.883 ×)."])
-        self.assertEqual(self.said(samples.window()), ["Lapwing's kernel engine is fastest with a window of 6."])
-
-    def test_methods(self):
-        said = self.said(samples.methods())
-        self.assertEqual(said[0], "Open MPI v4.1.4 itself: hides 0.0 % of a collective's time.")
-        self.assertEqual(said[5], "sockets, kernel: hides 83.3 % of a collective's time.")
-
-    def test_every_known_benchmark_has_something_to_say(self):
+    def test_every_benchmark_has_an_answer(self):
         for name, make in samples.ALL.items():
             with self.subTest(name):
-                self.assertEqual(bool(self.said(make())), name != "unknown")
+                self.assertTrue(self.answers(make()))
 
-    def test_what_was_simulated(self):
-        result = self.result(samples.predict())
-        self.assertEqual(words.where(result), "simulated, 4 to 32 ranks, network flat, Lapwing 0.2.0")
-        self.assertIn("not measured", words.cautions(result)[0])
-        self.assertEqual(words.cautions(result)[1:], ["host: overstated"])
-        self.assertIn("In the simulation a network card loses 2.0 % on 4 ranks and 16.0 % on 32 ranks by noise or late ranks.",
-                      [str(one) for one in words.findings(result)])
-        self.assertEqual(words.headline([result]), "")
+    def test_where(self):
+        self.assertEqual(summary.where(self.result(samples.overlap())),
+                         "4 ranks on 4 hosts (virtual ones, on 1 machine) with 2 processors in all, Open MPI v4.1.4, Lapwing 0.2.0, Linux 6.1.0")
+        self.assertEqual(summary.where(self.result(samples.predict())), "simulated, 4 to 32 ranks, network flat, Lapwing 0.2.0")
 
-    def test_a_pipeline_that_loses_is_said_to_lose(self):
-        self.assertEqual(self.said(samples.pipeline()), [
-            "In the simulation Lapwing's host engine with 0 tests gains -11.1 % on 16 ranks and 6.9 % on 256 ranks by overlap.",
-            "In the simulation Lapwing's host engine with 100 tests gains 4.0 % on 16 ranks and 17.9 % on 256 ranks by overlap."])
-
-    def test_engines_that_did_not_do_it(self):
-        content = samples.base()
-        content["rows"][0]["engines"][1].update(confirmed=False, used="mpi")
-        self.assertIn("but mpi ran MPI_Ialltoall", words.unconfirmed(self.result(content))[0])
-
-    def test_what_to_be_careful_with(self):
+    def test_cautions(self):
         content = samples.overlap()
-        self.assertEqual(words.cautions(self.result(content)), [])
+        self.assertEqual(summary.cautions(self.result(content)), [])
         for one in content["rows"][:3]:
             for engine in one["engines"]:
                 engine["summary"]["overlap"].update(q1=0.1, q3=0.9)
-        self.assertRegex(words.cautions(self.result(content))[0], "^In 9 of 21 points the rounds lie far apart")
-        self.assertIn("do not say how much overlaps", words.headline([self.result(content)]))
-        self.assertIn("hides", words.headline([self.result(content), self.result(samples.overlap())]))
+        self.assertRegex(summary.cautions(self.result(content))[0], "^In 9 of 21 points the rounds lie far apart")
+        simulated = summary.cautions(self.result(samples.predict()))
+        self.assertIn("not measured", simulated[0])
+        self.assertEqual(simulated[1:], ["host: overstated"])
+        content = samples.base()
+        content["rows"][0]["engines"][1].update(confirmed=False, used="mpi")
+        self.assertIn("but mpi ran MPI_Ialltoall", summary.cautions(self.result(content))[0])
+        content = samples.overlap()
+        content["more_ranks_than_processors"] = True
+        self.assertIn("more ranks than processors", summary.cautions(self.result(content))[0])
+        content["settings"]["compute"] = "sleep"
+        self.assertEqual(summary.cautions(self.result(content)), [])
 
     def test_noise_is_no_negative_overlap(self):
         content = samples.overlap()
         content["rows"][0]["engines"][0]["summary"]["overlap"].update(q1=-366.0, median=-239.0, q3=0.1)
         point = self.figures(content)[0].views[0].panels[0].series[0].points[0]
         self.assertEqual((point.spread.q1, point.spread.median, point.spread.q3), (0, 0, 0.1))
-        content = samples.overlap()
-        content["more_ranks_than_processors"] = True
-        self.assertIn("more ranks than processors", words.cautions(self.result(content))[0])
-        content["settings"]["compute"] = "sleep"
-        self.assertEqual(words.cautions(self.result(content)), [])
-
-    def test_noise_that_costs_nothing(self):
-        content = samples.noise()
-        for one in content["rows"]:
-            one["engines"][1]["summary"]["loss"] = samples.spread(-0.02)
-        self.assertEqual(self.said(content)[1], "Lapwing's kernel engine: no loss (-2.0 %).")
 
     def test_numbers(self):
         self.assertEqual([values.size(size) for size in (0, 8, 4096, 33000, 1 << 20, 3 << 30)],
@@ -347,36 +305,70 @@ class Timelines(Scratch):
     def trace(self, content):
         return results.read(self.file(content, "trace.json"))
 
-    def test_lanes_depths_and_words(self):
+    def test_tracks_depths_and_facts(self):
         trace = self.trace(samples.trace())
-        events = trace.events
-        self.assertEqual([events.label(track) for track in events.tracks],
+        self.assertEqual([trace.label(track) for track in trace.tracks],
                          ["rank 0 (node0): thread 0", "rank 0 (node0): collectives", "rank 1 (node1): thread 0",
                           "rank 1 (node1): collectives"])
-        self.assertEqual({(one.kind, one.depth) for one in events.slices}, {("call", 0), ("collective", 0), ("task", 1)})
-        self.assertEqual(len(events.arrows), 6)
-        said = timelines.findings(trace)
-        self.assertEqual(said[0], "2 ranks, 12 collectives and 24 tasks in 5.77 ms.")
+        self.assertEqual({(one.kind, one.depth) for one in trace.slices}, {("call", 0), ("collective", 0), ("task", 1)})
+        self.assertEqual(len(trace.arrows), 6)
+        said = timelines.facts(trace)
         # Of each 740 us, the call that starts it covers 15 and the wait 45.
-        self.assertIn("for 91.9 %", said[1])
-        self.assertIn("within 1.50 µs", said[2])
-
-    def test_the_table_is_of_the_whole_file(self):
-        entries = timelines.draw(self.trace(samples.trace(collectives=1500))).table
-        calls = next(entry for entry in entries if entry.what == "MPI_Wait")
-        self.assertEqual(calls.count, 1500)
-        self.assertAlmostEqual(calls.median, 60e-6)
+        self.assertIn("for 91.9 %", said[0])
+        self.assertIn("within 1.50 µs", said[1])
 
     def test_a_long_trace_is_drawn_in_part_and_says_so(self):
-        drawing = timelines.draw(self.trace(samples.trace(collectives=1500)))
-        self.assertEqual(len(drawing.spec["data"][0]["values"]), timelines.DRAWN_EVENTS)
-        self.assertTrue(any("Drawn are 6000 of its 15000 events" in sentence for sentence in drawing.sentences))
+        left_out, _, spec = timelines.draw(self.trace(samples.trace(collectives=1500)))
+        self.assertEqual(len(spec["data"][0]["values"]), timelines.MAX_EVENTS)
+        self.assertIn("Drawn are 300 of 15,000 events", left_out)
 
     def test_what_is_no_event(self):
         for events, because in (([7], r"traceEvents\[0\]: an object"), ([{"ph": "X", "ts": "now"}], "ts: a number"),
                                 ([{"ph": "X", "ts": 1, "dur": []}], "dur: a number"), ([], "no complete event")):
             with self.assertRaisesRegex(inputs.InputError, f"trace.json: .*{because}"):
                 self.trace({"traceEvents": events})
+
+
+class Programs(Scratch):
+    def test_bars_of_each_call_site_from_now_to_the_bound(self):
+        result = self.result(samples.program())
+        self.assertEqual(programs.facts(result.program)[0], "On 2 ranks the run took 1.10 s; its replay takes 1.00 s.")
+        figure, = figures.figures_of(programs.site_result(result, 2), "sites")
+        panels = figure.views[0].panels
+        self.assertEqual([panel.title for panel in panels], ["MPI_Wait, solve, cg.c:12", "MPI_Allreduce, solve, cg.c:14", "MPI_Bcast, main"])
+        self.assertEqual([(one.label, round(one.points[0].spread.median, 6)) for one in panels[0].series],
+                         [("now, measured", 0.3), ("now, simulated (native)", 0.27), ("Lapwing (kernel), program unchanged", 0.15),
+                          ("Lapwing (kernel), waited for later", 0.06), ("bound", 0.03)])
+
+    def test_one_iteration_before_and_after(self):
+        (title, spec), (after, _) = programs.drawings(self.result(samples.program()).program)
+        self.assertEqual((title, after), ("One iteration on 2 ranks, now, simulated", "One iteration on 2 ranks, with Lapwing (kernel), simulated"))
+        data = {one["name"]: one.get("values") for one in spec["data"]}
+        self.assertEqual([track["label"] for track in data["tracks"]], ["rank 0", "rank 1"])
+        self.assertEqual({row["n"] for row in data["points"]}, {"computation", "MPI_Wait, solve, cg.c:12"})
+
+    def test_what_is_wrong_is_told(self):
+        for change, because in ((lambda one: one.update(replays=7), r"program.replays: a list"),
+                                (lambda one: one["sites"][0]["sites"][0].update(bound="x"), r"sites\[0\]: bound: a number"),
+                                (lambda one: one["iterations"][0]["spans"][0].update(what="sleep"), r"spans\[0\].what")):
+            content = samples.program()
+            change(content["program"])
+            with self.assertRaisesRegex(inputs.InputError, because):
+                self.result(content)
+
+    def test_recordings_are_simulated(self):
+        recording = self.scratch / "recording"
+        recording.mkdir()
+        self.file("{}", "recording/job.json")
+        self.file("", "recording/rank-0.facts")
+        self.file(samples.program(), "program.json")
+        tool = self.file(f"#!/bin/sh\n[ \"$*\" = \"predict --program {recording} --json -\" ] || exit 2\ncat {self.scratch}/program.json", "tool")
+        tool.chmod(0o755)
+        found, left_out = results.collect([recording], str(tool))
+        self.assertEqual(([one.benchmark for one in found], left_out), (["program"], []))
+        tool.write_text("#!/bin/sh\necho 'lapwing predict: calls differ' >&2; exit 2")
+        with self.assertRaisesRegex(inputs.InputError, "recording: lapwing predict: calls differ"):
+            results.collect([recording], str(tool))
 
 
 def places_in(value, path=()):
@@ -439,6 +431,49 @@ class Markup(unittest.TestCase):
         text = markup.data({"a": "</script><!--\u2028&"})
         self.assertNotRegex(text, r"[<>&\u2028]")
         self.assertEqual(json.loads(text), {"a": "</script><!--\u2028&"})
+
+
+class Command(ToolTest):
+    def setUp(self):
+        self.page = self.scratch / "report.html"
+        self.result = self.scratch / "overlap.json"
+        self.result.write_text(json.dumps(samples.overlap()))
+
+    def test_a_page(self):
+        out, err = self.call("report", "overlap.json", "-o", "report.html", "--title", "Our <cluster>", cwd=self.scratch)
+        self.assertEqual((out, err), ("", ""))
+        text = self.page.read_text()
+        self.assertIn("<title>Our &lt;cluster&gt;</title>", text)
+        self.assertNotRegex(text.split("<script>")[0], r"(src|href)=\"(?!#)")  # nothing from elsewhere
+        self.assertEqual(sorted(path.name for path in self.scratch.iterdir()), ["overlap.json", "report.html"])
+        out, _ = self.call("report", self.result, "-o", "-")
+        self.assertTrue(out.startswith("<!DOCTYPE html>"))
+
+    def test_files_of_a_directory_that_are_no_results_are_named(self):
+        (self.scratch / "cut.json").write_text(self.result.read_text()[:1000])
+        out, err = self.call("report", self.scratch, "-o", self.page, status=1)
+        self.assertEqual(out, "")
+        self.assertIn("cut.json", err)
+        self.assertIn("cut.json", self.page.read_text())
+
+    def test_what_makes_no_page(self):
+        self.page.write_text("the old one")
+        empty = self.scratch / "empty.json"
+        empty.write_text("")
+        self.refused("report", self.result, empty, "-o", self.page, because="empty.json")
+        self.refused("report", self.scratch / "none.json", "-o", self.page, because="none.json")
+        self.refused("report", self.result, "-o", self.page, "--vega", self.scratch, because="libjs-vega")
+        self.refused("report", self.result, because="-o")
+        self.refused("report", "-o", self.page, because="no file")
+        self.refused("report", self.result, "-o", self.scratch / "none" / "report.html", because="No such file")
+        self.refused("report", self.result, "-o", self.page, because="python3", PATH=str(self.scratch))
+        self.assertEqual(self.page.read_text(), "the old one")
+
+    def test_without_the_program(self):
+        alone = self.scratch / "bin" / "lapwing"
+        alone.parent.mkdir()
+        shutil.copy(os.environ["LAPWING_TOOL"], alone)
+        self.refused("report", self.result, "-o", self.page, because="libexec/lapwing/report", tool=alone)
 
 
 if __name__ == "__main__":
