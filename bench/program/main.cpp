@@ -9,9 +9,9 @@
 
 #include "base/error.hpp"
 #include "program/benchmarks.hpp"
-#include "program/compute/noise_processes.hpp"
-#include "program/measure/idle.hpp"
-#include "program/mpi/ranks.hpp"
+#include "program/noise_processes.hpp"
+#include "program/lines.hpp"
+#include "program/ranks.hpp"
 
 namespace lapwing::bench {
 namespace {

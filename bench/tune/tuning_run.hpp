@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "program/sockets/mesh.hpp"
+#include "program/mesh.hpp"
 #include "tune/settings.hpp"
 
 namespace lapwing::tune {
