@@ -14,7 +14,6 @@
 #include "program/compute.hpp"
 #include "program/exchange.hpp"
 #include "program/mesh.hpp"
-#include "program/plain.hpp"
 #include "program/settings.hpp"
 
 namespace lapwing::bench {
@@ -28,7 +27,6 @@ struct Bench {
     double operations_per_second = 0;  // of work(), all ranks at once; 0: not calibrated
     std::uint64_t exchanges = 0;       // so far; equal on all ranks
     std::unique_ptr<Mesh> mesh;
-    std::unique_ptr<Plain> plain;        // null without the limit
     std::function<void(double)> report;  // share of a group that is done
 
     // The communicator of an engine; another one for each algorithm (as in LAPWING_ALGORITHM) and purpose.

@@ -40,42 +40,18 @@ std::vector<Row> rows_of(Bench& bench, Collective collective, std::uint64_t byte
         if (by_steps) row.head["parameter"] = parameter("work_share", share);
         for (const auto& subject : subjects) row.lines.push_back(line_of(method, subject, share));
     }
-    if (bench.plain && !by_steps) {
-        rows.front().plain =
-            std::make_unique<LimitLine>(bench, traffic_of(collective, bytes, bench.rank, bench.ranks, 0));
-    }
     return rows;
 }
 
 // For each collective, its methods one after the other.
-struct Case {
-    Collective collective;
-    Method method;
-    std::uint64_t bytes;
-};
-
-std::vector<Case> cases_of(const Settings& settings) {
-    std::vector<Case> cases;
-    for (const Collective collective : settings.collectives) {
-        for (const Method method : settings.methods) {
-            for (const std::uint64_t bytes : sizes_of(settings, collective)) {
-                cases.push_back({collective, method, bytes});
-            }
-        }
-    }
-    return cases;
-}
-
 std::vector<RowGroup> overlap_groups(Bench& bench) {
     std::vector<RowGroup> groups;
-    std::uint64_t most = 1;
-    for (const Case& one : cases_of(bench.settings)) {
-        most = std::max(most, traffic_of(one.collective, one.bytes, bench.rank, bench.ranks, 0).longest());
-        groups.emplace_back([&bench, one] { return rows_of(bench, one.collective, one.bytes, one.method); });
-    }
-    // What sleeps has no processor time that could be stolen.
-    if (bench.settings.limit && bench.settings.compute == Compute::work) {
-        bench.plain = std::make_unique<Plain>(*bench.mesh, most);
+    for (const Collective collective : bench.settings.collectives) {
+        for (const Method method : bench.settings.methods) {
+            for (const std::uint64_t bytes : sizes_of(bench.settings, collective)) {
+                groups.emplace_back([=, &bench] { return rows_of(bench, collective, bytes, method); });
+            }
+        }
     }
     return groups;
 }

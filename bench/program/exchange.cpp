@@ -10,8 +10,14 @@
 #include "base/error.hpp"
 
 namespace lapwing::bench {
-
 namespace {
+
+constexpr int to_all = -1;
+
+// Bytes of the vector that MPI_Iallreduce sums: whole elements, at least `bytes`.
+std::uint64_t vector_bytes(std::uint64_t bytes) {
+    return (bytes + sizeof(double) - 1) / sizeof(double) * sizeof(double);
+}
 
 std::uint64_t uneven(std::uint64_t bytes, int from, int to) {
     return (from + to) % 2 == 0 ? bytes - bytes / 2 : bytes + bytes / 2;
@@ -27,12 +33,9 @@ std::uint64_t both_shares(std::uint64_t bytes, int rank, int peer, int ranks) {
     return (share(rank) + share(peer)) * sizeof(double);
 }
 
-}  // namespace
-
-std::uint64_t vector_bytes(std::uint64_t bytes) {
-    return (bytes + sizeof(double) - 1) / sizeof(double) * sizeof(double);
-}
-
+// Bytes of the block that one rank has for another, or for itself; 0 when it has none. Uneven blocks are
+// half a block shorter or longer than `bytes`, in turn. For collectives whose result is made of the blocks of
+// several ranks, or goes to several: gathers, scatter, all-to-alls.
 std::uint64_t block_bytes(Collective collective, std::uint64_t bytes, int from, int to, int root) {
     switch (collective) {
         case Collective::gather:
@@ -50,69 +53,6 @@ std::uint64_t block_bytes(Collective collective, std::uint64_t bytes, int from, 
             return 0;
     }
 }
-
-std::uint64_t Traffic::bytes() const {
-    std::uint64_t sum = 0;
-    for (const Send& send : sends) sum += send.bytes;
-    for (const Receive& receive : receives) sum += receive.bytes;
-    return sum;
-}
-
-std::uint64_t Traffic::longest() const {
-    std::uint64_t most = 0;
-    for (const Send& send : sends) most = std::max(most, send.bytes);
-    for (const Receive& receive : receives) most = std::max(most, receive.bytes);
-    return most;
-}
-
-Traffic traffic_of(Collective collective, std::uint64_t bytes, int rank, int ranks, int root) {
-    Traffic traffic;
-    const auto at = [&](int distance) { return ((rank + distance) % ranks + ranks) % ranks; };
-    const auto receive = [&](int peer, std::uint64_t length) {
-        if (length != 0) traffic.receives.push_back({peer, length});
-    };
-    const auto send = [&](int peer, std::uint64_t length) {
-        if (length != 0) traffic.sends.push_back({peer, length, 0});
-    };
-    switch (collective) {
-        case Collective::barrier: {
-            int step = 0;
-            for (int distance = 1; distance < ranks; distance *= 2, ++step) {
-                traffic.receives.push_back({at(-distance), 1});
-                traffic.sends.push_back({at(distance), 1, step});
-            }
-            break;
-        }
-        case Collective::broadcast: {
-            // Counted from the root: a rank's parent lacks its lowest bit, its children have one more below.
-            const int own = at(-root);
-            int bit = 1;
-            while (bit < ranks && (own & bit) == 0) bit *= 2;
-            if (own != 0) traffic.receives.push_back({(own - bit + root) % ranks, bytes});
-            for (bit /= 2; bit > 0; bit /= 2) {
-                if (own + bit < ranks) {
-                    traffic.sends.push_back({(own + bit + root) % ranks, bytes, own == 0 ? 0 : 1});
-                }
-            }
-            break;
-        }
-        case Collective::allreduce:
-            for (int distance = 1; distance < ranks; ++distance) {
-                receive(at(-distance), both_shares(bytes, rank, at(-distance), ranks));
-                send(at(distance), both_shares(bytes, rank, at(distance), ranks));
-            }
-            break;
-        default:  // blocks for each peer
-            for (int distance = 1; distance < ranks; ++distance) {
-                receive(at(-distance), block_bytes(collective, bytes, at(-distance), rank, root));
-                send(at(distance), block_bytes(collective, bytes, rank, at(distance), root));
-            }
-            break;
-    }
-    return traffic;
-}
-
-namespace {
 
 std::uint64_t first_word(std::uint64_t iteration, int from, int to) {
     std::uint64_t x = iteration * 0x9e3779b97f4a7c15U +
@@ -133,8 +73,7 @@ std::uint64_t first_different(const unsigned char* bytes, const void* expected, 
     return at;
 }
 
-}  // namespace
-
+// The bytes of a block depend on its sender, its receiver (or to_all), the iteration, and their offset.
 void fill_block(unsigned char* block, std::uint64_t bytes, std::uint64_t iteration, int from, int to) {
     std::uint64_t word = first_word(iteration, from, to);
     std::uint64_t at = 0;
@@ -144,6 +83,7 @@ void fill_block(unsigned char* block, std::uint64_t bytes, std::uint64_t iterati
     std::memcpy(block + at, &word, bytes - at);
 }
 
+// The first byte that is not as fill_block() writes it; `bytes` when all are.
 std::uint64_t first_wrong(const unsigned char* block, std::uint64_t bytes, std::uint64_t iteration, int from,
                           int to) {
     std::uint64_t word = first_word(iteration, from, to);
@@ -156,6 +96,7 @@ std::uint64_t first_wrong(const unsigned char* block, std::uint64_t bytes, std::
     return at + first_different(block + at, &word, bytes - at);
 }
 
+// Vectors of doubles that are integers, so that the sum over the ranks is exact in any order.
 void fill_vector(unsigned char* vector, std::uint64_t bytes, std::uint64_t iteration, int from) {
     std::uint64_t word = first_word(iteration, from, to_all);
     for (std::uint64_t at = 0; at < bytes; at += sizeof(double), word += stride) {
@@ -164,6 +105,7 @@ void fill_vector(unsigned char* vector, std::uint64_t bytes, std::uint64_t itera
     }
 }
 
+// The first byte that is not as in the sum of all ranks' vectors.
 std::uint64_t first_wrong_of_sum(const unsigned char* sum, std::uint64_t bytes, std::uint64_t iteration,
                                  int ranks) {
     std::vector<std::uint64_t> words;
@@ -179,6 +121,30 @@ std::uint64_t first_wrong_of_sum(const unsigned char* sum, std::uint64_t bytes, 
         if (different != sizeof value) return at + different;
     }
     return bytes;
+}
+
+}  // namespace
+
+std::uint64_t moved_bytes(Collective collective, std::uint64_t bytes, int rank, int ranks) {
+    std::uint64_t moved = 0;
+    if (collective == Collective::barrier) {
+        for (int distance = 1; distance < ranks; distance *= 2) moved += 2;
+    } else if (collective == Collective::broadcast) {
+        // A rank's parent lacks its lowest bit, its children have one more below.
+        int bit = 1;
+        while (bit < ranks && (rank & bit) == 0) bit *= 2;
+        if (rank != 0) moved += bytes;
+        for (bit /= 2; bit > 0; bit /= 2) moved += rank + bit < ranks ? bytes : 0;
+    } else {
+        for (int peer = 0; peer < ranks; ++peer) {
+            if (peer == rank) continue;
+            moved += collective == Collective::allreduce
+                         ? 2 * both_shares(bytes, rank, peer, ranks)
+                         : block_bytes(collective, bytes, rank, peer, 0) +
+                               block_bytes(collective, bytes, peer, rank, 0);
+        }
+    }
+    return moved;
 }
 
 void Caller::wait(MPI_Request& request) const {

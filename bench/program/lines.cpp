@@ -30,11 +30,10 @@ nlohmann::json SubjectLine::describe() const {
 
 nlohmann::json head(const Bench& bench, Collective collective, std::uint64_t bytes,
                     const std::string& method) {
-    const Traffic traffic = traffic_of(collective, bytes, bench.rank, bench.ranks, 0);
     return {{"collective", mpi_name(collective)},
             {"bytes", bytes},
             {"method", method},
-            {"busiest_bytes", bench.slowest(static_cast<double>(traffic.bytes()))}};
+            {"busiest_bytes", bench.slowest(static_cast<double>(moved_bytes(collective, bytes, bench.rank, bench.ranks)))}};
 }
 
 nlohmann::json parameter(const char* name, double value) {
@@ -64,7 +63,6 @@ nlohmann::json measure(const Bench& bench, const std::vector<Row>& rows) {
     std::vector<Line*> lines;
     for (const Row& row : rows) {
         for (const auto& line : row.lines) lines.push_back(line.get());
-        if (row.plain) lines.push_back(row.plain.get());
     }
     std::vector<std::function<void()>> phases;
     for (Line* line : lines) {
@@ -84,7 +82,6 @@ nlohmann::json measure(const Bench& bench, const std::vector<Row>& rows) {
         nlohmann::json one = row.head;
         one["engines"] = nlohmann::json::array();
         for (const auto& line : row.lines) one["engines"].push_back(line->json());
-        if (row.plain) one["plain"] = row.plain->json();
         result.push_back(std::move(one));
     }
     return result;
@@ -474,134 +471,6 @@ std::vector<std::function<void()>> WorkLine::phases() {
 nlohmann::json WorkLine::describe() const {
     nlohmann::json result = SubjectLine::describe();
     work_.block().describe(result);
-    return result;
-}
-
-void LimitLine::warm_up() {
-    constexpr int most = 6;
-    constexpr int max_iterations = 100;
-    constexpr double phase_seconds = 0.03;
-    iterations_ = 5;
-    std::vector<double> seconds;
-    for (int i = 0; i < iterations_; ++i) {
-        bench_.gather_ranks();
-        const double begin = now();
-        bench_.plain->start(traffic_);
-        seconds.push_back(bench_.slowest(bench_.plain->join() - begin));
-    }
-    // Work slows the exchange down; it is lengthened until the exchange fits into it.
-    double work_seconds = 1.5 * median(seconds);
-    for (int i = 0; i < most; ++i) {
-        operations_ = static_cast<std::uint64_t>(work_seconds * bench_.operations_per_second) + 1;
-        if (exchange().late == 0) break;
-        work_seconds *= 1.4;
-    }
-    work_seconds *= 1.2;
-    operations_ = static_cast<std::uint64_t>(work_seconds * bench_.operations_per_second) + 1;
-    iterations_ = bench_.settings.iterations;
-    if (iterations_ == 0) {
-        iterations_ = std::clamp(static_cast<int>(phase_seconds / work_seconds), 1, max_iterations);
-    }
-}
-
-std::vector<std::function<void()>> LimitLine::phases() {
-    return {[this] { sample_["alone"] = alone(); },
-            [this] {
-                const Sample sample = exchange();
-                sample_["total"] = sample.total;
-                sample_["exchange"] = sample.exchange;
-                sample_["late"] = sample.late;
-            }};
-}
-
-nlohmann::json LimitLine::describe() const {
-    return {{"iterations", iterations_}, {"block_operations", operations_}};
-}
-
-double LimitLine::alone() {
-    std::vector<double> seconds;
-    for (int i = 0; i < iterations_; ++i) {
-        bench_.gather_ranks();
-        const double begin = now();
-        work(operations_);
-        seconds.push_back(now() - begin);
-    }
-    bench_.slowest(seconds);
-    return mean(seconds);
-}
-
-LimitLine::Sample LimitLine::exchange() {
-    std::vector<double> total;
-    std::vector<double> spent;
-    std::vector<double> late;
-    for (int i = 0; i < iterations_; ++i) {
-        bench_.gather_ranks();
-        const double begin = now();
-        bench_.plain->start(traffic_);
-        work(operations_);
-        const double worked = now();
-        const double end = bench_.plain->join();
-        total.push_back(worked - begin);
-        spent.push_back(end - begin);
-        late.push_back(end > worked ? 1 : 0);
-    }
-    bench_.slowest(total);
-    bench_.slowest(spent);
-    bench_.slowest(late);
-    return {mean(total), mean(spent), static_cast<int>(std::lround(mean(late) * iterations_))};
-}
-
-// A broadcast whose root, the last rank, comes only when the others have computed: nothing can move
-// meanwhile.
-nlohmann::json measure_idle(Bench& bench) {
-    constexpr std::uint64_t bytes = 65536;
-    constexpr double seconds = 0.05;
-    const int root = bench.ranks - 1;
-    const auto operations = static_cast<std::uint64_t>(seconds * bench.operations_per_second);
-    Exchange exchange(Collective::broadcast, bytes, bench.rank, bench.ranks, root);
-
-    std::vector<const Caller*> callers;
-    for (const std::string& engine : bench.settings.engines) callers.push_back(&bench.caller(engine));
-
-    const auto compute = [&](const Caller* caller) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        exchange.fill(++bench.exchanges);
-        if (caller != nullptr && bench.rank != root) exchange.start(*caller, request);
-        bench.gather_ranks();
-        const double begin = now();
-        work(operations);
-        const double spent = now() - begin;
-        bench.mesh->sleeping_barrier();
-        if (caller != nullptr) {
-            if (bench.rank == root) exchange.start(*caller, request);
-            caller->wait(request);
-            exchange.check(*caller);
-        }
-        return bench.slowest(bench.rank != root ? spent : 0);
-    };
-
-    std::vector<nlohmann::json> rounds(callers.size(), nlohmann::json::array());
-    std::vector<nlohmann::json> samples(callers.size());
-    std::vector<std::function<void()>> phases;
-    for (std::size_t i = 0; i < callers.size(); ++i) {
-        compute(callers[i]);
-        phases.emplace_back([&, i] { samples[i]["alone"] = compute(nullptr); });
-        phases.emplace_back([&, i] { samples[i]["pending"] = compute(callers[i]); });
-    }
-    run_rounds(
-        bench, phases, [&] { std::fill(samples.begin(), samples.end(), nlohmann::json::object()); },
-        [&] {
-            for (std::size_t i = 0; i < rounds.size(); ++i) rounds[i].push_back(samples[i]);
-        });
-    nlohmann::json result = nlohmann::json::array();
-    for (std::size_t i = 0; i < rounds.size(); ++i) {
-        result.push_back({{"engine", callers[i]->engine},
-                          {"used", engine_used(*callers[i])},
-                          {"collective", mpi_name(Collective::broadcast)},
-                          {"bytes", bytes},
-                          {"operations", operations},
-                          {"rounds", rounds[i]}});
-    }
     return result;
 }
 

@@ -13,8 +13,6 @@
 
 namespace lapwing::bench {
 
-// Rows of results: each is one point of an x axis, with a line for each engine.
-
 // What is measured of one engine in a row: phases, each of which puts its values into the round's sample.
 class Line {
   public:
@@ -56,7 +54,6 @@ class SubjectLine : public Line {
 struct Row {
     nlohmann::json head;
     std::vector<std::unique_ptr<Line>> lines;  // one for each engine
-    std::unique_ptr<Line> plain;               // of the limit, or null
 };
 // Rows that are measured together, interleaved; the function makes their buffers.
 using RowGroup = std::function<std::vector<Row>()>;
@@ -218,36 +215,5 @@ class WorkLine : public SubjectLine {
     bool tests_;
     WorkBeside work_;
 };
-
-// The limit of an overlap: plain sockets beside fixed work that takes longer than they do.
-class LimitLine : public Line {
-  public:
-    LimitLine(Bench& bench, Traffic traffic) : bench_(bench), traffic_(std::move(traffic)) {}
-
-    void warm_up() override;
-    std::vector<std::function<void()>> phases() override;
-
-  protected:
-    nlohmann::json describe() const override;
-
-  private:
-    struct Sample {
-        double total = 0;     // the work's time beside the exchange
-        double exchange = 0;  // from its start to its end
-        int late = 0;         // iterations in which the exchange ended after the work
-    };
-    double alone();
-    Sample exchange();
-
-    Bench& bench_;
-    Traffic traffic_;
-    int iterations_ = 1;
-    std::uint64_t operations_ = 1;
-};
-
-// The loss caused by a collective that is pending and idle.
-
-// How much longer work takes while a collective is pending in which nothing moves.
-nlohmann::json measure_idle(Bench& bench);
 
 }  // namespace lapwing::bench

@@ -21,7 +21,6 @@
 #include "program/clock.hpp"
 
 namespace lapwing::bench {
-
 namespace {
 
 constexpr double connect_limit_seconds = 30;
@@ -41,7 +40,6 @@ struct RankAddress {
 struct Hello {
     std::array<unsigned char, 16> token{};
     int rank = 0;
-    int channel = 0;
 };
 
 // The first address of an interface that is up: IPv4 before IPv6, the loopback last.
@@ -124,6 +122,30 @@ bool connected(int descriptor, const RankAddress& place) {
     return error == 0;
 }
 
+// Whole messages over a blocking connection. Throw Error (link) when the peer is gone.
+void send_all(int descriptor, const void* bytes, std::size_t length) {
+    const char* at = static_cast<const char*>(bytes);
+    while (length > 0) {
+        const ssize_t sent = send(descriptor, at, length, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent <= 0) refuse("send");
+        at += sent;
+        length -= static_cast<std::size_t>(sent);
+    }
+}
+
+void receive_all(int descriptor, void* bytes, std::size_t length) {
+    char* at = static_cast<char*>(bytes);
+    while (length > 0) {
+        const ssize_t received = recv(descriptor, at, length, MSG_WAITALL);
+        if (received < 0 && errno == EINTR) continue;
+        if (received == 0) errno = ECONNRESET;
+        if (received <= 0) refuse("recv");
+        at += received;
+        length -= static_cast<std::size_t>(received);
+    }
+}
+
 int connect_to(const RankAddress& place, int peer, const Hello& hello) {
     const int descriptor = socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) refuse("socket");
@@ -168,62 +190,35 @@ int accept_next(int listener, const Hello& own, Hello& hello) {
                                              connect_limit_seconds));
 }
 
-void connect_all(const std::vector<RankAddress>& addresses, int listener, Hello own,
-                 std::array<std::vector<int>*, 2> channels) {
+std::vector<int> connect_all(const std::vector<RankAddress>& addresses, int listener, const Hello& own) {
     const int ranks = static_cast<int>(addresses.size());
+    std::vector<int> peers(addresses.size(), -1);
     for (int peer = 0; peer < own.rank; ++peer) {
-        for (own.channel = 0; own.channel < 2; ++own.channel) {
-            const auto slot = static_cast<std::size_t>(peer);
-            (*channels[static_cast<std::size_t>(own.channel)])[slot] = connect_to(addresses[slot], peer, own);
-        }
+        const auto slot = static_cast<std::size_t>(peer);
+        peers[slot] = connect_to(addresses[slot], peer, own);
     }
-    for (int left = 2 * (ranks - 1 - own.rank); left > 0; --left) {
+    for (int left = ranks - 1 - own.rank; left > 0; --left) {
         Hello hello;
         const int descriptor = accept_next(listener, own, hello);
-        if (hello.rank <= own.rank || hello.rank >= ranks || hello.channel < 0 || hello.channel > 1) {
+        if (hello.rank <= own.rank || hello.rank >= ranks) {
             throw Error(ErrorCode::link, fmt::format("rank {} received an invalid hello", own.rank));
         }
-        (*channels[static_cast<std::size_t>(hello.channel)])[static_cast<std::size_t>(hello.rank)] =
-            descriptor;
+        peers[static_cast<std::size_t>(hello.rank)] = descriptor;
     }
-    for (const std::vector<int>* channel : channels) {
-        for (const int descriptor : *channel) {
-            const int on = 1;
-            if (descriptor >= 0) setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        }
+    for (const int descriptor : peers) {
+        const int on = 1;
+        if (descriptor >= 0) setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
+    return peers;
 }
 
 }  // namespace
-
-void send_all(int descriptor, const void* bytes, std::size_t length) {
-    const char* at = static_cast<const char*>(bytes);
-    while (length > 0) {
-        const ssize_t sent = send(descriptor, at, length, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR) continue;
-        if (sent <= 0) refuse("send");
-        at += sent;
-        length -= static_cast<std::size_t>(sent);
-    }
-}
-
-void receive_all(int descriptor, void* bytes, std::size_t length) {
-    char* at = static_cast<char*>(bytes);
-    while (length > 0) {
-        const ssize_t received = recv(descriptor, at, length, MSG_WAITALL);
-        if (received < 0 && errno == EINTR) continue;
-        if (received == 0) errno = ECONNRESET;
-        if (received <= 0) refuse("recv");
-        at += received;
-        length -= static_cast<std::size_t>(received);
-    }
-}
 
 Mesh::Mesh(MPI_Comm communicator, const std::string& interface) {
     PMPI_Comm_rank(communicator, &rank_);
     PMPI_Comm_size(communicator, &ranks_);
     RankAddress own = own_place(interface);
-    const int listener = listen_at(own, 2 * ranks_);
+    const int listener = listen_at(own, ranks_);
     address_ = text_of(own);
     address_ = address_.substr(0, address_.find(' '));
 
@@ -233,17 +228,13 @@ Mesh::Mesh(MPI_Comm communicator, const std::string& interface) {
     PMPI_Bcast(hello.token.data(), static_cast<int>(hello.token.size()), MPI_BYTE, 0, communicator);
     std::vector<RankAddress> addresses(static_cast<std::size_t>(ranks_));
     PMPI_Allgather(&own, sizeof own, MPI_BYTE, addresses.data(), sizeof own, MPI_BYTE, communicator);
-    barriers_.assign(static_cast<std::size_t>(ranks_), -1);
-    data_.assign(static_cast<std::size_t>(ranks_), -1);
-    connect_all(addresses, listener, hello, {&barriers_, &data_});
+    peers_ = connect_all(addresses, listener, hello);
     close(listener);
 }
 
 Mesh::~Mesh() {
-    for (const std::vector<int>* channel : {&barriers_, &data_}) {
-        for (const int descriptor : *channel) {
-            if (descriptor >= 0) close(descriptor);
-        }
+    for (const int descriptor : peers_) {
+        if (descriptor >= 0) close(descriptor);
     }
 }
 
@@ -258,8 +249,8 @@ void Mesh::yielding_barrier() {
 // Dissemination: the distance to the peer doubles in each step.
 void Mesh::barrier(bool sleep) {
     for (int distance = 1; distance < ranks_; distance *= 2) {
-        const int after = barriers_[static_cast<std::size_t>((rank_ + distance) % ranks_)];
-        const int before = barriers_[static_cast<std::size_t>((rank_ - distance + ranks_) % ranks_)];
+        const int after = peers_[static_cast<std::size_t>((rank_ + distance) % ranks_)];
+        const int before = peers_[static_cast<std::size_t>((rank_ - distance + ranks_) % ranks_)];
         char byte = 0;
         send_all(after, &byte, 1);
         while (sleep && !readable_within(before, 1)) continue;

@@ -1,4 +1,4 @@
-// Plain TCP connections between all ranks: for the limit (plain.hpp), and for barriers in which ranks sleep.
+// TCP connections between all ranks, for barriers in which ranks sleep.
 #pragma once
 
 #include <mpi.h>
@@ -27,21 +27,13 @@ class Mesh {
     // The same for ranks that all arrive soon: waiting ranks yield and poll again.
     void yielding_barrier();
 
-    // The connection to a peer that the barriers do not use. Owned by the mesh.
-    int data_connection(int peer) const { return data_.at(static_cast<std::size_t>(peer)); }
-
   private:
     void barrier(bool sleep);
 
     int rank_ = 0;
     int ranks_ = 0;
     std::string address_;
-    std::vector<int> barriers_;  // descriptors by peer; -1 for the own rank
-    std::vector<int> data_;
+    std::vector<int> peers_;  // descriptors by peer; -1 for the own rank
 };
-
-// Whole messages over a blocking connection. Throw Error (link) when the peer is gone.
-void send_all(int descriptor, const void* bytes, std::size_t length);
-void receive_all(int descriptor, void* bytes, std::size_t length);
 
 }  // namespace lapwing::bench

@@ -144,20 +144,6 @@ class Figures(Scratch):
         styles = charts.styles_of(figure.series)
         self.assertEqual(len({(style["colour"], tuple(style["dash"])) for style in styles.values()}), 6)
 
-    def test_limits_are_lines_of_a_bound(self):
-        content = samples.overlap()
-        for one in content["rows"]:
-            for engine in one["engines"]:
-                engine["summary"]["limit"] = samples.spread(0.99)
-        panel = self.only(content).views[0].panels[0]
-        self.assertEqual(len(panel.limits), 3)
-        self.assertNotIn("limit", [view.quantity.name for view in self.only(content).views])
-
-    def test_what_pending_collectives_cost(self):
-        figure = self.figures(samples.idle())[1]
-        self.assertEqual([view.quantity.title for view in figure.views], ["Loss while it is pending"])
-        self.assertEqual([panel.title for panel in figure.views[0].panels], ["MPI_Ibcast, 64 KiB"])
-
     def test_an_unknown_benchmark_is_drawn_by_the_names_it_has(self):
         figure = self.only(samples.unknown())
         self.assertEqual([view.quantity.title for view in figure.views], ["Speed"])
@@ -407,7 +393,7 @@ class Strangers(Scratch):
 
     def test_results(self):
         document = samples.base()
-        document.update(rows=document["rows"][:1], idle=samples.idle()["idle"][:1])
+        document.update(rows=document["rows"][:1])
         self.survives(document)
         document = samples.noise()
         document.update(rows=[dict(document["rows"][0], variant="v", parameter={"name": "n", "value": 1})])

@@ -42,13 +42,6 @@ def overlap_by_steps():
             parameter={"name": "work_share", "value": step / 10}) for step in range(1, 11)])
 
 
-def idle():
-    result = overlap()
-    result["idle"] = [{"collective": "MPI_Ibcast", "bytes": 65536, "operations": 1000, **engine(name, loss=loss)}
-                      for name, loss in (("mpi", 0.001), ("kernel", 0.002))]
-    return result
-
-
 def base():
     return head("base", [row("MPI_Ialltoall", size, "base", [engine(name, base=1e-5 * place + size * 1e-9, ratio=place / 2)
                                                              for place, name in ((2, "mpi"), (1, "auto"))])
@@ -169,7 +162,7 @@ def unknown():
         "name": "factor", "value": size}) for size in (1, 2, 3)])
 
 
-ALL = {"overlap": overlap, "idle": idle, "poll": lambda: overlap("poll"), "fixed": lambda: overlap("fixed"),
+ALL = {"overlap": overlap, "poll": lambda: overlap("poll"), "fixed": lambda: overlap("fixed"),
        "steps": overlap_by_steps,
        "base": base, "latency": latency, "total": total, "window": window, "concurrent": concurrent, "tests": tests,
        "overhead": overhead, "throughput": throughput, "noise": noise, "connections": connections, "methods": methods, "predict": predict,

@@ -30,7 +30,6 @@ QUANTITIES = {quantity.name: quantity for quantity in (
              "the part of the collective's own time that is hidden behind computation; at 100 % the collective costs no time"),
     Quantity("available", "Time for computing", "share", "more",
              "the longest work that does not lengthen the collective, over its base time"),
-    Quantity("limit", "Limit", "share", "more", "the overlap that plain blocking sockets would leave on the same links"),
     Quantity("base", "Base time", "time", "less", "the collective alone: start it, then wait immediately"),
     Quantity("alone", "Work alone", "time", "", "the computation with nothing in flight"),
     Quantity("start", "Start", "time", "less", "time in the call that starts the collective"),
@@ -63,8 +62,6 @@ QUANTITIES = {quantity.name: quantity for quantity in (
 
 # By the method, where it has a meaning of its own there.
 BY_METHOD = {
-    ("idle", "loss"): Quantity("loss", "Loss while it is pending", "share", "less",
-                               "how much longer work takes beside a collective that cannot progress yet"),
     ("fixed", "overlap"): Quantity("overlap", "Overlap", "share", "more",
                                    "the part of the time, from the start to the end of the wait, that is not spent in tests "
                                    "and wait"),
@@ -109,8 +106,6 @@ METHODS = {
     "wait": ("one block of work, then one wait", "The program makes no MPI calls in between: the collective advances "
                                                 "only if an engine advances it while the program computes."),
     "poll": ("work with a test after each quantum", "Tests let every engine make progress."),
-    "idle": ("work beside a collective that is pending", "Its root starts only after the others have done their work, so no data "
-                                                         "moves: the loss comes from waiting alone."),
     "fixed": ("work for the base time, then one wait", "Work that takes just as long as the collective alone."),
 }
 

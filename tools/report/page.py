@@ -84,9 +84,7 @@ class Page:
                            f"Plot: {view.quantity.title.lower()} of {panel.title}",
                            f"{figure.result.benchmark}-{figure.method}-{view.quantity.name}-{panel.title}")
                  for panel in view.panels]
-        meaning = f"{view.quantity.title}: {view.quantity.meaning}. " if view.quantity.meaning else ""
-        if any(panel.limits and not panel.is_bars for panel in view.panels):
-            meaning += f"Dotted, the limit: {benchmarks.QUANTITIES['limit'].meaning}."
+        meaning = f"{view.quantity.title}: {view.quantity.meaning}." if view.quantity.meaning else ""
         return E("div", E("p", meaning, class_="quiet") if meaning else None, E("div", plots, class_="panels"), class_="view",
                  id=f"{figure.key}-{view.quantity.name}", hidden=not is_first)
 

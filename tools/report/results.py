@@ -17,7 +17,7 @@ from inputs import InputError, is_number, text_of
 MAX_RANKS = 1 << 31
 QUARTILES = ("q1", "median", "q3")
 # Keys of a row that are no condition of its measurement.
-ROW_FRAME = {"collective", "bytes", "method", "parameter", "engines", "plain", "busiest_bytes", "variant"}
+ROW_FRAME = {"collective", "bytes", "method", "parameter", "engines", "busiest_bytes", "variant"}
 
 
 @dataclasses.dataclass
@@ -139,21 +139,12 @@ class Reader:
         rows = self.expect(document.get("rows"), list, "rows")
         if not rows:
             self.fail("rows", "nothing was measured")
-        head = {name: value for name, value in document.items() if name not in ("rows", "idle")}
+        head = {name: value for name, value in document.items() if name != "rows"}
         read = [self.row(row, f"rows[{i}]") for i, row in enumerate(rows)]
         if benchmark == "predict" and "program" in document:
             program = programs.read(self, self.expect(document["program"], dict, "program"))
             return Result(str(self.path), programs.BENCHMARK, head, read, program)
-        return Result(str(self.path), benchmark, head, read + self.idle(document.get("idle", [])))
-
-    def idle(self, engines):
-        """What a pending collective costs has one list of engines for all; here it is a row like the others."""
-        self.expect(engines, list, "idle")
-        if not engines:
-            return []
-        about = self.expect(engines[0], dict, "idle[0]")
-        row = {"collective": about.get("collective", ""), "bytes": about.get("bytes"), "method": "idle", "engines": engines}
-        return [self.row(row, "idle")]
+        return Result(str(self.path), benchmark, head, read)
 
     def read(self):
         try:
