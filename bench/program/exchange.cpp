@@ -138,10 +138,9 @@ std::uint64_t moved_bytes(Collective collective, std::uint64_t bytes, int rank, 
     } else {
         for (int peer = 0; peer < ranks; ++peer) {
             if (peer == rank) continue;
-            moved += collective == Collective::allreduce
-                         ? 2 * both_shares(bytes, rank, peer, ranks)
-                         : block_bytes(collective, bytes, rank, peer, 0) +
-                               block_bytes(collective, bytes, peer, rank, 0);
+            moved += collective == Collective::allreduce ? 2 * both_shares(bytes, rank, peer, ranks)
+                                                         : block_bytes(collective, bytes, rank, peer, 0) +
+                                                               block_bytes(collective, bytes, peer, rank, 0);
         }
     }
     return moved;

@@ -33,7 +33,8 @@ nlohmann::json head(const Bench& bench, Collective collective, std::uint64_t byt
     return {{"collective", mpi_name(collective)},
             {"bytes", bytes},
             {"method", method},
-            {"busiest_bytes", bench.slowest(static_cast<double>(moved_bytes(collective, bytes, bench.rank, bench.ranks)))}};
+            {"busiest_bytes",
+             bench.slowest(static_cast<double>(moved_bytes(collective, bytes, bench.rank, bench.ranks)))}};
 }
 
 nlohmann::json parameter(const char* name, double value) {

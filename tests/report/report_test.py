@@ -181,7 +181,7 @@ class Figures(Scratch):
         figure, = self.figures(samples.predict())
         self.assertEqual(figure.title, "By number of ranks")
         panels = [panel for view in figure.views for panel in view.panels]
-        self.assertEqual(len(panels), 2 * 5)
+        self.assertEqual(len(panels), 2 * 2)
         for panel in panels:
             self.assertTrue(panel.title.endswith(", simulated"), panel.title)
             self.assertEqual(panel.xs, [4, 16, 32])

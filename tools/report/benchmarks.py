@@ -87,17 +87,17 @@ BENCHMARKS = {row["name"]: Benchmark(row["name"], row["question"], tuple(row["qu
               for row in json.loads(TABLE.read_text(encoding="utf-8"))}
 # That of bench/compare/applications.py.
 BENCHMARKS["applications"] = Benchmark(
-    "applications", "How much faster are programs?", ("gain", "saved", "total", "bound"),
+    "applications", "How much faster are programs?", ("gain", "saved"),
     "Each program runs with blocking collectives of the MPI, and with nonblocking ones on each engine. The bound is the "
     "maximum gain by overlap; a larger gain comes from faster collectives.", "size")
 
 # What `lapwing predict` writes; it is no benchmark.
 BENCHMARKS["predict"] = Benchmark(
-    "predict", "Simulated: how well does it scale?", ("gain", "overlap", "loss", "slowdown", "base", "total", "bound"),
+    "predict", "Simulated: how well does it scale?", ("gain", "overlap", "loss"),
     "The task lists of all ranks, run in simulated time. Nothing here was measured.", "ranks")
 # The same of a recorded program.
 BENCHMARKS["program"] = Benchmark(
-    "program", "Simulated: what would this program gain?", ("total", "in_mpi", "overlap"),
+    "program", "Simulated: what would this program gain?", ("total",),
     "The recorded program, replayed in simulated time with each engine.")
 BENCHMARKS["call sites"] = Benchmark("call sites", "", ("in_mpi",), "")
 COMMANDS = {"predict": "lapwing predict", "program": "lapwing predict --program"}  # those that are not `lapwing bench`

@@ -40,7 +40,7 @@
   }
   const drawAll = () => Promise.all([...document.querySelectorAll('.canvas')].map(draw));
 
-  // Series on and off, in all plots of a figure; another quantity.
+  // Series on and off, in all plots of a figure.
   document.addEventListener('click', event => {
     const button = event.target.closest('button');
     if (!button) return;
@@ -52,13 +52,6 @@
     } else if (button.dataset.save) {
       save(button.dataset.save, hiddenOf(button));
     }
-  });
-  document.addEventListener('change', event => {
-    if (event.target.type !== 'radio') return;
-    for (const part of event.target.closest('.figure').querySelectorAll('.view')) {
-      part.hidden = part.id !== event.target.value;
-    }
-    drawAll();
   });
 
   // A picture of its own: title and legend in it, colours written out.

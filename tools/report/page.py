@@ -79,28 +79,20 @@ class Page:
         return E("figure", E("figcaption", E("h4", title), E("span", button, class_="tools")),
                  E("div", class_="canvas", data_plot=key, role="group", aria_label=label))
 
-    def view(self, figure, view, is_first):
+    def view(self, figure, view):
         plots = [self.plot(panel.key, charts.chart(panel, view, figure), panel.title,
                            f"Plot: {view.quantity.title.lower()} of {panel.title}",
                            f"{figure.result.benchmark}-{figure.method}-{view.quantity.name}-{panel.title}")
                  for panel in view.panels]
         meaning = f"{view.quantity.title}: {view.quantity.meaning}." if view.quantity.meaning else ""
         return E("div", E("p", meaning, class_="quiet") if meaning else None, E("div", plots, class_="panels"), class_="view",
-                 id=f"{figure.key}-{view.quantity.name}", hidden=not is_first)
-
-    def choice(self, figure):
-        if len(figure.views) < 2:
-            return None
-        options = [E("label", E("input", type="radio", name=figure.key, value=f"{figure.key}-{view.quantity.name}",
-                                checked=index == 0), E("span", view.quantity.title))
-                   for index, view in enumerate(figure.views)]
-        return E("fieldset", E("legend", "Show"), options, class_="choice")
+                 id=f"{figure.key}-{view.quantity.name}")
 
     def legend(self, figure):
         styles = charts.styles_of(figure.series)
         return E("div", [E("button", swatch(styles[one.key]), one.label, type="button", data_series=one.key,
                            aria_pressed="true", title="Show or hide") for one in figure.series],
-                 class_="legend", role="group", aria_label="Series")
+                 class_="legend bar", role="group", aria_label="Series")
 
     def beside(self, figure):
         """The values that papers report on the same question."""
@@ -149,8 +141,7 @@ class Page:
     def figure(self, figure):
         return E("div", E("h3", figure.title or "Plots", class_=None if figure.title else "unseen"),
                  E("p", figure.explanation) if figure.explanation else None,
-                 E("div", self.legend(figure), self.choice(figure), class_="bar"),
-                 [self.view(figure, view, index == 0) for index, view in enumerate(figure.views)],
+                 self.legend(figure), [self.view(figure, view) for view in figure.views],
                  self.beside(figure), self.table(figure), class_="figure")
 
     # Sections
