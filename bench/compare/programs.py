@@ -1,5 +1,7 @@
 """The kinds of programs that are compared: how each is made, started, and read."""
 
+import dataclasses
+import functools
 import importlib.machinery
 import importlib.util
 import json
@@ -38,6 +40,7 @@ class Program:
     """What all kinds have, unless they say otherwise."""
 
     quantities = (("seconds", "s", seconds),)  # key, title, how it is shown; the first has ratios
+    is_prepared = False
 
     def prepare(self, build, mpis):
         """Builds or installs what is missing."""
@@ -96,7 +99,7 @@ class Application(Program):
             return
         with tempfile.TemporaryDirectory() as scratch:
             file = pathlib.Path(scratch) / "profile.json"
-            job.run([*words, *native.words.split()], environment, profile=file)
+            dataclasses.replace(job, variant=native).run(words, environment, profile=file)
             calls = json.loads(file.read_text())["calls"]
         self.promised[job.case.title()] = sum(call["saved_at_once_seconds_at_most"] for call in calls) / repeat
 
@@ -177,6 +180,12 @@ class Spfft(Program):
         return Outcome({"": {"seconds": job.line()["seconds"]}})
 
 
+@functools.cache
+def petsc_example(example):
+    return Petsc(example)
+
+
+@functools.cache
 def unmodified(build, package=None):
     """The directory of programs that nobody changed; the flags of a package."""
     must([ROOT / "scripts" / "install-dependencies", "apps", "unmodified"])
@@ -227,7 +236,7 @@ class Code(Program):
             unmodified(build)
             must(["mpicc.openmpi", "-O2", ROOT / "bench" / "compare" / "fftw_mpi.c", "-lfftw3_mpi", "-lfftw3", "-lm", "-o", build / "unmodified" / "fftw_mpi"])
         elif "unmodified" in program:
-            Petsc(pathlib.Path(program).name).prepare(build, mpis)
+            petsc_example(pathlib.Path(program).name).prepare(build, mpis)
 
     def measure(self, job):
         size = self.sizes[1 if job.case.hosts else 0]
