@@ -9,9 +9,8 @@
 
 #include "base/error.hpp"
 #include "program/benchmarks.hpp"
-#include "program/compute/noise_processes.hpp"
-#include "program/measure/idle.hpp"
-#include "program/mpi/ranks.hpp"
+#include "program/noise_processes.hpp"
+#include "program/ranks.hpp"
 
 namespace lapwing::bench {
 namespace {
@@ -54,7 +53,7 @@ void run(Bench& bench, const char* settings) {
     }
     const std::vector<RowGroup> groups = benchmark.groups(bench);
 
-    const double parts = static_cast<double>(groups.size()) + (bench.settings.idle ? 1 : 0);
+    const auto parts = static_cast<double>(groups.size());
     double part = 0;
     bench.report = [&](double share) { say(bench, fmt::format("progress {:.4f}", (part + share) / parts)); };
     result["rows"] = nlohmann::json::array();
@@ -62,9 +61,7 @@ void run(Bench& bench, const char* settings) {
         for (nlohmann::json& row : measure(bench, group())) result["rows"].push_back(std::move(row));
         ++part;
     }
-    if (bench.settings.idle) result["idle"] = measure_idle(bench);
     bench.mesh->sleeping_barrier();
-    bench.plain.reset();
     say(bench, fmt::format("result {}", result.dump()));
     bench.free_callers();
 }

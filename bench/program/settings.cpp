@@ -78,8 +78,6 @@ Settings read_settings(const char* text) {
     json.at("corrupt").get_to(settings.corrupt);
     take(json, "work_factor", settings.work_factor);
     take(json, "quantum_seconds", settings.quantum_seconds);
-    take(json, "limit", settings.limit);
-    take(json, "idle", settings.idle);
     take(json, "work_shares", settings.work_shares);
     take(json, "tests", settings.tests);
     take(json, "bytes_per_test", settings.bytes_per_test);

@@ -28,8 +28,6 @@ struct Settings {
     int iterations = 0;  // of each phase in a round; 0: as many as fit into 10 ms, at least one
     double work_factor = 0;      // work is so many times the base time
     double quantum_seconds = 0;  // of work between two tests; 0: a hundredth of the base time
-    bool limit = false;          // also measure plain sockets
-    bool idle = false;           // also measure the loss by a pending, idle collective
     std::string interface;       // for the program's own connections; empty: the first but the loopback
     std::string corrupt;         // engine whose result gets a wrong byte, for tests
 

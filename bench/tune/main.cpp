@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "base/error.hpp"
-#include "program/mpi/ranks.hpp"
+#include "program/ranks.hpp"
 #include "tune/tuning_run.hpp"
 
 namespace lapwing::tune {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "program/compute/clock.hpp"
+#include "program/clock.hpp"
 
 namespace lapwing::tune {
 namespace {

@@ -4,16 +4,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
+#include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "links/tcp/addresses.hpp"
 #include "plan/tuning.hpp"
-#include "program/compute/clock.hpp"
-#include "program/mpi/ranks.hpp"
+#include "program/clock.hpp"
+#include "program/ranks.hpp"
+#include "task/text.hpp"
 #include "topology/order.hpp"
 #include "tune/call.hpp"
 #include "tune/netgauge.hpp"
-#include "tune/variants.hpp"
 
 namespace lapwing::tune {
 namespace {
@@ -64,7 +66,61 @@ std::string engine_used(MPI_Comm communicator) {
     return found != 0 ? value : "mpi";
 }
 
+// The variants to try for a problem: every algorithm with its default parameters, and with half and twice of
+// them; and one more, if it is given.
+std::vector<Choice> variants_of(Collective collective, const Choice* also) {
+    std::vector<Choice> variants;
+    for (const Algorithm* algorithm : algorithms_of(collective)) {
+        const Choice usual{algorithm, default_parameters(*algorithm)};
+        variants.push_back(usual);
+        for (std::size_t i = 0; i < algorithm->parameters.size(); ++i) {
+            const Parameter& parameter = algorithm->parameters[i];
+            for (const std::int64_t value : {parameter.default_value / 2, parameter.default_value * 2}) {
+                Choice other = usual;
+                other.parameters[i] = std::clamp(value, parameter.min, parameter.max);
+                if (other != usual) variants.push_back(other);
+            }
+        }
+    }
+    if (also != nullptr && std::find(variants.begin(), variants.end(), *also) == variants.end())
+        variants.push_back(*also);
+    return variants;
+}
+
+// For each variant the first that builds the same lists, mostly itself; -1 when it does not apply.
+std::vector<int> representatives(const std::vector<Choice>& variants, const Problem& problem) {
+    std::vector<int> places;
+    std::map<std::string, int> built;
+    for (const Choice& choice : variants) {
+        const int place = static_cast<int>(places.size());
+        places.push_back(-1);
+        if (!choice.applies(problem)) continue;
+        std::string lists;
+        for (const int rank : {0, problem.ranks / 2, problem.ranks - 1})
+            lists += print(build(problem, rank, choice));
+        places.back() = built.emplace(lists, place).first->second;
+    }
+    return places;
+}
+
 }  // namespace
+
+Settings read_settings(const char* text) {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    Settings settings;
+    json.at("engines").get_to(settings.engines);
+    for (const nlohmann::json& word : json.at("collectives")) {
+        const auto collective = find_collective(word.get<std::string>());
+        if (!collective) throw Error(ErrorCode::invalid_argument, "unknown collective " + word.dump());
+        settings.collectives.push_back(*collective);
+    }
+    settings.algorithms = RequestedAlgorithms::parse(json.at("algorithms").get<std::string>());
+    json.at("bytes").get_to(settings.bytes);
+    json.at("ranks").get_to(settings.ranks);
+    json.at("rounds").get_to(settings.rounds);
+    json.at("seconds").get_to(settings.seconds);
+    return settings;
+}
 
 Budget::Budget(double seconds, std::size_t cases)
     : end_(now() + seconds), cases_(std::max<std::size_t>(cases, 1)) {}

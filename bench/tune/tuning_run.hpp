@@ -7,18 +7,34 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "program/sockets/mesh.hpp"
-#include "tune/settings.hpp"
+#include "plan/selection.hpp"
+#include "program/mesh.hpp"
+#include "task/problem.hpp"
 
 namespace lapwing::tune {
 
 class Call;
+
+// The settings of the program: one JSON object as the only argument.
+struct Settings {
+    std::vector<std::string> engines;
+    std::vector<Collective> collectives;
+    RequestedAlgorithms algorithms;  // that are measured beside those of the catalogue
+    std::vector<std::uint64_t> bytes;
+    std::vector<int> ranks;  // sizes of the groups that are measured; empty: all ranks
+    int rounds = 0;          // at most
+    double seconds = 0;      // that all of it is to take, about; at least three rounds are measured
+};
+
+// Throws std::exception for anything that `lapwing tune` does not write.
+Settings read_settings(const char* text);
 
 // The time that is left, divided among the cases that are left.
 class Budget {

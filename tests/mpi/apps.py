@@ -25,14 +25,11 @@ PROGRAMS = {
     "compress": [(2, "--bytes 5000 --chunks 4 --mode blocking"),
                  (4, "--bytes 5000 --chunks 5 --codec zstd --window 3"),
                  (3, "--bytes 200000 --chunks 3")],
-    "exchange": [(3, "--rounds 10 --mode blocking"),
-                 (4, "--rounds 10 --targets 1 --items 2"),
-                 (2, "--rounds 10 --items 0 --bytes 100000")],
 }
 # Options beside the last run of each program.
 PLANTED = {"cg": [(3, "--size 9 9 9 --halo-of residual"), (1, "--size 9 9 9 --halo-of residual")]}
 # Between hosts, by the kernel engine.
-HOSTS = {"fft": (4, "--size 16 18 20 --grid 2 2 --variables 3"), "exchange": (4, "--rounds 20")}
+HOSTS = {"fft": (4, "--size 16 18 20 --grid 2 2 --variables 3")}
 
 
 class Applications(jobs.Test):

@@ -1,6 +1,5 @@
 """Headless Chromium, driven by the DevTools protocol over two pipes: no port, no further package."""
 
-import base64
 import json
 import os
 import select
@@ -97,16 +96,6 @@ class Browser:
     def open(self, path):
         self.call("Page.navigate", url=f"file://{path}")
         self.until("document.documentElement?.dataset.ready !== undefined")
-
-    def screenshot(self, path, whole=True):
-        picture = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **(
-            {"clip": {**self.call("Page.getLayoutMetrics")["cssContentSize"], "scale": 1}} if whole else {}))
-        with open(path, "wb") as file:
-            file.write(base64.b64decode(picture["data"]))
-
-    def pdf(self, path):
-        with open(path, "wb") as file:
-            file.write(base64.b64decode(self.call("Page.printToPDF", printBackground=False)["data"]))
 
     def complaints(self):
         """The errors and warnings that a user's console would show."""

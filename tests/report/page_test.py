@@ -15,8 +15,6 @@ from browser import Browser
 
 REPORT = os.environ["LAPWING_REPORT"]
 ATTACK = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>\"'{{}}${alert(1)}"
-# The measured results that docs/results shows.
-SAVED = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results" / "amd-epyc" / "suite"
 
 
 def hostile():
@@ -86,20 +84,9 @@ class Page(unittest.TestCase):
                          [(self.scratch / name).as_uri()])
 
     def test_every_plot_is_there_and_nothing_is_fetched(self):
-        self.every_plot("report.html")
-
-    def test_every_plot_of_a_whole_saved_run(self):
-        self.make(SAVED / "4-hosts-debian-openmpi", "saved.html")
-        self.every_plot("saved.html")
-
-    def every_plot(self, name):
-        self.open(name)
-        # Then every quantity of every figure.
-        self.js("document.querySelectorAll('.choice input').forEach(one => one.click())")
-        self.js("document.querySelectorAll('.view').forEach(one => { one.hidden = false; })")
-        self.js("dispatchEvent(new Event('resize'))")
+        self.open("report.html")
         self.browser.until("document.querySelectorAll('.canvas:not([data-drawn])').length === 0")
-        self.assertGreater(self.js("document.querySelectorAll('.canvas[data-drawn] svg').length"), 60)
+        self.assertGreater(self.js("document.querySelectorAll('.canvas[data-drawn] svg').length"), 40)
         # Each plot has a mark for each point that is in its data.
         missing = self.js("""[...document.querySelectorAll('.canvas')].filter(canvas => {
             const {plots} = JSON.parse(document.getElementById('plots').textContent);
@@ -108,11 +95,10 @@ class Page(unittest.TestCase):
                 mark => mark.getAttribute('aria-label') === point.says));
         }).map(canvas => canvas.getAttribute('aria-label'))""")
         self.assertEqual(missing, [])
-        self.assert_quiet(name)
+        self.assert_quiet("report.html")
 
     def test_texts_of_files_are_no_scripts(self):
         self.open("hostile.html")
-        self.js("document.querySelectorAll('.choice input').forEach(one => one.click())")
         self.assertEqual(self.js("window.hacked"), None)
         self.assertEqual(self.js("document.querySelectorAll('img, script:not([type]), iframe').length"), 2)
         self.assertIn("<img src=x onerror", self.js("document.body.innerText"))
@@ -129,11 +115,12 @@ class Page(unittest.TestCase):
         light = self.js(colour)
         self.browser.media("dark")
         self.browser.until(f"{colour} !== {json.dumps(light)}")
-        self.js("document.getElementById('theme').click()")
-        self.assertEqual(self.js("document.getElementById('theme').textContent"), "Theme: light")
-        self.assertEqual(self.js(colour), light)
-        self.js("document.getElementById('theme').click(); document.getElementById('theme').click()")
-        self.assertNotEqual(self.js(colour), light)
+
+    def test_plots_come_first(self):
+        self.open()
+        words = self.js("""[...document.querySelectorAll('main p, main figure')].filter(one => one.offsetParent)
+            .map(one => one.tagName)""")
+        self.assertLess(words.index("FIGURE"), 5)
 
     def test_series_can_be_hidden(self):
         self.open()
@@ -144,31 +131,6 @@ class Page(unittest.TestCase):
         self.js(f"{button}.click()")
         self.browser.until(f"{marks} < {before}")
         self.assertEqual(self.js(f"{button}.getAttribute('aria-pressed')"), "false")
-        # Also in the figure's plots of another quantity, which are drawn only now.
-        self.js("document.querySelectorAll('.figure .choice input')[1].click()")
-        other = "document.querySelectorAll('.figure .view')[1].querySelectorAll('.canvas [aria-label*=\"%s, 4 KiB\"]')"
-        kernel = other.replace("%s", "kernel engine")
-        self.browser.until(f"{kernel}.length > 0")
-        self.assertEqual(self.js(other.replace("%s", "Open MPI v4.1.4 itself") + ".length"), 0)
-
-    def test_keys_go_from_point_to_point(self):
-        self.open()
-        self.js("document.querySelector('.canvas').focus()")
-        for _ in range(2):
-            self.browser.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight", code="ArrowRight")
-        self.assertRegex(self.js("document.getElementById('live').textContent"), "Open MPI v4.1.4 itself, .*quartiles")
-        self.assertEqual(self.js("document.getElementById('tip').hidden"), False)
-        self.browser.call("Input.dispatchKeyEvent", type="keyDown", key="Escape", code="Escape")
-        self.assertEqual(self.js("document.getElementById('tip').hidden"), True)
-
-    def test_a_timeline_zooms(self):
-        self.open()
-        slices = "document.querySelectorAll('#timelines .canvas [aria-label*=\"MPI_Wait\"]').length"
-        self.assertEqual(self.js(slices), 12)
-        self.js("document.querySelector('[data-zoom=in]').click()")
-        self.browser.until(f"{slices} < 12")
-        self.js("document.querySelector('[data-zoom=whole]').click()")
-        self.browser.until(f"{slices} === 12")
 
     def saved(self, name):
         """The content of a downloaded file, once it is complete."""
@@ -181,19 +143,14 @@ class Page(unittest.TestCase):
     def test_plots_are_saved(self):
         self.open()
         self.browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(self.scratch / "saved"))
-        for kind in ("svg", "png"):
-            self.js(f"document.querySelector('#timelines [data-save={kind}]').click()")
-            self.js(f"document.querySelector('[data-save={kind}]').click()")
+        self.js("document.querySelector('#timelines [data-save]').click()")
+        self.js("document.querySelector('[data-save]').click()")
         picture = self.saved("overlap-fixed-overlap-mpi-ialltoall.svg").decode()
         self.assertNotIn("var(", picture)
         words = "".join(tree.fromstring(picture).itertext())
         for word in ("MPI_Ialltoall: overlap", "Lapwing's kernel engine", "64 KiB", "about 99 %"):
             self.assertIn(word, words)
-        png = self.saved("overlap-fixed-overlap-mpi-ialltoall.png")
-        self.assertEqual(png[:8], b"\x89PNG\r\n\x1a\n")
-        self.assertGreaterEqual(int.from_bytes(png[16:20], "big"), 1300)
         self.assertIn("MPI_Wait", self.saved("timeline-trace-json.svg").decode())
-        self.saved("timeline-trace-json.png")
         self.assert_quiet("few.html")
 
     def test_print(self):
@@ -206,8 +163,6 @@ class Page(unittest.TestCase):
         self.assertEqual(self.js("document.querySelectorAll('details:not([open])').length"), 0)
         self.js("dispatchEvent(new Event('afterprint'))")
         self.assertEqual(self.js("document.querySelectorAll('details[open]').length"), 0)
-        self.browser.pdf(self.scratch / "few.pdf")
-        self.assertEqual((self.scratch / "few.pdf").read_bytes()[:5], b"%PDF-")
 
     def test_narrow(self):
         self.browser.window(360)

@@ -73,7 +73,7 @@ Command add_report(CommandLine& tool) {
     app->add_option("files", options->files,
                     "Results of `lapwing bench --json` and `lapwing predict --json`, traces of `lapwing "
                     "run --trace`, and recordings of `lapwing profile --record`; "
-                    "for another directory, all files *.json and *.json.gz in it and below")
+                    "for another directory, all files *.json in it and below")
         ->type_name("FILE|DIRECTORY");
     app->add_option("-o,--output", options->output, "The page; - for standard output")->type_name("PAGE");
     app->add_option("--title", options->title, "The page's title")->type_name("TEXT");
@@ -84,7 +84,7 @@ Command add_report(CommandLine& tool) {
         "  lapwing bench overlap --json overlap.json -- mpirun -n 2\n"
         "  lapwing report overlap.json -o report.html\n"
         "  lapwing report results/ --title 'Our cluster' -o report.html\n"
-        "  lapwing report recording-on-2 recording-on-4 -o program.html\n"
+        "  lapwing report recording -o program.html\n"
         "\nThe page is one file that needs no network: plots, tables, and the papers' own values beside "
         "them. Making\n"
         "it needs python3 and libjs-vega; reading it, a browser. The exit status is 0; 1 when files of a "

@@ -9,6 +9,7 @@ import tempfile
 import inputs
 import page
 import results
+import timelines
 import vega_library
 
 NOTHING_WRITTEN = 2
@@ -38,7 +39,7 @@ def current_umask():
 def run(options):
     found, left_out = results.collect(options.files, options.tool)
     measured = [one for one in found if isinstance(one, results.Result)]
-    traces = [one for one in found if isinstance(one, results.Trace)]
+    traces = [one for one in found if isinstance(one, timelines.Trace)]
     html = page.Page(measured, traces, left_out, options.title).html(vega_library.script(options.vega))
     if options.output == "-":
         sys.stdout.reconfigure(encoding="utf-8")

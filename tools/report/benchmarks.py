@@ -23,7 +23,6 @@ class Benchmark:
     quantities: tuple  # those with plots of their own, the most telling first
     explanation: str
     x_title: str = ""  # of a parameter
-    finding: tuple = ("", "")  # a quantity, and the words before its typical value
 
 
 QUANTITIES = {quantity.name: quantity for quantity in (
@@ -31,7 +30,6 @@ QUANTITIES = {quantity.name: quantity for quantity in (
              "the part of the collective's own time that is hidden behind computation; at 100 % the collective costs no time"),
     Quantity("available", "Time for computing", "share", "more",
              "the longest work that does not lengthen the collective, over its base time"),
-    Quantity("limit", "Limit", "share", "more", "the overlap that plain blocking sockets would leave on the same links"),
     Quantity("base", "Base time", "time", "less", "the collective alone: start it, then wait immediately"),
     Quantity("alone", "Work alone", "time", "", "the computation with nothing in flight"),
     Quantity("start", "Start", "time", "less", "time in the call that starts the collective"),
@@ -64,8 +62,6 @@ QUANTITIES = {quantity.name: quantity for quantity in (
 
 # By the method, where it has a meaning of its own there.
 BY_METHOD = {
-    ("idle", "loss"): Quantity("loss", "Loss while it is pending", "share", "less",
-                               "how much longer work takes beside a collective that cannot progress yet"),
     ("fixed", "overlap"): Quantity("overlap", "Overlap", "share", "more",
                                    "the part of the time, from the start to the end of the wait, that is not spent in tests "
                                    "and wait"),
@@ -87,23 +83,22 @@ OVERRIDES = {
 
 # The tool writes its own table when it is built (bench/program/benchmarks.def).
 TABLE = pathlib.Path(__file__).with_name("benchmarks.json")
-BENCHMARKS = {row["name"]: Benchmark(row["name"], row["question"], tuple(row["quantities"]), row["explanation"], row["x_title"],
-                                     tuple(row["finding"]))
+BENCHMARKS = {row["name"]: Benchmark(row["name"], row["question"], tuple(row["quantities"]), row["explanation"], row["x_title"])
               for row in json.loads(TABLE.read_text(encoding="utf-8"))}
-# That of bench/applications.
+# That of bench/compare/applications.py.
 BENCHMARKS["applications"] = Benchmark(
-    "applications", "How much faster are programs?", ("gain", "saved", "total", "bound"),
+    "applications", "How much faster are programs?", ("gain", "saved"),
     "Each program runs with blocking collectives of the MPI, and with nonblocking ones on each engine. The bound is the "
     "maximum gain by overlap; a larger gain comes from faster collectives.", "size")
 
 # What `lapwing predict` writes; it is no benchmark.
 BENCHMARKS["predict"] = Benchmark(
-    "predict", "Simulated: how well does it scale?", ("gain", "overlap", "loss", "slowdown", "base", "total", "bound"),
+    "predict", "Simulated: how well does it scale?", ("gain", "overlap", "loss"),
     "The task lists of all ranks, run in simulated time. Nothing here was measured.", "ranks")
 # The same of a recorded program.
 BENCHMARKS["program"] = Benchmark(
-    "program", "Simulated: what would this program gain?", ("total", "in_mpi", "overlap"),
-    "The recorded program, replayed in simulated time with each engine.", "ranks")
+    "program", "Simulated: what would this program gain?", ("total",),
+    "The recorded program, replayed in simulated time with each engine.")
 BENCHMARKS["call sites"] = Benchmark("call sites", "", ("in_mpi",), "")
 COMMANDS = {"predict": "lapwing predict", "program": "lapwing predict --program"}  # those that are not `lapwing bench`
 
@@ -111,8 +106,6 @@ METHODS = {
     "wait": ("one block of work, then one wait", "The program makes no MPI calls in between: the collective advances "
                                                 "only if an engine advances it while the program computes."),
     "poll": ("work with a test after each quantum", "Tests let every engine make progress."),
-    "idle": ("work beside a collective that is pending", "Its root starts only after the others have done their work, so no data "
-                                                         "moves: the loss comes from waiting alone."),
     "fixed": ("work for the base time, then one wait", "Work that takes just as long as the collective alone."),
 }
 

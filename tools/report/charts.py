@@ -9,7 +9,7 @@ import textwrap
 
 import values
 
-ENGINE_COLOURS = {"mpi": "var(--mpi)", "host": "var(--host)", "kernel": "var(--kernel)", "auto": "var(--auto)"}
+ENGINE_COLOURS = {"mpi": "var(--mpi)", "native": "var(--mpi)", "host": "var(--host)", "kernel": "var(--kernel)", "auto": "var(--auto)"}
 ENGINE_SHAPES = {"mpi": "circle", "host": "square", "kernel": "diamond", "auto": "triangle-up"}
 FURTHER = [f"var(--further-{i})" for i in range(1, 7)]
 SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"]
@@ -46,8 +46,6 @@ TICK_TEXT = {
              "datum.value >= 1048576 ? format(datum.value / 1048576, '.3~r') + ' MiB' : "
              "datum.value >= 1024 ? format(datum.value / 1024, '.3~r') + ' KiB' : datum.value + ' B'",
 }
-
-
 BAR_NAME = "split(datum.value, '\\n')"
 
 
@@ -79,7 +77,7 @@ def tip_of(panel, series, point):
         lines.append(panel.axis.shown(point.x))
     lines.append(f"{panel.quantity.title}: {values.shown(kind, spread.median)}")
     if spread.q1 < spread.q3 or point.measurement.rounds > 1:
-        lines.append(f"{point.measurement.band} {values.shown(kind, spread.q1)} to {values.shown(kind, spread.q3)}")
+        lines.append(f"quartiles {values.shown(kind, spread.q1)} to {values.shown(kind, spread.q3)}")
     if point.measurement.rounds:
         lines.append(values.plural(point.measurement.rounds, "round"))
     if point.measurement.used and point.measurement.used != series.engine:
@@ -134,7 +132,7 @@ def value_scale(panel, shared):
     """Domain and kind of the axis of values. Shares of one view have one domain, to be compared between plots."""
     kind = panel.quantity.kind
     panels = shared if kind == "share" else [panel]
-    spreads = [point.spread for one in panels for series in one.series + ([] if one.is_bars else one.limits)
+    spreads = [point.spread for one in panels for series in one.series
                for point in series.points]
     low = min(min(spread.q1, spread.median) for spread in spreads)
     high = max(max(spread.q3, spread.median) for spread in spreads)
@@ -241,7 +239,6 @@ def lines(panel, shared, series, styles):
                                         "the plots has its values")
     spec["height"] = HEIGHT
     spec["data"] = [shown_only("points", rows_of(panel, panel.series, styles)),
-                    shown_only("limits", rows_of(panel, panel.limits, styles)),
                     {"name": "levels", "values": levels}, {"name": "document", "values": document_lines}]
     spec["scales"] += [{"name": "x", **places_scale, "range": "width", "padding": 12},
                        {"name": "v", **values_scale, "range": "height", "clamp": True}]
@@ -255,10 +252,6 @@ def lines(panel, shared, series, styles):
     lower, upper = {"scale": "v", "field": "a"}, {"scale": "v", "field": "b"}
     colour = {"field": "c"}
 
-    def of_each_series(data, marks):
-        return {"type": "group", "from": {"facet": {"data": data, "name": f"one_{data}", "groupby": "s"}}, "aria": False,
-                "marks": [{**mark, "from": {"data": f"one_{data}"}} for mark in marks]}
-
     spec["marks"] = level_marks(False) + [
         {"type": "line", "from": {"data": "document"}, "aria": False,
          "encode": {"update": {"x": x, "y": value, "stroke": {"value": "var(--paper)"}, "strokeWidth": {"value": 1.5},
@@ -270,14 +263,12 @@ def lines(panel, shared, series, styles):
          "encode": {"update": {"x": {"signal": "width", "offset": 5}, "y": value, "text": {"signal": "datum.last ? datum.n : ''"},
                                "fill": {"value": "var(--paper)"}, "fontSize": {"value": 11},
                                "baseline": {"value": "middle"}}}},
-        of_each_series("limits", [
-            {"type": "line", "encode": {"update": {"x": x, "y": value, "stroke": colour, "strokeWidth": {"value": 1.2},
-                                                   "strokeDash": {"value": [1, 3]}, "strokeOpacity": {"value": 0.9}}}}]),
-        of_each_series("points", [
-            {"type": "area", "encode": {"update": {"x": x, "y": lower, "y2": upper, "fill": colour,
-                                                   "fillOpacity": {"value": 0.14}}}},
-            {"type": "line", "encode": {"update": {"x": x, "y": value, "stroke": colour, "strokeWidth": {"value": 2.2},
-                                                   "strokeDash": {"field": "d"}, "strokeJoin": {"value": "round"}}}}]),
+        {"type": "group", "from": {"facet": {"data": "points", "name": "one_series", "groupby": "s"}}, "aria": False, "marks": [
+            {"type": "area", "from": {"data": "one_series"},
+             "encode": {"update": {"x": x, "y": lower, "y2": upper, "fill": colour, "fillOpacity": {"value": 0.14}}}},
+            {"type": "line", "from": {"data": "one_series"},
+             "encode": {"update": {"x": x, "y": value, "stroke": colour, "strokeWidth": {"value": 2.2},
+                                   "strokeDash": {"field": "d"}, "strokeJoin": {"value": "round"}}}}]},
         {"type": "rule", "from": {"data": "points"}, "aria": False,
          "encode": {"update": {"x": x, "y": lower, "y2": upper, "stroke": colour, "strokeWidth": {"value": 1.5}}}},
         {"type": "symbol", "from": {"data": "points"}, "name": "points_shown",

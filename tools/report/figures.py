@@ -63,7 +63,6 @@ class Panel:
     quantity: benchmarks.Quantity
     axis: Axis
     series: list
-    limits: list  # Series that are bounds, by sockets
     references: list
 
     @property
@@ -168,7 +167,7 @@ def label_of(result, engine, variant, rows):
 
 
 # Shares of a collective's time. A measurement with noise finds some below 0, without a bound.
-CLIPPED = ("overlap", "limit")
+CLIPPED = ("overlap",)
 
 
 def series_of(result, rows, quantity):
@@ -202,7 +201,7 @@ def quantities_of(benchmark, rows):
     wanted = [name for name in benchmark.quantities if name in present]
     if "available" in wanted and rows[0].parameter and rows[0].parameter[0] in SHARES:
         wanted.insert(0, wanted.pop(wanted.index("available")))  # the steps measure this
-    return wanted or [name for name in present if name != "limit"] or present
+    return wanted or present
 
 
 def without_steps(rows):
@@ -226,11 +225,10 @@ def view_of(result, figure_key, rows, name, references):
         series = series_of(result, members, name)
         if not series:
             continue
-        limits = series_of(result, members, "limit") if name == "overlap" else []
         fitting = [r for r in references if r.drawable and name in r.entry["quantities"]
                    and key[0] in r.entry["collectives"]]
         panel = Panel(f"{figure_key}-{len(panels)}-{name}", panel_title(key), key[0], quantity,
-                      axis_of(benchmark, members), series, limits, fitting)
+                      axis_of(benchmark, members), series, fitting)
         if panel.is_bars and panel.axis.kind == "bytes" and panel.xs[0] > 0:
             panel.title += f", {panel.axis.shown(panel.xs[0])}"
         elif panel.is_bars and panel.axis.kind == "number" and result.benchmark in benchmarks.BENCHMARKS:
@@ -284,7 +282,7 @@ def figures_of(result, number):
         title, explanation = "", ""
         if method in benchmarks.METHODS and result.benchmark == "overlap":
             title, explanation = benchmarks.METHODS[method]
-            title = f"{'Idle' if method == 'idle' else method.capitalize() + ' method'}: {title}"
+            title = f"{method.capitalize()} method: {title}"
         elif method and result.benchmark not in benchmarks.BENCHMARKS:
             title = f"{values.first_up(benchmarks.words_of(method))} method"
         if parameter == "ranks":

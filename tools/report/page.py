@@ -1,4 +1,4 @@
-"""The page: results and traces as one HTML file that needs nothing else."""
+"""The page: results and traces as one HTML file that needs nothing else. Plots come first."""
 
 import base64
 import datetime
@@ -11,9 +11,9 @@ import benchmarks
 import charts
 import figures
 import programs
+import summary
 import timelines
 import values
-import words
 from markup import E, data, written
 
 TIMELINES = "Who did what, when?"
@@ -22,6 +22,21 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def slug(text):
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "plot"
+
+
+def warnings(sentences):
+    return [E("p", sentence, class_="warning") for sentence in sentences]
+
+
+def table(caption, head, body):
+    """`head` and the cells of `body`: elements."""
+    return E("div", E("table", E("caption", caption), E("thead", E("tr", head)), E("tbody", [E("tr", row) for row in body])),
+             class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def heads(words, numbers):
+    """The heads of columns of words, and of columns of numbers behind them."""
+    return ([E("th", text, class_="word", scope="col") for text in words], [E("th", text, scope="col") for text in numbers])
 
 
 def swatch(style):
@@ -37,13 +52,22 @@ def swatch(style):
 
 
 class Page:
-    def __init__(self, results, traces, left_out, title):
+    def __init__(self, found, traces, left_out, title):
         order = list(benchmarks.BENCHMARKS)
-        self.results = sorted(results, key=lambda one: order.index(one.benchmark) if one.benchmark in order else len(order))
+        found = sorted(found, key=lambda one: order.index(one.benchmark) if one.benchmark in order else len(order))
         self.traces, self.left_out, self.title = traces, left_out, title
+        self.results = {}  # of benchmarks to lists of (result, its figures)
+        for number, result in enumerate(found):
+            self.results.setdefault(result.benchmark, []).append((result, figures.figures_of(result, number)))
         self.plots = {}
         self.cited = []
-        self.tables = 0
+
+    def every(self):
+        """All results, with their figures."""
+        return [one for of_benchmark in self.results.values() for one in of_benchmark]
+
+    def anchor(self, benchmark):
+        return f"b-{list(self.results).index(benchmark)}-{slug(benchmark)}"
 
     # Plots
 
@@ -51,36 +75,24 @@ class Page:
         """A figure element; its data goes to the script."""
         spec["usermeta"]["file"] = slug(file)
         self.plots[key] = spec
-        buttons = [E("button", kind.upper(), type="button", data_save=kind, data_plot=key,
-                     aria_label=f"Save {title} as {kind.upper()}") for kind in ("svg", "png")]
-        return E("figure", E("figcaption", E("h4", title), E("span", buttons, class_="tools")),
-                 E("div", class_="canvas", data_plot=key, tabindex="0", role="group",
-                   aria_label=f"{label}. The arrow keys go from point to point."))
+        button = E("button", "SVG", type="button", data_save=key, aria_label=f"Save {title} as SVG")
+        return E("figure", E("figcaption", E("h4", title), E("span", button, class_="tools")),
+                 E("div", class_="canvas", data_plot=key, role="group", aria_label=label))
 
-    def view(self, figure, view, is_first):
+    def view(self, figure, view):
         plots = [self.plot(panel.key, charts.chart(panel, view, figure), panel.title,
                            f"Plot: {view.quantity.title.lower()} of {panel.title}",
                            f"{figure.result.benchmark}-{figure.method}-{view.quantity.name}-{panel.title}")
                  for panel in view.panels]
-        meaning = f"{view.quantity.title}: {view.quantity.meaning}. " if view.quantity.meaning else ""
-        if any(panel.limits and not panel.is_bars for panel in view.panels):
-            meaning += f"Dotted, the limit: {benchmarks.QUANTITIES['limit'].meaning}."
-        return E("div", E("p", meaning, class_="quiet") if meaning else None, E("div", plots, class_="panels"), class_="view", id=f"{figure.key}-{view.quantity.name}",
-                 hidden=not is_first)
-
-    def choice(self, figure):
-        if len(figure.views) < 2:
-            return None
-        options = [E("label", E("input", type="radio", name=figure.key, value=f"{figure.key}-{view.quantity.name}",
-                                checked=index == 0), E("span", view.quantity.title))
-                   for index, view in enumerate(figure.views)]
-        return E("fieldset", E("legend", "Show"), options, class_="choice")
+        meaning = f"{view.quantity.title}: {view.quantity.meaning}." if view.quantity.meaning else ""
+        return E("div", E("p", meaning, class_="quiet") if meaning else None, E("div", plots, class_="panels"), class_="view",
+                 id=f"{figure.key}-{view.quantity.name}")
 
     def legend(self, figure):
         styles = charts.styles_of(figure.series)
         return E("div", [E("button", swatch(styles[one.key]), one.label, type="button", data_series=one.key,
                            aria_pressed="true", title="Show or hide") for one in figure.series],
-                 class_="legend", role="group", aria_label="Series")
+                 class_="legend bar", role="group", aria_label="Series")
 
     def beside(self, figure):
         """The values that papers report on the same question."""
@@ -105,11 +117,10 @@ class Page:
         axis = figures.axis_of(benchmarks.benchmark_of(figure.result.benchmark), figure.rows)
         varied = figures.conditions_of(figure.rows)
         has_sizes = any(row.bytes for row in figure.rows)
-        separate = axis.kind != "bytes"  # the sizes stand in the first column then
         body = []
         for row in figure.rows:
             name = figures.panel_title(figures.panel_key(row, varied, has_sizes))
-            place = axis.shown(figures.place_on(row)) if separate or row.bytes else "–"
+            place = axis.shown(figures.place_on(row)) if axis.kind != "bytes" or row.bytes else "–"
             for m in row.engines:
                 cells = []
                 for quantity in shown:
@@ -120,167 +131,110 @@ class Page:
                     cells.append(E("td", middle, E("small", f"{low} … {high}") if spread else None))
                 label = benchmarks.engine_label(figure.result, m.engine)
                 who = label if m.used in ("", m.engine) else f"{label} (run by {m.used})"
-                body.append(E("tr", E("th", name, class_="word", scope="row"), E("td", place),
-                              E("td", who, f", {row.variant}" if row.variant else "", class_="word"), cells,
-                              E("td", m.rounds or "–")))
-        head = [E("th", "what", class_="word", scope="col"), E("th", axis.title, scope="col"),
-                E("th", "who", class_="word", scope="col"), [E("th", quantity.title, scope="col") for quantity in shown],
-                E("th", "rounds", scope="col")]
-        table = E("table", E("caption", f"Medians over the rounds, the {figure.rows[0].engines[0].band.rstrip(':')} below them."),
-                  E("thead", E("tr", head)), E("tbody", body))
-        return E("details", E("summary", "The table behind these plots"), self.scrolled(table))
-
-    def scrolled(self, table):
-        self.tables += 1
-        return E("div", table, class_="scroll", tabindex="0", role="region", aria_label=f"Table {self.tables}")
+                body.append([E("th", name, class_="word", scope="row"),
+                             E("td", who, f", {row.variant}" if row.variant else "", class_="word"), E("td", place), cells,
+                             E("td", m.rounds or "–")])
+        return E("details", E("summary", "The table behind these plots"),
+                 table("Medians over the rounds, the quartiles below them.",
+                       heads(["what", "who"], [axis.title, *(quantity.title for quantity in shown), "rounds"]), body))
 
     def figure(self, figure):
         return E("div", E("h3", figure.title or "Plots", class_=None if figure.title else "unseen"),
                  E("p", figure.explanation) if figure.explanation else None,
-                 E("div", self.legend(figure), self.choice(figure), class_="bar"),
-                 [self.view(figure, view, index == 0) for index, view in enumerate(figure.views)],
+                 self.legend(figure), [self.view(figure, view) for view in figure.views],
                  self.beside(figure), self.table(figure), class_="figure")
 
     # Sections
 
-    def finding(self, said):
-        """A sentence; with a bar if it is about a share."""
-        if getattr(said, "share", None) is None:
-            return E("li", said)
-        colour = charts.ENGINE_COLOURS.get(said.engine, charts.FURTHER[0])
-        return E("li", said, E("svg", E("rect", width="100", height="6", rx="1", fill="var(--grid)"),
-                               E("rect", width=f"{100 * said.share:.2f}", height="6", rx="1", fill=colour),
-                               viewBox="0 0 100 6", preserveAspectRatio="none", aria_hidden="true"))
-
-    def summary(self):
-        measured = [result for result in self.results if not result.simulated]
-        places = list(dict.fromkeys(words.where(result) for result in measured))
-        lead = words.headline(self.results)
-        common = E("p", f"Everything was measured with {places[0]}.") if len(places) == 1 and len(self.results) > 1 and len(measured) == len(self.results) else None
-        cards = []
-        for name, results in self.by_benchmark().items():
-            parts = []
-            for result in results:
-                parts.append(E("p", words.range_of(result), None if common is not None else [E("br"), words.where(result)],
-                               class_="place"))
-                said = words.findings(result)
-                parts.append(E("ul", [self.finding(one) for one in said]) if said else
-                             E("p", f"{values.plural(len(result.rows), 'row')}. This version of Lapwing does not have "
-                                    "the benchmark: its plots use the names in the file."))
-                parts += [E("p", warning, class_="warning") for warning in words.cautions(result)]
-            cards.append(E("div", E("h3", E("a", benchmarks.benchmark_of(name).question, href=f"#{self.anchor(name)}")),
-                           parts, class_="card"))
-        for trace in self.traces:
-            cards.append(E("div", E("h3", E("a", TIMELINES, href="#timelines")),
-                           E("p", pathlib.PurePath(trace.path).name, class_="place"),
-                           E("ul", [E("li", sentence) for sentence in timelines.findings(trace)]), class_="card"))
-        problems = [E("p", f"Left out: {error}", class_="warning") for error in self.left_out]
-        return E("section", E("h2", "Summary"), E("p", lead, class_="lead") if lead else None, common,
-                 E("div", cards, class_="summary"), problems, id="summary")
-
-    def by_benchmark(self):
-        found = {}
-        for result in self.results:
-            found.setdefault(result.benchmark, []).append(result)
-        return found
-
-    def anchor(self, benchmark):
-        return f"b-{list(self.by_benchmark()).index(benchmark)}-{slug(benchmark)}"
-
-    def benchmark(self, name, results):
+    def benchmark(self, name, found):
         known = benchmarks.benchmark_of(name)
         parts = []
-        for result in results:
-            heading = E("p", words.where(result), E("br"), E("code", pathlib.PurePath(result.path).name), class_="place")
-            drawn = [self.figure(figure) for figure in figures.figures_of(result, self.results.index(result))]
-            parts.append(E("div", heading, [E("p", warning, class_="warning") for warning in words.cautions(result)],
-                           self.program(result) if result.program else None, drawn or E("p", "The file has no values to draw."), class_="card"))
-        for where, joined in figures.by_ranks(results):
-            key = f"{self.results.index(results[0])}-by-{len(parts)}"
-            parts.append(E("div", E("p", f"All of these results by number of ranks; {where}.", class_="place"),
-                           [self.figure(figure) for figure in figures.figures_of(joined, key)], class_="card"))
-        return E("section", E("h2", known.question), E("p", E("code", benchmarks.COMMANDS.get(name, f"lapwing bench {name}")),
-                 f"  {known.explanation}" if known.explanation else ""), parts, id=self.anchor(name))
+        for result, drawn in found:
+            parts.append(E("div", warnings(summary.cautions(result)), [self.figure(figure) for figure in drawn],
+                           self.program(result, drawn[0].key) if result.program and drawn else None,
+                           None if drawn else E("p", "The file has no values to draw."),
+                           E("p", summary.where(result), ". ", E("code", pathlib.PurePath(result.path).name), class_="place"),
+                           class_="card"))
+        for where, joined in figures.by_ranks([result for result, _ in found]):
+            key = f"{self.anchor(name)}-{len(parts)}"
+            parts.append(E("div", [self.figure(figure) for figure in figures.figures_of(joined, key)],
+                           E("p", f"All of these results by number of ranks; {where}.", class_="place"), class_="card"))
+        return E("section", E("h2", known.question), E("p", known.explanation) if known.explanation else None, parts,
+                 id=self.anchor(name))
 
-    def program(self, result):
+    def program(self, result, key):
         """One iteration before and after, and the call sites, of each recorded run."""
-        parts, number = [], self.results.index(result)
-        for index, (ranks, name, spec, legend, end) in enumerate(programs.drawings(result.program)):
-            key, title = f"p{number}-{index}", f"One iteration on {values.plural(ranks, 'rank')}, {name}, simulated"
-            parts.append(E("div", E("h3", title, class_="unseen"), self.kinds_and_zoom(legend, key),
-                           self.plot(key, spec, title, f"Timeline: {title}; it ends after {values.time(end)}", f"iteration-{ranks}-{name}"),
+        parts = [E("ul", [E("li", fact) for fact in programs.facts(result.program)])]
+        square = {"shape": "square", "dash": [], "filled": True}
+        kinds = E("div", [E("span", swatch({**square, "colour": colour}), f" {label}") for label, colour in programs.KINDS.values()],
+                  class_="legend bar")
+        for index, (title, spec) in enumerate(programs.drawings(result.program)):
+            parts.append(E("div", None if index else kinds, self.plot(f"{key}-iteration-{index}", spec, title, f"Timeline: {title}", title),
                            class_="figure"))
-        for ranks in result.program.limits:  # the recorded runs
+        for ranks in result.program.sites:
             sites = programs.site_result(result, ranks)
             if sites is not None:
                 parts.append(E("h3", f"Time in MPI by call site, {values.plural(ranks, 'rank')}"))
                 parts.append(E("p", "Of a rank on average. “Waited for later”: one computation after the recorded wait, which is "
                                "possible if that computation does not need the data. “Bound”: collectives take no time; late "
                                "ranks and the program's own messages remain.", class_="quiet"))
-                parts += [self.figure(figure) for figure in figures.figures_of(sites, f"{number}-sites-{ranks}")]
+                parts += [self.figure(figure) for figure in figures.figures_of(sites, f"{key}-sites-{ranks}")]
         return parts
-
-    def kinds_and_zoom(self, legend, key):
-        zoom = [E("button", text, type="button", data_zoom=how, data_plot=key)
-                for how, text in (("in", "Zoom in"), ("out", "Zoom out"), ("earlier", "Earlier"), ("later", "Later"),
-                                  ("whole", "Whole"))]
-        square = {"shape": "square", "dash": [], "filled": True}
-        kinds = [E("span", swatch({**square, "colour": colour}), f" {label}") for label, colour in legend]
-        return E("div", E("div", kinds, class_="legend"), E("span", zoom, class_="tools zoom"), class_="bar")
 
     def timelines(self):
         parts = []
         for index, trace in enumerate(self.traces):
-            drawing = timelines.draw(trace)
-            key = f"t{index}"
+            left_out, legend, spec = timelines.draw(trace)
             name = pathlib.PurePath(trace.path).name
-            parts.append(E("div", E("h3", f"Timeline of {name}", class_="unseen"),
-                           [E("p", sentence) for sentence in drawing.sentences],
-                           self.kinds_and_zoom(drawing.legend, key),
-                           self.plot(key, drawing.spec, name, f"Timeline of {name}", f"timeline-{name}"),
-                           self.trace_table(drawing), class_="card figure"))
-        return E("section", E("h2", TIMELINES),
-                 E("p", E("code", "lapwing run --trace"), "  Each row is a thread or an engine of a rank. Perfetto opens "
-                   "the same file and shows all events."), parts, id="timelines")
+            square = {"shape": "square", "dash": [], "filled": True}
+            kinds = [E("span", swatch({**square, "colour": colour}), f" {label}") for label, colour in legend]
+            parts.append(E("div", E("div", kinds, class_="legend bar"),
+                           self.plot(f"t{index}", spec, name, f"Timeline of {name}", f"timeline-{name}"),
+                           E("p", " ".join([*timelines.facts(trace), left_out]), class_="quiet"), class_="card figure"))
+        return E("section", E("h2", TIMELINES), E("p", "Each row is a thread or an engine of a rank. Perfetto opens the same file."),
+                 parts, id="timelines")
 
-    def trace_table(self, drawing):
-        rows = [E("tr", E("th", entry.who, class_="word", scope="row"), E("td", entry.what, class_="word"), E("td", entry.count),
-                  E("td", values.time(entry.total)), E("td", values.time(entry.median)), E("td", values.time(entry.longest)))
-                for entry in drawing.table]
-        heads = [E("th", text, scope="col", class_="word" if index < 2 else None)
-                 for index, text in enumerate(("who", "what", "count", "in all", "median", "longest"))]
-        table = E("table", E("caption", "For the whole file, including events that are not drawn."), E("thead", E("tr", heads)),
-                  E("tbody", rows))
-        return E("details", E("summary", "The table behind this plot"), self.scrolled(table))
+    def answers(self):
+        """All questions by all engines."""
+        found = [answer for _, drawn in self.every() for figure in drawn for answer in summary.answers(figure)]
+        engines = list(dict.fromkeys(engine for answer in found for engine in answer.engines))
+        engines.sort(key=lambda one: list(benchmarks.ENGINES).index(one) if one in benchmarks.ENGINES else len(benchmarks.ENGINES))
+        body = []
+        for answer in found:
+            result = answer.figure.result
+            question = E("a", benchmarks.benchmark_of(result.benchmark).question, href=f"#{self.anchor(result.benchmark)}")
+            details = [answer.figure.title, answer.variant, "simulated" if result.simulated else ""]
+            if len(self.results[result.benchmark]) > 1:
+                details.append(pathlib.PurePath(result.path).name)
+            cells = []
+            for engine in engines:
+                numbers = answer.engines.get(engine)
+                middle, span = summary.in_words(answer.quantity.kind, numbers) if numbers else ("", "")
+                cells.append(E("td", middle, E("small", span) if span else None))
+            body.append([E("th", question, E("small", ", ".join(detail for detail in details if detail)), class_="word", scope="row"),
+                         E("td", answer.quantity.title, class_="word"), cells])
+        return E("section", E("h2", "All questions, all engines"),
+                 E("div", table("The median over all points of the plots; below it the range from the smallest to the largest.",
+                                heads(["question", "what is shown"], engines), body),
+                   class_="card"), id="answers")
 
     def made_of(self):
         """Everything needed to repeat each measurement."""
         parts = []
-        for result in self.results:
+        for result, _ in self.every():
             head = result.head
-            def command(value):
-                return " ".join(quoted(word) for word in value) if isinstance(value, list) else words_of_value(value)
-            entries = [("command", E("pre", command(head["command"])) if head.get("command") else None),
-                       ("started", E("pre", command(head["launched"])) if head.get("launched") else None),
-                       ("time", words_of_value(head.get("time"))), ("MPI", words_of_value(head.get("mpi"))),
-                       ("Lapwing", words_of_value(head.get("lapwing"))), ("Linux", words_of_value(head.get("kernel"))),
-                       ("hosts by rank", words_of_value(head.get("hosts")))]
-            told = {"command", "launched", "time", "mpi", "lapwing", "kernel", "hosts", "benchmark"}
+            entries = [(name, E("pre", command(head[name])) if head.get(name) else None) for name in ("command", "launched")]
             entries += [(benchmarks.words_of(name), words_of_value(value)) for name, value in head.items()
-                        if name not in told]
+                        if name not in ("command", "launched", "benchmark")]
             parts.append(E("details", E("summary", result.path), E("dl", [(E("dt", name), E("dd", value))
                                                                          for name, value in entries if value])))
-        for trace in self.traces:
-            parts.append(E("p", E("code", trace.path)))
-        parts += [E("p", f"Left out: {error}", class_="warning") for error in self.left_out]
+        parts += [E("p", E("code", trace.path)) for trace in self.traces]
         return E("section", E("h2", "How it was measured"),
                  E("p", "From these files; each holds the command, versions and settings of its run. Plots show the median of the "
                    "rounds of a run, with a band or a bar from the first to the third quartile. Hollow marks are series of a "
                    "second kind, or engines other than the requested ones."), parts, id="measured")
 
     def papers(self):
-        if not self.cited:
-            return None
         items = [E("li", f"{document['authors']}: ", E("cite", document["title"]), f". {document['venue']}. ",
                    E("small", f"Measured on {document['where']}.")) for document in self.cited]
         return E("section", E("h2", "Papers"),
@@ -289,24 +243,21 @@ class Page:
                  E("ul", items), id="papers")
 
     def body(self):
-        sections = [self.summary()]
-        sections += [self.benchmark(name, results) for name, results in self.by_benchmark().items()]
+        sections = [self.benchmark(name, found) for name, found in self.results.items()]
         sections += [self.timelines()] if self.traces else []
-        sections += [self.made_of(), self.papers()]
-        sections = [section for section in sections if section is not None]
-        short = {self.anchor(name): values.first_up(benchmarks.words_of(name)) for name in self.by_benchmark()}
+        sections += [self.answers()] if self.results else []
+        sections.append(self.made_of())
+        sections += [self.papers()] if self.cited else []
+        short = {self.anchor(name): values.first_up(benchmarks.words_of(name)) for name in self.results}
         short["timelines"] = "Timelines"
         contents = [E("li", E("a", short.get(section.get("id")) or section.find("h2").text, href=f"#{section.get('id')}"))
                     for section in sections]
+        made = f"Made by lapwing report, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC."
         return [
-            E("a", "To the summary", href="#summary", class_="skip"),
-            E("header", E("div", E("h1", self.title), E("p", made_when(), class_="place")),
-              E("button", "Theme: auto", type="button", id="theme", class_="theme"),
-              E("nav", E("ul", contents), aria_label="Contents")),
+            E("header", E("h1", self.title), E("nav", E("ul", contents), aria_label="Contents")),
             E("main", E("noscript", E("p", "The plots need JavaScript; the tables hold all their values.", class_="warning")),
-              sections),
-            E("footer", "Made by lapwing report. Plots by Vega (BSD 3-Clause, in this file)."),
-            E("div", id="tip", hidden=True, aria_hidden="true"), E("div", id="live", class_="unseen", aria_live="polite")]
+              warnings(f"Left out: {error}" for error in self.left_out), sections),
+            E("footer", f"{made} Plots by Vega (BSD 3-Clause, in this file)."), E("div", id="tip", hidden=True, aria_hidden="true")]
 
     def html(self, vega):
         body = "".join(written(part) for part in self.body())
@@ -332,8 +283,8 @@ def digest(text):
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode()}'"
 
 
-def made_when():
-    return f"Made by lapwing report, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC"
+def command(value):
+    return " ".join(quoted(word) for word in value) if isinstance(value, list) else words_of_value(value)
 
 
 def quoted(word):

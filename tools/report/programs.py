@@ -1,9 +1,6 @@
-"""Recorded programs: what `lapwing predict --program` says of them, as figures, drawings and sentences."""
-
-from __future__ import annotations
+"""Recorded programs: the call sites and one iteration, as `lapwing predict --program` simulates them."""
 
 import dataclasses
-import pathlib
 import subprocess
 
 import results
@@ -13,84 +10,33 @@ from inputs import InputError, is_number, text_of
 
 BENCHMARK = "program"
 SITES = "call sites"
-MOST_SITES = 10
-WORTH_A_PLOT = 0.005  # of the run
-MOST_SPANS = 20000
-MOST_RANKS_DRAWN = 16
-# What a recording on several numbers of ranks is extrapolated to, and how long that may take.
-CURVE_STEPS = 6
-CURVE_PASSES, CURVE_SECONDS = 8, 120
-WHAT = {"compute": "task", "call": "call", "flight": "collective"}
-KINDS = {"task": ("computes", "var(--task)"), "call": ("in a call of MPI", "var(--call)"),
-         "collective": ("a collective or message in flight", "var(--collective)")}
-
-
-@dataclasses.dataclass
-class Site:
-    name: str
-    calls: float
-    measured: float | None
-    predicted: dict  # of engines to seconds in MPI
-    later_wait: dict
-    bound: float | None
-
-
-@dataclasses.dataclass
-class Span:
-    rank: int
-    what: str
-    site: int
-    begin: float
-    end: float
+MAX_SITES = 10
+MAX_SPANS = 20000
+MAX_RANKS_DRAWN = 16
+KINDS = {"compute": ("computes", "var(--task)"), "call": ("in a call of MPI", "var(--call)"),
+         "flight": ("a collective or message in flight", "var(--collective)")}
 
 
 @dataclasses.dataclass
 class Program:
     measured_with: str
+    notes: list  # sentences on cores that ranks share
     replays: list  # of (ranks, measured, predicted)
-    sites: dict  # of ranks to lists of Site
-    limits: dict  # of ranks to (bound, of engines to the total with later waits)
-    iterations: dict  # of (ranks, engine) to lists of Span
-    ranges: dict  # of (ranks, engine) to (smallest, largest)
-    cores: list  # sentences on cores that ranks share
-    left_out: list  # sentences
-
-    def best(self, ranks):
-        """The engine of Lapwing that the page compares; empty: none was simulated."""
-        engines = next((site.predicted for site in self.sites.get(ranks, []) if site.predicted), {})
-        ours = [engine for engine in engines if engine != "native"]
-        return "kernel" if "kernel" in ours else ours[0] if ours else ""
+    sites: dict  # of ranks to lists of (name, {label of a bar: seconds})
+    iterations: dict  # of (ranks, engine) to lists of (rank, what, site, begin, end)
 
 
 def is_recording(path):
     return (path / "job.json").is_file() and any(path.glob("rank-*.facts"))
 
 
-def simulate(tool, recordings):
-    """The JSON of `lapwing predict` for these recordings, and why there are no other numbers of ranks."""
-    command = [tool, "predict", "--program", *map(str, recordings), "--json", "-"]
-    without = []
-    if len(recordings) > 1:
-        largest = max(len(list(path.glob("rank-*.facts"))) for path in recordings)
-        ranks = ",".join(str(largest << step) for step in range(1, CURVE_STEPS + 1))
-        ended = run([*command, "--ranks", ranks, "--passes", str(CURVE_PASSES), "--time", str(CURVE_SECONDS)])
-        if ended.returncode in (0, 1):
-            return ended.stdout, without
-        without.append(InputError(", ".join(map(str, recordings)), f"other numbers of ranks: {reason(ended)}"))
-    ended = run(command)
+def simulate(tool, recording):
+    """The JSON of `lapwing predict` for this recording."""
+    ended = subprocess.run([tool, "predict", "--program", recording, "--json", "-"], capture_output=True, text=True, check=False)
     if ended.returncode not in (0, 1):
-        raise InputError(", ".join(map(str, recordings)), reason(ended))
-    return ended.stdout, without
-
-
-def run(command):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-
-
-def reason(ended):
-    lines = [line for line in ended.stderr.splitlines() if line.startswith("lapwing")]
-    return (lines[-1] if lines else ended.stderr.strip() or f"lapwing predict ended with {ended.returncode}").removeprefix(
-        "lapwing predict: ").removeprefix("lapwing: ")
+        lines = ended.stderr.strip().splitlines()
+        raise InputError(recording, lines[-1] if lines else f"lapwing predict ended with {ended.returncode}")
+    return ended.stdout
 
 
 def read(reader, value):
@@ -100,10 +46,6 @@ def read(reader, value):
             reader.fail(where, "a number is expected here")
         return float(entry)
 
-    def of_engines(entry, where):
-        return {engine: number(seconds, f"{where}.{engine}")
-                for engine, seconds in reader.expect(entry, dict, where).items()}
-
     def each(name, entries, where="program"):
         entries = reader.expect(entries.get(name, []), list, f"{where}.{name}")
         return [(reader.expect(entry, dict, f"{where}.{name}[{i}]"), f"{where}.{name}[{i}]") for i, entry in enumerate(entries)]
@@ -111,141 +53,87 @@ def read(reader, value):
     def ranks_of(entry, where):
         return int(number(entry.get("ranks"), f"{where}.ranks"))
 
-    program = Program(text_of(value.get("measured_with")), [], {}, {}, {}, {}, [], [])
-    program.cores += [f"{text_of(line)}." for line in reader.expect(value.get("cores", []), list, "program.cores")]
+    def bars(site, where, now):
+        """From now to the bound; without what was not measured or simulated."""
+        predicted = reader.expect(site.get("predicted", {}), dict, f"{where}.predicted")
+        later = reader.expect(site.get("later_wait", {}), dict, f"{where}.later_wait")
+        engine = best(predicted)
+        found = {"now, measured": site.get("measured"), f"now, simulated ({now})": predicted.get(now),
+                 f"Lapwing ({engine}), program unchanged": predicted.get(engine),
+                 f"Lapwing ({engine}), waited for later": later.get(engine), "bound": site.get("bound")}
+        return {label: number(seconds, f"{where}: {label}") for label, seconds in found.items() if seconds is not None}
+
+    program = Program(text_of(value.get("measured_with")) or "native", [], [], {}, {})
+    program.notes += [f"{text_of(line)}." for line in reader.expect(value.get("cores", []), list, "program.cores")]
     for entry, where in each("replays", value):
         program.replays.append((ranks_of(entry, where), number(entry.get("measured"), f"{where}.measured"),
                                 number(entry.get("predicted"), f"{where}.predicted")))
     for entry, where in each("sites", value):
-        sites = program.sites.setdefault(ranks_of(entry, where), [])
-        for site, place in each("sites", entry, where):
-            measured, bound = site.get("measured"), site.get("bound")
-            sites.append(Site(text_of(site.get("name")), number(site.get("calls", 0), f"{place}.calls"),
-                              None if measured is None else number(measured, f"{place}.measured"),
-                              of_engines(site.get("predicted", {}), f"{place}.predicted"),
-                              of_engines(site.get("later_wait", {}), f"{place}.later_wait"),
-                              None if bound is None else number(bound, f"{place}.bound")))
-    for entry, where in each("limits", value):
-        program.limits[ranks_of(entry, where)] = (number(entry.get("bound"), f"{where}.bound"),
-                                                  of_engines(entry.get("later_wait", {}), f"{where}.later_wait"))
+        program.sites[ranks_of(entry, where)] = [
+            (text_of(site.get("name")), bars(site, place, program.measured_with)) for site, place in each("sites", entry, where)]
     for entry, where in each("iterations", value):
         spans = program.iterations.setdefault((ranks_of(entry, where), text_of(entry.get("engine"))), [])
-        for span, place in each("spans", entry, where)[:MOST_SPANS]:
+        for span, place in each("spans", entry, where)[:MAX_SPANS]:
             what = text_of(span.get("what"))
-            if what not in WHAT:
-                reader.fail(f"{place}.what", f"one of {', '.join(WHAT)} is expected here")
-            spans.append(Span(int(number(span.get("rank"), f"{place}.rank")), what, int(number(span.get("site"), f"{place}.site")),
-                              number(span.get("begin"), f"{place}.begin"), number(span.get("end"), f"{place}.end")))
-    for entry, where in each("sizes", value):
-        ranks = ranks_of(entry, where)
-        for engine, ends in reader.expect(entry.get("range", {}), dict, f"{where}.range").items():
-            if not isinstance(ends, list) or len(ends) != 2:
-                reader.fail(f"{where}.range.{engine}", "two numbers are expected here")
-            low, high = (number(end, f"{where}.range.{engine}") for end in ends)
-            program.ranges[ranks, engine] = (min(low, high), max(low, high))
-        for site, place in each("left_out", entry, where):
-            said = (f"Does not extrapolate: {text_of(site.get('site'))}: {text_of(site.get('why'))}; it took "
-                    f"{values.share(number(site.get('share'), f'{place}.share'))} of the largest recorded run and is left out.")
-            program.left_out += [said] if said not in program.left_out else []
+            if what not in KINDS:
+                reader.fail(f"{place}.what", f"one of {', '.join(KINDS)} is expected here")
+            rank, site, begin, end = (number(span.get(key), f"{place}.{key}") for key in ("rank", "site", "begin", "end"))
+            spans.append((int(rank), what, int(site), begin, end))
     return program
 
 
-def widen(rows, program):
-    """The totals on other numbers of ranks get the band that the exponents leave open."""
-    for row in rows:
-        for m in row.engines:
-            m.band = "exponents that fit as well:"
-            ends = program.ranges.get((int(row.parameter[1]), m.engine)) if row.parameter else None
-            if ends and "total" in m.summary:
-                total = m.summary["total"]
-                m.summary["total"] = type(total)(min(ends[0], total.median), total.median, max(ends[1], total.median))
+def best(engines):
+    """The engine of Lapwing that is compared with what was recorded; empty if none was simulated."""
+    ours = [engine for engine in engines if engine != "native"]
+    return "kernel" if "kernel" in ours else ours[0] if ours else ""
 
 
-def shown_sites(program, ranks):
-    """Those of the recorded run that took longest."""
-    sites = program.sites.get(ranks, [])
-    run_time = max((measured for of_ranks, measured, _ in program.replays if of_ranks == ranks), default=0)
-    longest = {id(site): max([site.measured or 0, *site.predicted.values()]) for site in sites}
-    worth = [site for site in sites if longest[id(site)] > WORTH_A_PLOT * run_time]
-    return sorted(worth, key=lambda site: -longest[id(site)])[:MOST_SITES]
-
-
-def bars_of(program, site, engine):
-    """(label, seconds) from now to the bound."""
-    now = program.measured_with or "native"
-    bars = [("now, measured", site.measured), (f"now, simulated ({now})", site.predicted.get(now)),
-            (f"Lapwing ({engine}), program unchanged", site.predicted.get(engine)),
-            (f"Lapwing ({engine}), waited for later", site.later_wait.get(engine)), ("bound", site.bound)]
-    return [(label, seconds) for label, seconds in bars if seconds is not None]
+def facts(program):
+    """How near the replay is to the recorded run."""
+    return [f"On {values.plural(ranks, 'rank')} the run took {values.time(measured)}; its replay takes {values.time(predicted)}."
+            for ranks, measured, predicted in program.replays] + program.notes
 
 
 def site_result(result, ranks):
-    """A result whose rows are the call sites of a recorded run; None: none took long."""
-    engine = result.program.best(ranks)
-    rows, names = [], set()
-    for site in shown_sites(result.program, ranks):
-        name = site.name if site.name not in names else f"{site.name} ({len(names) + 1})"
-        names.add(name)
-        rows.append(results.Row(name, "sites", "", None, None, (), [
+    """A result whose rows are the call sites that took longest; None if there are none."""
+    sites = sorted(((name, bars) for name, bars in result.program.sites[ranks] if bars), key=lambda one: -max(one[1].values()))
+    rows, names = [], []
+    for name, bars in sites[:MAX_SITES]:
+        names.append(name)
+        rows.append(results.Row(name if names.count(name) == 1 else f"{name} ({names.count(name)})", "sites", "", None, None, (), [
             results.Measurement(label, label, True, 0, {"in_mpi": results.Spread(seconds, seconds, seconds)})
-            for label, seconds in bars_of(result.program, site, engine)]))
+            for label, seconds in bars.items()]))
     return dataclasses.replace(result, benchmark=SITES, head={**result.head, "simulated": False}, rows=rows) if rows else None
 
 
-def findings(result):
-    program = result.program
-    totals = {(row.parameter[1], m.engine): m.summary["total"].median for row in result.rows for m in row.engines
-              if row.parameter and "total" in m.summary and dict(row.conditions).get("noise", "none") == "none"}
-    sentences = []
-    for ranks, measured, predicted in program.replays:
-        sentences.append(f"On {values.plural(ranks, 'rank')} the run took {values.time(measured)}; its replay takes "
-                         f"{values.time(predicted)}, {values.digits(predicted / measured) if measured else '-'} of that.")
-        engine = program.best(ranks)
-        if ranks in program.limits and (ranks, engine) in totals:
-            bound, later = program.limits[ranks]
-            moved = f", {values.time(later[engine])} if it waited for collectives one computation later" if engine in later else ""
-            sentences.append(f"With Lapwing ({engine}) the unchanged program takes {values.time(totals[ranks, engine])}"
-                             f"{moved}, and {values.time(bound)} if collectives took no time.")
-    return sentences + program.cores + program.left_out
-
-
 def drawings(program):
-    """(ranks, name of the engine, specification for Vega, legend, end) of each recorded run, before and after."""
+    """(title, specification for Vega) of one iteration of each recorded run, now and with Lapwing, on the same axis."""
     found = []
     for ranks in dict.fromkeys(ranks for ranks, _ in program.iterations):
-        engines = [engine for engine in (program.measured_with or "native", program.best(ranks))
-                   if (ranks, engine) in program.iterations]
-        spans = {engine: program.iterations[ranks, engine] for engine in engines}
-        longest = max((span.end for own in spans.values() for span in own), default=0)
-        if longest <= 0:
-            continue
-        for engine, own in spans.items():
-            ends = max((span.end for span in own), default=0)
-            name = "now" if engine == (program.measured_with or "native") else f"with Lapwing ({engine})"
-            found.append((ranks, name, specification(program.sites.get(ranks, []), own, longest), list(KINDS.values()), ends))
+        of_engines = {engine: spans for (of, engine), spans in program.iterations.items() if of == ranks}
+        shown = {"now": program.measured_with, f"with Lapwing ({best(of_engines)})": best(of_engines)}
+        longest = max((span[-1] for spans in of_engines.values() for span in spans), default=0)
+        found += [(f"One iteration on {values.plural(ranks, 'rank')}, {name}, simulated",
+                   drawing(program.sites.get(ranks, []), of_engines[engine], longest))
+                  for name, engine in shown.items() if longest > 0 and of_engines.get(engine)]
     return found
 
 
-def specification(sites, spans, longest):
-    ranks = sorted({span.rank for span in spans})[:MOST_RANKS_DRAWN]
-    rows, tracks, top = [], [], 0
-    for rank in ranks:
-        own = [span for span in spans if span.rank == rank]
+def drawing(sites, spans, longest):
+    rows, bands, top = [], [], 0
+    for rank in sorted({span[0] for span in spans})[:MAX_RANKS_DRAWN]:
         ends = []  # of the flights in each row
-        for span in sorted(own, key=lambda one: one.begin):
+        for _, what, site, begin, end in sorted((span for span in spans if span[0] == rank), key=lambda one: one[3]):
             depth = 0
-            if span.what == "flight":
-                depth = next((i for i, end in enumerate(ends) if end <= span.begin), len(ends))
-                ends[depth:depth + 1] = [span.end]
+            if what == "flight":
+                depth = next((i for i, last in enumerate(ends) if last <= begin), len(ends))
+                ends[depth:depth + 1] = [end]
                 depth += 1
-            kind = WHAT[span.what]
             # The first site, of the time outside of MPI, is not in the file.
-            name = "computation" if span.what == "compute" else (
-                sites[span.site - 1].name if 0 < span.site <= len(sites) else "")
-            tip = [name, KINDS[kind][0], f"from {values.time(span.begin)}, for {values.time(span.end - span.begin)}"]
-            rows.append({"y": top + timelines.ROW * depth, "a": span.begin, "b": span.end, "n": name, "c": KINDS[kind][1],
-                         "i": "var(--ink)" if span.what == "flight" else "var(--surface)", "tip": tip, "says": ", ".join(tip)})
+            name = "computation" if what == "compute" else sites[site - 1][0] if 0 < site <= len(sites) else ""
+            tip = [name, KINDS[what][0], f"from {values.time(begin)}, for {values.time(end - begin)}"]
+            rows.append(timelines.row_of(top + timelines.ROW * depth, begin, end, name, KINDS[what][1], tip))
         height = timelines.ROW * (1 + len(ends))
-        tracks.append({"y": len(tracks), "label": f"rank {rank}", "t": top, "u": top + height})
+        bands.append({"y": len(bands), "label": f"rank {rank}", "t": top, "u": top + height})
         top += height + timelines.GAP
-    return timelines.specification(rows, [], tracks, [0, longest], [0, longest], list(KINDS.values()))
+    return timelines.specification(rows, [], bands, [0, longest], list(KINDS.values()))

@@ -6,23 +6,18 @@ What is wrong with a file is an InputError that names it; nothing in a file is t
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import json
 import pathlib
-import zlib
 
 import programs
-import traces
+import timelines
 import values
 from inputs import InputError, is_number, text_of
 
-MOST_RANKS = 1 << 31
-GZIP = b"\x1f\x8b"
-# Maximum size of a decompressed file: a small file can decompress to more zeros than there is memory.
-MOST_BYTES = 1 << 30
+MAX_RANKS = 1 << 31
 QUARTILES = ("q1", "median", "q3")
 # Keys of a row that are no condition of its measurement.
-ROW_FRAME = {"collective", "bytes", "method", "parameter", "engines", "plain", "busiest_bytes", "variant"}
+ROW_FRAME = {"collective", "bytes", "method", "parameter", "engines", "busiest_bytes", "variant"}
 
 
 @dataclasses.dataclass
@@ -44,7 +39,6 @@ class Measurement:
     confirmed: bool
     rounds: int
     summary: dict  # of quantities to Spread
-    band: str = "quartiles"  # what q1 and q3 are
 
 
 @dataclasses.dataclass
@@ -69,7 +63,7 @@ class Result:
     @property
     def ranks(self):
         value = self.head.get("ranks")
-        return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < MOST_RANKS else None
+        return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < MAX_RANKS else None
 
     @property
     def hosts(self):
@@ -83,13 +77,6 @@ class Result:
     @property
     def mpi(self):
         return text_of(self.head.get("mpi")).split(",")[0].split("\n")[0].strip()
-
-
-@dataclasses.dataclass
-class Trace:
-    path: str
-    about: dict  # the trace's own description
-    events: traces.Events
 
 
 class Reader:
@@ -152,34 +139,18 @@ class Reader:
         rows = self.expect(document.get("rows"), list, "rows")
         if not rows:
             self.fail("rows", "nothing was measured")
-        head = {name: value for name, value in document.items() if name not in ("rows", "idle")}
+        head = {name: value for name, value in document.items() if name != "rows"}
         read = [self.row(row, f"rows[{i}]") for i, row in enumerate(rows)]
         if benchmark == "predict" and "program" in document:
             program = programs.read(self, self.expect(document["program"], dict, "program"))
-            programs.widen(read, program)
             return Result(str(self.path), programs.BENCHMARK, head, read, program)
-        return Result(str(self.path), benchmark, head, read + self.idle(document.get("idle", [])))
-
-    def idle(self, engines):
-        """What a pending collective costs has one list of engines for all; here it is a row like the others."""
-        self.expect(engines, list, "idle")
-        if not engines:
-            return []
-        about = self.expect(engines[0], dict, "idle[0]")
-        row = {"collective": about.get("collective", ""), "bytes": about.get("bytes"), "method": "idle", "engines": engines}
-        return [self.row(row, "idle")]
+        return Result(str(self.path), benchmark, head, read)
 
     def read(self):
         try:
-            content = pathlib.Path(self.path).read_bytes()
-            if content.startswith(GZIP):
-                with gzip.open(self.path) as file:
-                    content = file.read(MOST_BYTES + 1)
-                if len(content) > MOST_BYTES:
-                    self.fail("", f"more than {MOST_BYTES >> 30} GiB when it is unpacked")
-            text = content.decode("utf-8")
-        except (OSError, EOFError, zlib.error) as error:
-            self.fail("", getattr(error, "strerror", None) or str(error))
+            text = pathlib.Path(self.path).read_text(encoding="utf-8")
+        except OSError as error:
+            self.fail("", error.strerror or str(error))
         except UnicodeDecodeError:
             self.fail("", "it is no text in UTF-8")
         return self.parse(text)
@@ -196,8 +167,7 @@ class Reader:
             self.fail("", "not a benchmark's JSON: it is nested too deeply, or a number has too many digits")
         if isinstance(document, dict) and isinstance(document.get("traceEvents"), list):
             about = document.get("otherData")
-            return Trace(str(self.path), about if isinstance(about, dict) else {},
-                         traces.Events(self.path, document["traceEvents"]))
+            return timelines.Trace(str(self.path), about if isinstance(about, dict) else {}, document["traceEvents"])
         if isinstance(document, dict) and "benchmark" in document:
             return self.result(document)
         self.fail("", "neither a result of `lapwing bench --json` or `lapwing predict --json` nor a trace of `lapwing run --trace`")
@@ -212,19 +182,14 @@ def collect(paths, tool):
     """The contents of the files and recordings, and a list of InputErrors for unusable files in directories. A file that was
     named itself raises its InputError. `tool` simulates recordings."""
     found, left_out, seen = [], [], set()
-    recordings = [path for path in map(pathlib.Path, paths) if programs.is_recording(path)]
-    if recordings:
-        text, without = programs.simulate(tool, recordings)
-        found.append(Reader(", ".join(map(str, recordings))).parse(text))
-        left_out += without
     for path in map(pathlib.Path, paths):
-        if path in recordings:
+        if programs.is_recording(path):
+            found.append(Reader(path).parse(programs.simulate(tool, path)))
             continue
         inside = path.is_dir()
-        files = sorted(file for name in ("*.json", "*.json.gz") for file in path.rglob(name)
-                       if not programs.is_recording(file.parent)) if inside else [path]
+        files = sorted(file for file in path.rglob("*.json") if not programs.is_recording(file.parent)) if inside else [path]
         if not files:
-            raise InputError(path, "no file in this directory ends in .json or .json.gz")
+            raise InputError(path, "no file in this directory ends in .json")
         for file in files:
             if file.resolve() in seen:
                 continue

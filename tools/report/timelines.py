@@ -1,16 +1,14 @@
-"""Traces of `lapwing run --trace` (the Trace Event format): a small drawing, a table and sentences."""
+"""Traces of `lapwing run --trace` (the Trace Event format): a drawing of some events around the middle, and how much overlapped."""
 
+import collections
 import dataclasses
-import statistics
 
 import values
 from charts import TICK_TEXT
-from inputs import is_number
+from inputs import InputError, is_number, text_of
 
-DRAWN_EVENTS = 6000
-FIRST_STRETCH = 300  # events that are in sight at first
-DRAWN_TRACKS = 40
-DRAWN_ARROWS = 1500
+MAX_EVENTS = 300  # in a drawing; Perfetto shows all
+MAX_TRACKS = 40
 ROW = 17
 GAP = 7
 KINDS = {"call": ("in a call of MPI", "var(--call)"), "collective": ("a collective in flight", "var(--collective)"),
@@ -20,21 +18,92 @@ ARGUMENTS = ("algorithm", "engine", "bytes", "peer", "collective", "number", "se
 
 
 @dataclasses.dataclass
-class Entry:
-    who: str
-    what: str
-    count: int
-    total: float
-    median: float
-    longest: float
+class Slice:
+    track: tuple  # pid, tid
+    name: str
+    kind: str
+    begin: float  # seconds from the first event
+    end: float
+    arguments: dict
+    depth: int = 0
 
 
-@dataclasses.dataclass
-class Drawing:
-    sentences: list
-    legend: list
-    spec: dict
-    table: list
+def belongs_to(moment, collective):
+    """The last task of a collective may be known as a moment only, at the collective's very end."""
+    return (collective.kind == "collective" and moment.kind != "collective" and moment.begin == moment.end
+            and moment.begin == collective.end)
+
+
+class Trace:
+    """The events of a trace that can be drawn, by track."""
+
+    def __init__(self, path, about, events):
+        self.path, self.about = path, about
+        self.slices, self.names, self.orders, ends = [], {}, {}, {}
+        for index, event in enumerate(events):
+            if not isinstance(event, dict):
+                raise InputError(path, f"traceEvents[{index}]: an object is expected here")
+            track = tuple(identifier(event.get(key)) for key in ("pid", "tid"))
+            arguments = event.get("args") if isinstance(event.get("args"), dict) else {}
+            phase = event.get("ph")
+            if phase == "M":
+                self.name(event, track, arguments)
+            elif phase in ("s", "f", "X"):
+                begin, length = event.get("ts"), event.get("dur", 0) if phase == "X" else 0
+                for key, number in (("ts", begin), ("dur", length)):
+                    if not is_number(number):
+                        raise InputError(path, f"traceEvents[{index}].{key}: a number is expected here")
+                if phase == "X":
+                    self.slices.append(Slice(track, text_of(event.get("name")) or "?", text_of(event.get("cat")), begin * 1e-6,
+                                             (begin + max(0, length)) * 1e-6, arguments))
+                else:
+                    ends.setdefault(str(event.get("id")), {})[phase] = (track, begin * 1e-6)
+        if not self.slices:
+            raise InputError(path, "the trace has no complete event (\"ph\": \"X\")")
+        zero = min(one.begin for one in self.slices)
+        for one in self.slices:
+            # To the nanosecond, so that what ends where another begins does so after the subtraction, too.
+            one.begin, one.end = round(one.begin - zero, 9), round(one.end - zero, 9)
+        self.slices.sort(key=lambda one: (one.begin, -one.end))
+        self.arrows = [(pair["s"][0], pair["s"][1] - zero, pair["f"][0], pair["f"][1] - zero)
+                       for pair in ends.values() if len(pair) == 2]
+        self.tracks = sorted({one.track for one in self.slices}, key=self.order_of)
+        self.nest()
+
+    def name(self, event, track, arguments):
+        of_process = event.get("name") in ("process_name", "process_sort_index")
+        key = (track[0], None) if of_process else track
+        if event.get("name") in ("process_name", "thread_name"):
+            self.names[key] = text_of(arguments.get("name"))
+        if event.get("name") in ("process_sort_index", "thread_sort_index") and is_number(arguments.get("sort_index")):
+            self.orders[key] = arguments["sort_index"]
+
+    def order_of(self, track):
+        return (self.orders.get((track[0], None), 0), sort_key(track[0]), self.orders.get(track, 0), sort_key(track[1]))
+
+    def nest(self):
+        """How many slices of its track a slice lies in."""
+        open_ones = collections.defaultdict(list)
+        for one in self.slices:
+            above = open_ones[one.track]
+            while above and above[-1].end <= one.begin and not belongs_to(one, above[-1]):
+                above.pop()
+            one.depth = min(3, len(above))
+            above.append(one)
+
+    def thread(self, track):
+        return self.names.get(track) or f"thread {track[1]}"
+
+    def label(self, track):
+        return f"{self.names.get((track[0], None)) or f'rank {track[0]}'}: {self.thread(track)}"
+
+
+def identifier(value):
+    return value if isinstance(value, (int, str)) and not isinstance(value, bool) else "?"
+
+
+def sort_key(value):
+    return (0, value, "") if isinstance(value, int) else (1, 0, value)
 
 
 def union(stretches):
@@ -48,80 +117,35 @@ def union(stretches):
 
 
 def length(stretches):
-    return sum(end - begin for begin, end in stretches)
+    return sum(end - begin for begin, end in union(stretches))
 
 
-def common(some, others):
-    result, j = [], 0
-    for begin, end in some:
-        while j and others[j - 1][1] > begin:
-            j -= 1
-        while j < len(others) and others[j][0] < end:
-            low, high = max(begin, others[j][0]), min(end, others[j][1])
-            if low < high:
-                result.append([low, high])
-            j += 1
-    return result
-
-
-def of_ranks(events):
-    """For each process: the intervals with a collective in flight, and the intervals in MPI calls."""
-    found = {}
-    for one in events.slices:
+def outside_of_calls(trace):
+    """For each rank with collectives: the share of the time with a collective in flight that it spent outside of MPI calls."""
+    found = collections.defaultdict(lambda: {"collective": [], "call": []})
+    for one in trace.slices:
         if one.kind in ("collective", "call"):
-            found.setdefault(one.track[0], {"collective": [], "call": []})[one.kind].append((one.begin, one.end))
-    return {process: {kind: union(stretches) for kind, stretches in kinds.items()} for process, kinds in found.items()}
+            found[one.track[0]][one.kind].append((one.begin, one.end))
+    # Both together, without the calls.
+    return [(length(kinds["collective"] + kinds["call"]) - length(kinds["call"])) / length(kinds["collective"])
+            for kinds in found.values() if length(kinds["collective"]) > 0]
 
 
-def findings(trace):
-    events = trace.events
-    total = max(one.end for one in events.slices)
-    processes = {track[0] for track in events.tracks}
-    count = sum(one.kind == "collective" for one in events.slices)
-    sentences = [f"{values.plural(len(processes), 'rank')}, {values.plural(count, 'collective')} and "
-                 f"{values.plural(sum(one.kind == 'task' for one in events.slices), 'task')} in {values.time(total)}."]
-    shares = []
-    for kinds in of_ranks(events).values():
-        in_flight = length(kinds["collective"])
-        if in_flight > 0:
-            shares.append(1 - length(common(kinds["collective"], kinds["call"])) / in_flight)
-    if shares:
-        low, high = values.share(min(shares)), values.share(max(shares))
-        sentences.append(f"Of the time with a collective in flight, a rank was outside of calls of MPI, and could compute, for "
-                         f"{low if low == high else f'{low} to {high}'}.")
-    about = trace.about
-    if is_number(about.get("clock_error_us")):
-        error = about["clock_error_us"]
-        sentences.append(f"Times of different hosts compare to within {values.time(error * 1e-6)}." if error > 0 else
-                         "All times are of one clock.")
-    dropped = about.get("dropped_events")
+def facts(trace):
+    sentences = []
+    if shares := outside_of_calls(trace):
+        sentences.append(f"While a collective was in flight, a rank was outside of MPI calls, and could compute, for "
+                         f"{values.span('share', shares)} of the time.")
+    error, dropped = trace.about.get("clock_error_us"), trace.about.get("dropped_events")
+    if is_number(error) and error > 0:
+        sentences.append(f"Times of different hosts compare to within {values.time(error * 1e-6)}.")
     if isinstance(dropped, dict) and dropped:
         sentences.append(f"The oldest events of {values.plural(len(dropped), 'rank')} were dropped.")
     return sentences
 
 
-def table_of(events):
-    groups = {}
-    for one in events.slices:
-        groups.setdefault((one.track, one.kind, one.name if one.kind != "task" else one.name.split(" ")[0]), []).append(
-            one.end - one.begin)
-    order = {track: index for index, track in enumerate(events.tracks)}
-    entries = []
-    for (track, kind, name), times in sorted(groups.items(), key=lambda item: (order[item[0][0]], item[0][1:])):
-        entries.append(Entry(events.label(track), name, len(times), sum(times), statistics.median(times), max(times)))
-    return entries[:400]
-
-
-def around_the_middle(slices, count):
-    """The interval of this many events."""
-    if len(slices) <= count:
-        return slices
-    first = (len(slices) - count) // 2
-    return slices[first:first + count]
-
-
-def tip_of(events, one):
-    lines = [one.name, f"{events.label(one.track)}, at {values.time(one.begin)}",
+def tip_of(trace, one):
+    lines = [one.name, f"{trace.label(one.track)}, at {values.time(one.begin)}",
              f"{values.time(one.end - one.begin)}" if one.end > one.begin else "only this moment is known"]
     for name in ARGUMENTS:
         value = one.arguments.get(name)
@@ -131,68 +155,56 @@ def tip_of(events, one):
 
 
 def draw(trace):
-    events = trace.events
-    tracks = events.tracks[:DRAWN_TRACKS]
-    places = {track: index for index, track in enumerate(tracks)}
-    inside = [one for one in events.slices if one.track in places]
-    drawn = around_the_middle(inside, DRAWN_EVENTS)
-    sentences = []
-    if len(drawn) < len(events.slices):
-        rows = f", on the first {len(tracks)} of {len(events.tracks)} rows" if len(tracks) < len(events.tracks) else ""
-        sentences.append(f"Drawn are {len(drawn)} of its {len(events.slices)} events{rows}.")
-    if events.others:
-        sentences.append(f"Not drawn: {values.plural(events.others, 'event')} of other kinds.")
-    whole = [drawn[0].begin, max(one.end for one in drawn)]
-    if whole[1] <= whole[0]:
-        whole[1] = whole[0] + 1e-6
-    sight = around_the_middle(drawn, FIRST_STRETCH)
-    stretch = [sight[0].begin, max(one.end for one in sight)] if len(sight) < len(drawn) else list(whole)
-    if stretch[1] <= stretch[0]:
-        stretch = list(whole)
+    """(a sentence on what is not drawn, the legend, the specification for Vega)."""
+    tracks = trace.tracks[:MAX_TRACKS]
+    inside = [one for one in trace.slices if one.track in set(tracks)]
+    first = max(0, (len(inside) - MAX_EVENTS) // 2)
+    drawn = inside[first:first + MAX_EVENTS]
+    left_out = (f"Drawn are {len(drawn)} of {values.number(len(trace.slices))} events, around the middle; Perfetto shows all."
+                if len(drawn) < len(trace.slices) else "")
+    begin, end = drawn[0].begin, max(one.end for one in drawn)
+    end = max(end, begin + 1e-6)
     # A track has one row for each nesting depth of its slices.
-    tops, top = [], 0
-    for track in tracks:
-        tops.append(top)
-        top += ROW * (1 + max(one.depth for one in inside if one.track == track)) + GAP
-    tracks_drawn = [{"y": index, "label": events.thread(track) if index and tracks[index - 1][0] == track[0] else events.label(track),
-                    "t": tops[index], "u": (tops + [top])[index + 1] - GAP}
-                   for index, track in enumerate(tracks)]
-    rows = []
+    rows, bands, tops, top = [], [], {}, 0
+    for index, track in enumerate(tracks):
+        same_rank = index and tracks[index - 1][0] == track[0]
+        height = ROW * (1 + max(one.depth for one in inside if one.track == track))
+        bands.append({"y": index, "label": trace.thread(track) if same_rank else trace.label(track), "t": top, "u": top + height})
+        tops[track] = top
+        top += height + GAP
     for one in drawn:
-        tip = tip_of(events, one)
-        rows.append({"y": tops[places[one.track]] + ROW * one.depth, "a": one.begin, "b": one.end, "n": one.name,
-                     "c": KINDS.get(one.kind, OTHER)[1], "i": "var(--ink)" if one.kind == "collective" else "var(--surface)",
-                     "tip": tip, "says": ", ".join(tip)})
-    arrows = [{"y": tops[places[start]] + ROW, "a": begin, "z": tops[places[end]] + ROW, "b": finish}
-              for start, begin, end, finish in events.arrows
-              if start in places and end in places and begin <= whole[1] and finish >= whole[0]][:DRAWN_ARROWS]
-    kinds = dict.fromkeys(one.kind for one in events.slices)
-    legend = list(dict.fromkeys(KINDS.get(kind, OTHER) for kind in kinds))
-    return Drawing(sentences, legend, specification(rows, arrows, tracks_drawn, whole, stretch, legend), table_of(events))
+        rows.append(row_of(tops[one.track] + ROW * one.depth, one.begin, one.end, one.name, KINDS.get(one.kind, OTHER)[1],
+                           tip_of(trace, one)))
+    arrows = [{"y": tops[start] + ROW, "a": sent, "z": tops[target] + ROW, "b": came}
+              for start, sent, target, came in trace.arrows
+              if start in tops and target in tops and sent <= end and came >= begin]
+    legend = list(dict.fromkeys(KINDS.get(one.kind, OTHER) for one in drawn))
+    return left_out, legend, specification(rows, arrows, bands, [begin, end], legend)
 
 
-def specification(rows, arrows, tracks, whole, stretch, legend):
-    seen = "datum.b >= stretch[0] && datum.a <= stretch[1]"
+def row_of(top, begin, end, name, colour, tip):
+    """A slice as data of a drawing."""
+    return {"y": top, "a": begin, "b": end, "n": name, "c": colour, "tip": tip, "says": ", ".join(tip),
+            "i": "var(--ink)" if colour == KINDS["collective"][1] else "var(--surface)"}
+
+
+def specification(rows, arrows, bands, sight, legend):
     width = "scale('x', datum.b) - scale('x', datum.a)"
     in_sight = "min(width, scale('x', datum.b)) - max(0, scale('x', datum.a))"
-    legend_scale = {"name": "legend_colour", "type": "ordinal", "domain": [label for label, _ in legend],
-                    "range": [colour for _, colour in legend]}
     return {
         "$schema": "https://vega.github.io/schema/vega/v5.json", "width": 900, "padding": 4,
-        "height": max(track["u"] for track in tracks), "autosize": {"type": "fit-x", "contains": "padding"},
+        "height": max(band["u"] for band in bands), "autosize": {"type": "fit-x", "contains": "padding"},
         "description": "What each thread and engine of each rank did, by time",
-        "signals": [{"name": "stretch", "value": stretch}],
-        "usermeta": {"title": "Timeline", "notes": [], "whole": whole,
+        "usermeta": {"title": "Timeline", "notes": [],
                      "legends": [{"fill": "legend_colour", "orient": "bottom", "columns": 4, "symbolType": "square"}]},
-        "data": [{"name": "points", "values": rows, "transform": [{"type": "filter", "expr": seen}]},
-                 {"name": "arrows", "values": arrows, "transform": [{"type": "filter", "expr": seen}]},
-                 {"name": "tracks", "values": tracks}],
-        "scales": [legend_scale,
-                   {"name": "x", "type": "linear", "domain": {"signal": "stretch"}, "range": "width", "zero": False},
-                   {"name": "track", "type": "ordinal", "domain": [track["y"] for track in tracks],
-                    "range": [(track["t"] + track["u"]) / 2 for track in tracks]},
-                   {"name": "label", "type": "ordinal", "domain": [track["y"] for track in tracks],
-                    "range": [track["label"] for track in tracks]}],
+        "data": [{"name": "points", "values": rows}, {"name": "arrows", "values": arrows}, {"name": "tracks", "values": bands}],
+        "scales": [{"name": "legend_colour", "type": "ordinal", "domain": [label for label, _ in legend],
+                    "range": [colour for _, colour in legend]},
+                   {"name": "x", "type": "linear", "domain": sight, "range": "width", "zero": False},
+                   {"name": "track", "type": "ordinal", "domain": [band["y"] for band in bands],
+                    "range": [(band["t"] + band["u"]) / 2 for band in bands]},
+                   {"name": "label", "type": "ordinal", "domain": [band["y"] for band in bands],
+                    "range": [band["label"] for band in bands]}],
         "axes": [{"orient": "bottom", "scale": "x", "grid": True, "tickCount": 6, "labelOverlap": "greedy",
                   "encode": {"labels": {"update": {"text": {"signal": TICK_TEXT["time"].replace("'.3~r'", "'.6~r'")}}}}},
                  {"orient": "left", "scale": "track", "labelLimit": 220,
@@ -202,8 +214,7 @@ def specification(rows, arrows, tracks, whole, stretch, legend):
              "encode": {"update": {"x": {"value": 0}, "x2": {"signal": "width"}, "y": {"field": "t"}, "y2": {"field": "u"},
                                    "fill": {"value": "var(--soft)"}}}},
             {"type": "rect", "from": {"data": "points"}, "clip": True,
-             "encode": {"update": {"x": {"scale": "x", "field": "a"},
-                                   "width": {"signal": f"max(1.2, {width})"},
+             "encode": {"update": {"x": {"scale": "x", "field": "a"}, "width": {"signal": f"max(1.2, {width})"},
                                    "y": {"field": "y"}, "height": {"value": ROW},
                                    "fill": {"field": "c"}, "stroke": {"value": "var(--surface)"}, "strokeWidth": {"value": 0.5},
                                    "tooltip": {"field": "tip"}, "description": {"field": "says"}}}},

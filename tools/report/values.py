@@ -67,6 +67,7 @@ def first_up(text):
     return text[:1].upper() + text[1:]
 
 
-def listed(words):
-    words = list(words)
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+def span(kind, numbers):
+    """The range of the numbers; one number if they look alike."""
+    low, high = shown(kind, min(numbers)), shown(kind, max(numbers))
+    return low if low == high else f"{low} to {high}"

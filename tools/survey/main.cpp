@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "links/tcp/addresses.hpp"
-#include "program/mpi/ranks.hpp"
+#include "program/ranks.hpp"
 #include "topology/location.hpp"
 
 namespace lapwing::survey {

@@ -51,8 +51,7 @@ nlohmann::ordered_json benchmarks_as_json() {
                         {"question", one.question},
                         {"explanation", one.explanation},
                         {"quantities", one.plots},
-                        {"x_title", one.x_title},
-                        {"finding", {one.finding.quantity, one.finding.words}}});
+                        {"x_title", one.x_title}});
     }
     return list;
 }

@@ -50,11 +50,6 @@ struct Benchmark {
     const char* explanation = "";
     std::vector<const char*> plots{};  // quantities that have one, the most telling first
     const char* x_title = "";          // of the rows' parameter
-    // A sentence for each engine: the words before the typical value of a quantity.
-    struct Finding {
-        const char* quantity = "";
-        const char* words = "";
-    } finding{};
 
     const BenchmarkOption* find(const std::string& option) const;
     bool shows(const std::string& quantity) const;  // in a column

@@ -37,10 +37,7 @@ constexpr Text texts[] = {
      "work: a fixed amount; sleep: for more ranks than processors; auto: whichever fits"},
     {"--work-factor", "X", "Work is so many times the base time"},
     {"--quantum", "US", "Microseconds of work between the tests of poll; 0: a hundredth of the base time"},
-    {"--steps", "",
-     "Work of 10 %, 20 %, ... 100 % of the base time instead of --work-factor; implies --no-limit"},
-    {"--no-limit", "", "Do not measure plain sockets"},
-    {"--idle", "", "Also measure the loss by a collective that is pending and idle"},
+    {"--steps", "", "Work of 10 %, 20 %, ... 100 % of the base time instead of --work-factor"},
     {"--tests", "N,...", "Calls of MPI_Test while computing"},
     {"--form", "F,...", "Forms of the collectives"},
     {"--window", "N,...", "Exchanges in flight"},
@@ -125,8 +122,6 @@ void add_own_settings(const BenchOptions& options, Json& settings) {
     if (options.has("--method")) {
         settings["methods"] = read_words(options, "--method", "method", {"wait", "poll", "fixed"});
         settings["quantum_seconds"] = options.number("--quantum", 0, 1e9) / 1e6;
-        settings["limit"] = !options.flag("--no-limit") && !options.flag("--steps");
-        settings["idle"] = options.flag("--idle");
         if (options.flag("--steps")) {
             settings["work_shares"] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0};
         }

@@ -108,19 +108,11 @@ void derive(const Json& row, const Json& engine, Json& sample, const Benchmark& 
     }
 }
 
-void derive_beside_plain(const Json& row, Json& engine, bool works) {
+// How much longer work takes for each MiB that moves.
+void add_stolen(const Json& row, Json& sample) {
     const double moved = row.at("busiest_bytes").get<double>();
-    const bool waits = row.at("method") == "wait";
-    for (std::size_t i = 0; i < engine.at("rounds").size(); ++i) {
-        Json& sample = engine["rounds"][i];
-        if (row.contains("plain")) {
-            const Json& plain = row.at("plain").at("rounds")[i];
-            sample["limit"] = 1 - difference(plain, "total", "alone") / sample.at("base").get<double>();
-        }
-        if (waits && works && moved >= min_moved) {
-            sample["stolen_per_mib"] = difference(sample, "total", "alone") / moved * mib;
-        }
-    }
+    if (row.at("method") != "wait" || moved < min_moved) return;
+    sample["stolen_per_mib"] = difference(sample, "total", "alone") / moved * mib;
 }
 
 // Rows of overlap by steps: how much work fits beside a collective before the whole takes longer than the
@@ -177,31 +169,17 @@ void summarize(Json& result) {
     for (Json& row : result.at("rows")) {
         for (Json& engine : row.at("engines")) {
             engine["confirmed"] = is_confirmed(engine);
-            for (Json& sample : engine.at("rounds")) derive(row, engine, sample, benchmark);
-            derive_beside_plain(row, engine, works);
+            for (Json& sample : engine.at("rounds")) {
+                derive(row, engine, sample, benchmark);
+                if (works) add_stolen(row, sample);
+            }
         }
         for (Json& engine : row.at("engines")) add_ratio(row, engine);
-        const double moved = row.at("busiest_bytes").get<double>();
-        if (!row.contains("plain") || moved < min_moved) continue;
-        Json& plain = row.at("plain");
-        const Json& rounds = plain.at("rounds");
-        plain["summary"] = {{"stolen_per_mib", over_rounds(rounds.size(), [&](std::size_t i) {
-                                 return difference(rounds[i], "total", "alone") / moved * mib;
-                             })}};
     }
     for (Json& row : result.at("rows")) {
         for (Json& engine : row.at("engines")) engine["summary"] = summary_of(engine.at("rounds"));
     }
     add_available(result.at("rows"));
-    if (!result.contains("idle")) return;
-    for (Json& engine : result.at("idle")) {
-        const Json& rounds = engine.at("rounds");
-        engine["confirmed"] = is_confirmed(engine);
-        engine["summary"] = {{"loss", over_rounds(rounds.size(), [&](std::size_t i) {
-                                  return difference(rounds[i], "pending", "alone") /
-                                         rounds[i].at("alone").get<double>();
-                              })}};
-    }
 }
 
 bool all_confirmed(const Json& result) {
@@ -210,9 +188,7 @@ bool all_confirmed(const Json& result) {
         const Json& engines = row.at("engines");
         if (!std::all_of(engines.begin(), engines.end(), confirmed)) return false;
     }
-    if (!result.contains("idle")) return true;
-    const Json& idle = result.at("idle");
-    return std::all_of(idle.begin(), idle.end(), confirmed);
+    return true;
 }
 
 }  // namespace lapwing::tool

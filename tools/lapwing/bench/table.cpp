@@ -74,7 +74,7 @@ std::string table_of(const Json& result, const std::string& collective, const st
     Rows rows;
     rows.push_back({"bytes", "engine", "base us", "start us"});
     if (waits) rows.front().insert(rows.front().end(), {"wait us", "alone us"});
-    rows.front().insert(rows.front().end(), {"total us", "overlap %", "quartiles", "limit %"});
+    rows.front().insert(rows.front().end(), {"total us", "overlap %", "quartiles"});
     if (waits) rows.front().push_back("stolen us/MiB");
     rows.front().push_back("");
     for (const Json& row : result.at("rows")) {
@@ -89,25 +89,12 @@ std::string table_of(const Json& result, const std::string& collective, const st
             cells.push_back(microseconds(summary, "total"));
             cells.push_back(share(summary, "overlap"));
             cells.push_back(quartiles(summary, "overlap"));
-            cells.push_back(share(summary, "limit"));
             if (waits) cells.push_back(microseconds(summary, "stolen_per_mib"));
             cells.push_back(note(engine));
             rows.push_back(std::move(cells));
         }
     }
     return heading(result, collective, method) + align_numbers(rows, 2) + "\n";
-}
-
-std::string idle_table(const Json& idle) {
-    Rows rows = {{"engine", "loss %", "quartiles", ""}};
-    for (const Json& engine : idle) {
-        const Json& loss = engine.at("summary").at("loss");
-        const auto in_percent = [&](const char* which) { return loss.at(which).get<double>() * 100; };
-        rows.push_back({engine.at("engine").get<std::string>(), fmt::format("{:.2f}", in_percent("median")),
-                        fmt::format("{:.2f}..{:.2f}", in_percent("q1"), in_percent("q3")), note(engine)});
-    }
-    return "Loss of a program that computes while a collective is pending and idle\n" +
-           align_numbers(rows, 1) + "\n";
 }
 
 // Where and on what it was measured.
@@ -265,7 +252,6 @@ std::string bench_tables(const Json& result) {
         text += of_its_own ? table_of(result, key.first, key.second)
                            : table_by_columns(result, key.first, key.second);
     }
-    if (result.contains("idle")) text += idle_table(result.at("idle"));
     if (result.at("more_ranks_than_processors").get<bool>() && result.contains("operations_per_second") &&
         result.at("settings").at("compute") == "work") {
         text +=

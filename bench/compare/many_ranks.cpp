@@ -1,0 +1,116 @@
+// What a library adds to each of many ranks: MPI_Init and MPI_Finalize, memory, descriptors, communicators.
+// Every rank prints lines "many-ranks RANK WHAT VALUE": bench/compare/programs.py reads them.
+//
+//   many-ranks COMMUNICATORS
+#include <dirent.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+double seconds() {
+    using namespace std::chrono;
+    return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+// A line "VmHWM:   123 kB" of such a file; 0 when there is none.
+long kibibytes(const char* path, const char* key) {
+    std::FILE* const file = std::fopen(path, "r");
+    if (file == nullptr) return 0;
+    char line[256];
+    long found = 0;
+    while (std::fgets(line, sizeof line, file) != nullptr) {
+        if (std::strncmp(line, key, std::strlen(key)) == 0) found = std::atol(line + std::strlen(key));
+    }
+    std::fclose(file);
+    return found;
+}
+
+long private_dirty() {
+    return kibibytes("/proc/self/smaps_rollup", "Private_Dirty:");
+}
+
+int open_descriptors() {
+    DIR* const directory = opendir("/proc/self/fd");
+    if (directory == nullptr) return 0;
+    int count = -3;  // ".", "..", and that of the directory itself
+    while (readdir(directory) != nullptr) ++count;
+    closedir(directory);
+    return count;
+}
+
+void barrier(MPI_Comm communicator) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibarrier(communicator, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+void make_and_free(int communicators) {
+    for (int i = 0; i < communicators; ++i) {
+        MPI_Comm communicator = MPI_COMM_NULL;
+        MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+        barrier(communicator);
+        MPI_Comm_free(&communicator);
+    }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    const int communicators = count > 1 ? std::atoi(words[1]) : 1000;
+    const double before = seconds();
+    MPI_Init(&count, &words);
+    const double init = seconds() - before;
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const auto say = [&](const char* what, double value) {
+        std::printf("many-ranks %d %s %.9g\n", rank, what, value);
+    };
+    say("init", init);
+
+    // PMPI: the ranks are together without a collective that is measured.
+    std::vector<double> first;
+    std::vector<double> second;
+    for (int i = 0; i < 11; ++i) {
+        MPI_Comm communicator = MPI_COMM_NULL;
+        MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+        for (std::vector<double>* times : {&first, &second}) {
+            PMPI_Barrier(MPI_COMM_WORLD);
+            const double begin = seconds();
+            barrier(communicator);
+            times->push_back(seconds() - begin);
+        }
+        MPI_Comm_free(&communicator);
+    }
+    say("first", median(first));
+    say("second", median(second));
+    say("descriptors", open_descriptors());
+    say("peak", static_cast<double>(kibibytes("/proc/self/status", "VmHWM:")));
+    say("dirty", static_cast<double>(private_dirty()));
+
+    // What has room for all that is needed at once does not grow any more.
+    make_and_free(communicators / 10 + 1);
+    const long at_first = private_dirty();
+    const double began = seconds();
+    make_and_free(communicators);
+    say("communicator", (seconds() - began) / communicators);
+    say("growth", static_cast<double>(private_dirty() - at_first) * 1024 / communicators);
+
+    std::fflush(stdout);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const double end = seconds();
+    MPI_Finalize();
+    say("finalize", seconds() - end);
+    return 0;
+}

@@ -1,0 +1,250 @@
+#include "program/bench.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "program/clock.hpp"
+
+namespace lapwing::bench {
+
+// First a barrier in which waiting ranks sleep: others may still compute on the same processors. Then a
+// tighter one: the MPI's, which ranks with their own processors leave within a microsecond; where ranks share
+// processors, some MPIs spin for whole time slices in it.
+void Bench::gather_ranks() const {
+    mesh->sleeping_barrier();
+    if (oversubscribed) {
+        mesh->yielding_barrier();
+    } else {
+        PMPI_Barrier(world);
+    }
+}
+
+// The sleeping barrier comes first because ranks may spin in the MPI while others are still timed.
+void Bench::slowest(std::vector<double>& seconds) const {
+    mesh->sleeping_barrier();
+    PMPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX,
+                   world);
+}
+
+void Bench::sum(std::vector<double>& values) const {
+    mesh->sleeping_barrier();
+    PMPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM, world);
+}
+
+double Bench::slowest(double seconds) const {
+    std::vector<double> one{seconds};
+    slowest(one);
+    return one.front();
+}
+
+// A hint on a new communicator, before its first collective, requests the engine.
+const Caller& Bench::caller(const std::string& engine, const std::string& algorithm,
+                            const std::string& purpose) {
+    const bool direct = engine == "mpi";
+    const std::string key = engine + "|" + (direct ? "" : algorithm) + "|" + purpose;
+    for (const auto& known : callers_) {
+        if (known->key == key) return known->caller;
+    }
+    callers_.push_back(std::make_unique<Known>(Known{key, Caller{engine, MPI_COMM_NULL, direct}}));
+    Caller& caller = callers_.back()->caller;
+    MPI_Comm_dup(world, &caller.communicator);
+    if (direct) return caller;
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "lapwing_engine", engine.c_str());
+    if (!algorithm.empty()) MPI_Info_set(info, "lapwing_algorithm", algorithm.c_str());
+    MPI_Comm_set_info(caller.communicator, info);
+    MPI_Info_free(&info);
+    return caller;
+}
+
+void Bench::free_callers() {
+    for (const auto& known : callers_) MPI_Comm_free(&known->caller.communicator);
+    callers_.clear();
+}
+
+double mean(const std::vector<double>& values) {
+    double sum = 0;
+    for (const double value : values) sum += value;
+    return sum / static_cast<double>(values.size());
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+void calibrate(Bench& bench) {
+    constexpr double long_enough = 0.02;
+    constexpr int repetitions = 5;
+    std::uint64_t operations = 100000;
+    std::vector<double> seconds;
+    while (seconds.size() < repetitions) {
+        bench.gather_ranks();
+        const double begin = now();
+        work(operations);
+        const double spent = bench.slowest(now() - begin);
+        if (spent < long_enough) {
+            operations *= 2;
+        } else {
+            seconds.push_back(spent);
+        }
+    }
+    bench.operations_per_second =
+        static_cast<double>(operations) / *std::min_element(seconds.begin(), seconds.end());
+}
+
+void run_rounds(const Bench& bench, const std::vector<std::function<void()>>& phases,
+                const std::function<void()>& begin, const std::function<void()>& end) {
+    constexpr int fewest = 3;
+    const double started = now();
+    const auto late = [&] { return bench.slowest(now() - started) > bench.settings.seconds; };
+    for (int round = 0; round < bench.settings.rounds; ++round) {
+        if (round >= fewest && bench.settings.seconds > 0 && late()) break;
+        begin();
+        for (std::size_t i = 0; i < phases.size(); ++i) {
+            phases[(i + static_cast<std::size_t>(round)) % phases.size()]();
+        }
+        end();
+        bench.report((round + 1.0) / bench.settings.rounds);
+    }
+}
+
+std::string engine_used(const Caller& caller) {
+    if (caller.direct) return "mpi";
+    MPI_Info info = MPI_INFO_NULL;
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    int found = 0;
+    MPI_Comm_get_info(caller.communicator, &info);
+    MPI_Info_get(info, "lapwing_engine_used", MPI_MAX_INFO_VAL, value, &found);
+    MPI_Info_free(&info);
+    return found != 0 ? value : "";
+}
+
+namespace {
+
+constexpr int max_iterations = 100;
+constexpr double lead_in_seconds = 0.02;
+constexpr int max_lead_in = 20;
+
+}  // namespace
+
+std::shared_ptr<Exchanges> make_exchanges(const Bench& bench, Collective collective, std::uint64_t bytes,
+                                          int count) {
+    auto exchanges = std::make_shared<Exchanges>();
+    for (int i = 0; i < count; ++i) {
+        exchanges->push_back(std::make_unique<Exchange>(collective, bytes, bench.rank, bench.ranks));
+    }
+    return exchanges;
+}
+
+Subject::Subject(Bench& bench, const Caller& caller, std::shared_ptr<Exchanges> exchanges,
+                 double phase_seconds)
+    : bench_(bench),
+      caller_(caller),
+      exchanges_(std::move(exchanges)),
+      requests_(exchanges_->size(), MPI_REQUEST_NULL),
+      phase_seconds_(phase_seconds) {}
+
+void Subject::warm_up() {
+    constexpr int most = 20;
+    constexpr int fewest = 5;
+    constexpr double enough_seconds = 0.2;
+    constexpr double short_seconds = 0.02;
+    if (base_seconds_ > 0) return;
+    std::vector<double> seconds;
+    double spent = 0;
+    for (int i = 0; i < most && (i < fewest || spent < enough_seconds); ++i) {
+        seconds.push_back(base());
+        spent += seconds.back();  // equal on all ranks, as the slowest rank's time is
+    }
+    seconds.erase(seconds.begin(), seconds.begin() + 2);
+    fit_iterations(median(seconds));
+    // As it is measured later: on a link that was idle, or between ranks that are late, it may be far from
+    // that.
+    seconds.clear();
+    const int times = base_seconds_ < short_seconds ? 3 : 1;
+    for (int i = 0; i < times; ++i) {
+        lead_in();
+        seconds.push_back(base());
+    }
+    fit_iterations(median(seconds));
+    used_ = engine_used(caller_);
+}
+
+void Subject::fit_iterations(double base_seconds) {
+    base_seconds_ = base_seconds;
+    iterations_ = bench_.settings.iterations;
+    if (iterations_ == 0) {
+        const double most = max_iterations * std::max(1.0, phase_seconds_ / 0.01);
+        iterations_ = static_cast<int>(std::clamp(phase_seconds_ / base_seconds_, 1.0, most));
+    }
+    lead_in_ = std::clamp(static_cast<int>(lead_in_seconds / base_seconds_), 1, max_lead_in);
+}
+
+void Subject::lead_in() {
+    for (int i = 0; i < lead_in_; ++i) run_once();
+}
+
+double Subject::base() {
+    std::vector<double> seconds;
+    for (int i = 0; i < iterations_; ++i) seconds.push_back(run_once());
+    bench_.slowest(seconds);
+    return mean(seconds);
+}
+
+double Subject::alone(const Block& block) {
+    std::vector<double> seconds;
+    for (int i = 0; i < iterations_; ++i) {
+        bench_.gather_ranks();
+        const double begin = now();
+        block.run();
+        seconds.push_back(now() - begin);
+    }
+    bench_.slowest(seconds);
+    return mean(seconds);
+}
+
+Subject::Moments Subject::start() {
+    for (const auto& exchange : *exchanges_) exchange->fill(++bench_.exchanges);
+    bench_.gather_ranks();
+    const double begin = now();
+    for (std::size_t i = 0; i < requests_.size(); ++i) (*exchanges_)[i]->start(caller_, requests_[i]);
+    return {begin, now()};
+}
+
+bool Subject::test() {
+    bool complete = true;
+    for (MPI_Request& request : requests_) complete = caller_.test(request) && complete;
+    return complete;
+}
+
+void Subject::wait() {
+    for (MPI_Request& request : requests_) caller_.wait(request);
+}
+
+void Subject::check() {
+    for (const auto& exchange : *exchanges_) {
+        if (bench_.settings.corrupt == caller_.engine) exchange->corrupt();
+        exchange->check(caller_);
+    }
+}
+
+double Subject::run_once() {
+    const Moments moments = start();
+    wait();
+    const double spent = now() - moments.begin;
+    check();
+    return spent;
+}
+
+std::vector<std::shared_ptr<Subject>> make_subjects(Bench& bench, const std::shared_ptr<Exchanges>& exchanges,
+                                                    double phase_seconds) {
+    std::vector<std::shared_ptr<Subject>> subjects;
+    for (const std::string& engine : bench.settings.engines) {
+        subjects.push_back(std::make_shared<Subject>(bench, bench.caller(engine), exchanges, phase_seconds));
+    }
+    return subjects;
+}
+
+}  // namespace lapwing::bench

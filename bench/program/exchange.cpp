@@ -1,0 +1,345 @@
+#include "program/exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace lapwing::bench {
+namespace {
+
+constexpr int to_all = -1;
+
+// Bytes of the vector that MPI_Iallreduce sums: whole elements, at least `bytes`.
+std::uint64_t vector_bytes(std::uint64_t bytes) {
+    return (bytes + sizeof(double) - 1) / sizeof(double) * sizeof(double);
+}
+
+std::uint64_t uneven(std::uint64_t bytes, int from, int to) {
+    return (from + to) % 2 == 0 ? bytes - bytes / 2 : bytes + bytes / 2;
+}
+
+// Of the vector that is summed, a rank's share and a peer's.
+std::uint64_t both_shares(std::uint64_t bytes, int rank, int peer, int ranks) {
+    const std::uint64_t elements = vector_bytes(bytes) / sizeof(double);
+    const auto first = [&](int which) {
+        return elements * static_cast<std::uint64_t>(which) / static_cast<std::uint64_t>(ranks);
+    };
+    const auto share = [&](int owner) { return first(owner + 1) - first(owner); };
+    return (share(rank) + share(peer)) * sizeof(double);
+}
+
+// Bytes of the block that one rank has for another, or for itself; 0 when it has none. Uneven blocks are
+// half a block shorter or longer than `bytes`, in turn. For collectives whose result is made of the blocks of
+// several ranks, or goes to several: gathers, scatter, all-to-alls.
+std::uint64_t block_bytes(Collective collective, std::uint64_t bytes, int from, int to, int root) {
+    switch (collective) {
+        case Collective::gather:
+            return to == root ? bytes : 0;
+        case Collective::gatherv:
+            return to == root ? uneven(bytes, from, to) : 0;
+        case Collective::scatter:
+            return from == root ? bytes : 0;
+        case Collective::allgather:
+        case Collective::alltoall:
+            return bytes;
+        case Collective::alltoallv:
+            return uneven(bytes, from, to);
+        default:
+            return 0;
+    }
+}
+
+std::uint64_t first_word(std::uint64_t iteration, int from, int to) {
+    std::uint64_t x = iteration * 0x9e3779b97f4a7c15U +
+                      static_cast<std::uint64_t>(from) * 0xbf58476d1ce4e5b9U +
+                      static_cast<std::uint64_t>(to + 1) * 0x94d049bb133111ebU;
+    x ^= x >> 31U;
+    return x * 0xd6e8feb86659fd93U;
+}
+
+constexpr std::uint64_t stride = 0x2545f4914f6cdd1dU;
+
+// Of an element's word so many bits are its value: two million ranks' values have a sum of 53 bits.
+constexpr unsigned dropped_bits = 32;
+
+std::uint64_t first_different(const unsigned char* bytes, const void* expected, std::uint64_t count) {
+    std::uint64_t at = 0;
+    while (at < count && bytes[at] == static_cast<const unsigned char*>(expected)[at]) ++at;
+    return at;
+}
+
+// The bytes of a block depend on its sender, its receiver (or to_all), the iteration, and their offset.
+void fill_block(unsigned char* block, std::uint64_t bytes, std::uint64_t iteration, int from, int to) {
+    std::uint64_t word = first_word(iteration, from, to);
+    std::uint64_t at = 0;
+    for (; at + sizeof word <= bytes; at += sizeof word, word += stride) {
+        std::memcpy(block + at, &word, sizeof word);
+    }
+    std::memcpy(block + at, &word, bytes - at);
+}
+
+// The first byte that is not as fill_block() writes it; `bytes` when all are.
+std::uint64_t first_wrong(const unsigned char* block, std::uint64_t bytes, std::uint64_t iteration, int from,
+                          int to) {
+    std::uint64_t word = first_word(iteration, from, to);
+    std::uint64_t at = 0;
+    for (; at + sizeof word <= bytes; at += sizeof word, word += stride) {
+        if (std::memcmp(block + at, &word, sizeof word) != 0) {
+            return at + first_different(block + at, &word, sizeof word);
+        }
+    }
+    return at + first_different(block + at, &word, bytes - at);
+}
+
+// Vectors of doubles that are integers, so that the sum over the ranks is exact in any order.
+void fill_vector(unsigned char* vector, std::uint64_t bytes, std::uint64_t iteration, int from) {
+    std::uint64_t word = first_word(iteration, from, to_all);
+    for (std::uint64_t at = 0; at < bytes; at += sizeof(double), word += stride) {
+        const auto value = static_cast<double>(word >> dropped_bits);
+        std::memcpy(vector + at, &value, sizeof value);
+    }
+}
+
+// The first byte that is not as in the sum of all ranks' vectors.
+std::uint64_t first_wrong_of_sum(const unsigned char* sum, std::uint64_t bytes, std::uint64_t iteration,
+                                 int ranks) {
+    std::vector<std::uint64_t> words;
+    for (int from = 0; from < ranks; ++from) words.push_back(first_word(iteration, from, to_all));
+    for (std::uint64_t at = 0; at < bytes; at += sizeof(double)) {
+        std::uint64_t whole = 0;
+        for (std::uint64_t& word : words) {
+            whole += word >> dropped_bits;
+            word += stride;
+        }
+        const auto value = static_cast<double>(whole);
+        const std::uint64_t different = first_different(sum + at, &value, sizeof value);
+        if (different != sizeof value) return at + different;
+    }
+    return bytes;
+}
+
+}  // namespace
+
+std::uint64_t moved_bytes(Collective collective, std::uint64_t bytes, int rank, int ranks) {
+    std::uint64_t moved = 0;
+    if (collective == Collective::barrier) {
+        for (int distance = 1; distance < ranks; distance *= 2) moved += 2;
+    } else if (collective == Collective::broadcast) {
+        // A rank's parent lacks its lowest bit, its children have one more below.
+        int bit = 1;
+        while (bit < ranks && (rank & bit) == 0) bit *= 2;
+        if (rank != 0) moved += bytes;
+        for (bit /= 2; bit > 0; bit /= 2) moved += rank + bit < ranks ? bytes : 0;
+    } else {
+        for (int peer = 0; peer < ranks; ++peer) {
+            if (peer == rank) continue;
+            moved += collective == Collective::allreduce ? 2 * both_shares(bytes, rank, peer, ranks)
+                                                         : block_bytes(collective, bytes, rank, peer, 0) +
+                                                               block_bytes(collective, bytes, peer, rank, 0);
+        }
+    }
+    return moved;
+}
+
+void Caller::wait(MPI_Request& request) const {
+    if (direct) {
+        PMPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+bool Caller::test(MPI_Request& request) const {
+    int done = 0;
+    if (direct) {
+        PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    }
+    return done != 0;
+}
+
+void Exchange::Side::make(const std::vector<std::uint64_t>& lengths_of_blocks) {
+    lengths = lengths_of_blocks;
+    std::uint64_t place = 0;
+    for (const std::uint64_t length : lengths) {
+        places.push_back(place);
+        place += length;
+    }
+    buffer.resize(place);
+}
+
+void Exchange::Side::tell_mpi() {
+    if (buffer.size() > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
+        throw Error(ErrorCode::invalid_argument,
+                    "uneven blocks together have 2Gi bytes or more, which MPI's displacements do not reach; "
+                    "take smaller blocks");
+    }
+    counts.assign(lengths.begin(), lengths.end());
+    displacements.assign(places.begin(), places.end());
+}
+
+Exchange::Exchange(Collective collective, std::uint64_t bytes, int rank, int ranks, int root)
+    : collective_(collective), bytes_(bytes), rank_(rank), ranks_(ranks), root_(root) {
+    std::vector<std::uint64_t> to;
+    std::vector<std::uint64_t> from;
+    for (int peer = 0; peer < ranks; ++peer) {
+        to.push_back(block_bytes(collective, bytes, rank, peer, root));
+        from.push_back(block_bytes(collective, bytes, peer, rank, root));
+    }
+    switch (collective) {
+        case Collective::barrier:
+            break;
+        case Collective::broadcast:
+            in_.make({bytes});
+            break;
+        case Collective::allreduce:
+            out_.make({vector_bytes(bytes)});
+            in_.make({vector_bytes(bytes)});
+            break;
+        case Collective::allgather:
+            out_.make({bytes});
+            in_.make(from);
+            break;
+        default:  // a block for each peer
+            out_.make(to);
+            in_.make(from);
+            break;
+    }
+    if (collective == Collective::gatherv || collective == Collective::alltoallv) {
+        out_.tell_mpi();
+        in_.tell_mpi();
+    }
+}
+
+void Exchange::fill(std::uint64_t iteration) {
+    iteration_ = iteration;
+    switch (collective_) {
+        case Collective::barrier:
+            break;
+        case Collective::broadcast:
+            if (rank_ == root_) fill_block(in_.buffer.data(), bytes_, iteration, root_, to_all);
+            break;
+        case Collective::allreduce:
+            fill_vector(out_.buffer.data(), out_.buffer.size(), iteration, rank_);
+            break;
+        case Collective::allgather:
+            fill_block(out_.buffer.data(), bytes_, iteration, rank_, to_all);
+            break;
+        default:  // a block for each peer
+            for (int peer = 0; peer < ranks_; ++peer) {
+                const auto which = static_cast<std::size_t>(peer);
+                if (out_.lengths[which] == 0) continue;
+                fill_block(out_.buffer.data() + out_.places[which], out_.lengths[which], iteration, rank_,
+                           peer);
+            }
+            break;
+    }
+}
+
+// Gives `act` the nonblocking function, the blocking one, and what both take.
+template <typename Act>
+void Exchange::with_arguments(const Caller& caller, Act act) {
+    const int count = static_cast<int>(bytes_);
+    const bool direct = caller.direct;
+    const MPI_Comm where = caller.communicator;
+    const void* out = out_.buffer.data();
+    void* in = in_.buffer.data();
+    switch (collective_) {
+        case Collective::barrier:
+            act(direct ? PMPI_Ibarrier : MPI_Ibarrier, direct ? PMPI_Barrier : MPI_Barrier, where);
+            break;
+        case Collective::broadcast:
+            act(direct ? PMPI_Ibcast : MPI_Ibcast, direct ? PMPI_Bcast : MPI_Bcast, in, count, MPI_BYTE,
+                root_, where);
+            break;
+        case Collective::gather:
+            act(direct ? PMPI_Igather : MPI_Igather, direct ? PMPI_Gather : MPI_Gather, out, count, MPI_BYTE,
+                in, count, MPI_BYTE, root_, where);
+            break;
+        case Collective::gatherv:
+            act(direct ? PMPI_Igatherv : MPI_Igatherv, direct ? PMPI_Gatherv : MPI_Gatherv, out,
+                out_.counts[static_cast<std::size_t>(root_)], MPI_BYTE, in, in_.counts.data(),
+                in_.displacements.data(), MPI_BYTE, root_, where);
+            break;
+        case Collective::scatter:
+            act(direct ? PMPI_Iscatter : MPI_Iscatter, direct ? PMPI_Scatter : MPI_Scatter, out, count,
+                MPI_BYTE, in, count, MPI_BYTE, root_, where);
+            break;
+        case Collective::allgather:
+            act(direct ? PMPI_Iallgather : MPI_Iallgather, direct ? PMPI_Allgather : MPI_Allgather, out,
+                count, MPI_BYTE, in, count, MPI_BYTE, where);
+            break;
+        case Collective::alltoall:
+            act(direct ? PMPI_Ialltoall : MPI_Ialltoall, direct ? PMPI_Alltoall : MPI_Alltoall, out, count,
+                MPI_BYTE, in, count, MPI_BYTE, where);
+            break;
+        case Collective::alltoallv:
+            act(direct ? PMPI_Ialltoallv : MPI_Ialltoallv, direct ? PMPI_Alltoallv : MPI_Alltoallv, out,
+                out_.counts.data(), out_.displacements.data(), MPI_BYTE, in, in_.counts.data(),
+                in_.displacements.data(), MPI_BYTE, where);
+            break;
+        case Collective::allreduce:
+            act(direct ? PMPI_Iallreduce : MPI_Iallreduce, direct ? PMPI_Allreduce : MPI_Allreduce, out, in,
+                static_cast<int>(out_.buffer.size() / sizeof(double)), MPI_DOUBLE, MPI_SUM, where);
+            break;
+        default:
+            throw Error(ErrorCode::unsupported, fmt::format("{} is not measured", mpi_name(collective_)));
+    }
+}
+
+void Exchange::start(const Caller& caller, MPI_Request& request) {
+    with_arguments(caller, [&request](auto nonblocking, auto, auto... arguments) {
+        nonblocking(arguments..., &request);
+    });
+}
+
+void Exchange::call(const Caller& caller) {
+    with_arguments(caller, [](auto, auto blocking, auto... arguments) { blocking(arguments...); });
+}
+
+void Exchange::refuse(const Caller& caller, std::uint64_t byte, const std::string& of) const {
+    throw Error(
+        ErrorCode::internal,
+        fmt::format("{} of {} bytes by engine {}: wrong data on rank {} in exchange {}: byte {} of {}",
+                    mpi_name(collective_), bytes_, caller.engine, rank_, iteration_, byte, of));
+}
+
+void Exchange::check(const Caller& caller) const {
+    const auto check_block = [&](std::uint64_t place, std::uint64_t length, int from, int to) {
+        if (length == 0) return;
+        const std::uint64_t wrong = first_wrong(in_.buffer.data() + place, length, iteration_, from, to);
+        if (wrong != length) refuse(caller, wrong, fmt::format("what rank {} sent", from));
+    };
+    switch (collective_) {
+        case Collective::barrier:
+            break;
+        case Collective::broadcast:
+            check_block(0, bytes_, root_, to_all);
+            break;
+        case Collective::allreduce: {
+            const std::uint64_t length = in_.buffer.size();
+            const std::uint64_t wrong = first_wrong_of_sum(in_.buffer.data(), length, iteration_, ranks_);
+            if (wrong != length) refuse(caller, wrong, "the sum");
+            break;
+        }
+        default:  // a block from each peer
+            for (int peer = 0; peer < ranks_; ++peer) {
+                const auto which = static_cast<std::size_t>(peer);
+                check_block(in_.places[which], in_.lengths[which], peer,
+                            collective_ == Collective::allgather ? to_all : rank_);
+            }
+            break;
+    }
+}
+
+void Exchange::corrupt() {
+    if (!in_.buffer.empty()) in_.buffer.back() ^= 1U;
+}
+
+}  // namespace lapwing::bench

@@ -1,0 +1,478 @@
+#include "program/lines.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "program/clock.hpp"
+#include "program/compute.hpp"
+#include "program/exchange.hpp"
+
+namespace lapwing::bench {
+
+nlohmann::json Line::json() const {
+    nlohmann::json result = describe();
+    result["rounds"] = rounds_;
+    return result;
+}
+
+void SubjectLine::keep(const char* what, std::vector<double> seconds) {
+    subject_->bench().slowest(seconds);
+    sample_[what] = mean(seconds);
+}
+
+nlohmann::json SubjectLine::describe() const {
+    return {
+        {"engine", subject_->engine()}, {"used", subject_->used()}, {"iterations", subject_->iterations()}};
+}
+
+nlohmann::json head(const Bench& bench, Collective collective, std::uint64_t bytes,
+                    const std::string& method) {
+    return {{"collective", mpi_name(collective)},
+            {"bytes", bytes},
+            {"method", method},
+            {"busiest_bytes",
+             bench.slowest(static_cast<double>(moved_bytes(collective, bytes, bench.rank, bench.ranks)))}};
+}
+
+nlohmann::json parameter(const char* name, double value) {
+    return {{"name", name}, {"value", value}};
+}
+
+std::string variant_of_tests(int tests) {
+    return tests == 0 ? "no tests" : tests == 1 ? "1 test" : std::to_string(tests) + " tests";
+}
+
+std::vector<std::uint64_t> sizes_of(const Settings& settings, Collective collective) {
+    return collective == Collective::barrier ? std::vector<std::uint64_t>{0} : settings.bytes;
+}
+
+std::vector<RowGroup> for_each_case(const Bench& bench,
+                                    const std::function<std::vector<Row>(Collective, std::uint64_t)>& rows) {
+    std::vector<RowGroup> groups;
+    for (const Collective collective : bench.settings.collectives) {
+        for (const std::uint64_t bytes : sizes_of(bench.settings, collective)) {
+            groups.emplace_back([=] { return rows(collective, bytes); });
+        }
+    }
+    return groups;
+}
+
+nlohmann::json measure(const Bench& bench, const std::vector<Row>& rows) {
+    std::vector<Line*> lines;
+    for (const Row& row : rows) {
+        for (const auto& line : row.lines) lines.push_back(line.get());
+    }
+    std::vector<std::function<void()>> phases;
+    for (Line* line : lines) {
+        line->warm_up();
+        for (auto& phase : line->phases()) phases.push_back(std::move(phase));
+    }
+    run_rounds(
+        bench, phases,
+        [&] {
+            for (Line* line : lines) line->begin_round();
+        },
+        [&] {
+            for (Line* line : lines) line->end_round();
+        });
+    nlohmann::json result = nlohmann::json::array();
+    for (const Row& row : rows) {
+        nlohmann::json one = row.head;
+        one["engines"] = nlohmann::json::array();
+        for (const auto& line : row.lines) one["engines"].push_back(line->json());
+        result.push_back(std::move(one));
+    }
+    return result;
+}
+
+namespace {
+
+constexpr double loop_seconds = 0.01;
+// More would fill an MPI with unexpected messages.
+constexpr int max_loop_iterations = 5000;
+constexpr int lead_in = 3;
+
+}  // namespace
+
+BackToBack::BackToBack(Bench& bench, const Caller& caller, std::shared_ptr<Exchanges> exchange, bool blocking,
+                       const char* quantity, std::function<void()> prepare)
+    : bench_(bench),
+      caller_(caller),
+      exchanges_(std::move(exchange)),
+      blocking_(blocking),
+      quantity_(quantity),
+      prepare_(std::move(prepare)) {}
+
+void BackToBack::warm_up() {
+    if (prepare_) prepare_();
+    for (int i = 0; i < lead_in; ++i) run(1);
+    iterations_ = bench_.settings.iterations;
+    if (iterations_ == 0) fit_iterations();
+    used_ = engine_used(caller_);
+}
+
+std::vector<std::function<void()>> BackToBack::phases() {
+    return {[this] { sample_[quantity_] = run(iterations_) / iterations_; }};
+}
+
+nlohmann::json BackToBack::describe() const {
+    return {{"engine", caller_.engine}, {"used", used_}, {"iterations", iterations_}};
+}
+
+// Seconds that `count` of them take on the slowest rank.
+double BackToBack::run(int count) {
+    Exchange& exchange = *exchanges_->front();
+    exchange.fill(++bench_.exchanges);
+    bench_.gather_ranks();
+    const double begin = now();
+    for (int i = 0; i < count; ++i) {
+        if (blocking_) {
+            exchange.call(caller_);
+            continue;
+        }
+        MPI_Request request = MPI_REQUEST_NULL;
+        exchange.start(caller_, request);
+        caller_.wait(request);
+    }
+    const double spent = now() - begin;
+    if (bench_.settings.corrupt == caller_.engine) exchange.corrupt();
+    exchange.check(caller_);
+    return bench_.slowest(spent);
+}
+
+// The same on all ranks, as the slowest rank's time is.
+void BackToBack::fit_iterations() {
+    iterations_ = 1;
+    while (iterations_ < max_loop_iterations) {
+        const double spent = run(iterations_);
+        if (spent >= loop_seconds / 2) break;
+        const double factor = std::clamp(loop_seconds / spent, 2.0, 16.0);
+        iterations_ = std::min(max_loop_iterations, static_cast<int>(iterations_ * factor));
+    }
+}
+
+namespace {
+
+// A sleep wakes up so late that a shorter one is not worth it.
+constexpr double shortest_sleep = 1e-4;
+
+}  // namespace
+
+FixedTimeLine::FixedTimeLine(std::shared_ptr<Subject> subject, int tests, bool with_base)
+    : SubjectLine(std::move(subject)), tests_(tests), with_base_(with_base) {}
+
+void FixedTimeLine::warm_up() {
+    constexpr double shortest = 1e-7;
+    constexpr double longest = 2e-5;
+    subject_->warm_up();
+    const Bench& bench = subject_->bench();
+    const double distance = subject_->base_seconds() / (tests_ + 1);
+    quantum_.kind = bench.settings.compute;
+    quantum_.seconds = std::clamp(std::min(subject_->base_seconds() / 1000, distance / 4), shortest, longest);
+    quantum_.amount = static_cast<std::uint64_t>(quantum_.seconds * bench.operations_per_second) + 1;
+}
+
+std::vector<std::function<void()>> FixedTimeLine::phases() {
+    std::vector<std::function<void()>> phases;
+    if (with_base_) {
+        phases.emplace_back([this] {
+            subject_->lead_in();
+            sample_["base"] = subject_->base();
+        });
+    }
+    phases.emplace_back([this] { measure(); });
+    return phases;
+}
+
+nlohmann::json FixedTimeLine::describe() const {
+    nlohmann::json result = SubjectLine::describe();
+    result["tests"] = tests_;
+    result["compute_seconds"] = subject_->base_seconds();
+    result["quantum_seconds"] = quantum_.seconds;
+    result["quantum_operations"] = quantum_.kind == Compute::work ? quantum_.amount : 0;
+    return result;
+}
+
+FixedTimeLine::Computed FixedTimeLine::compute() {
+    Computed result;
+    const double begin = now();
+    const double end = begin + subject_->base_seconds();
+    const double distance = subject_->base_seconds() / (tests_ + 1);
+    double moment = begin;
+    while (moment < end) {
+        const double next =
+            result.tests < tests_ ? std::min(end, begin + (result.tests + 1) * distance) : end;
+        if (quantum_.kind == Compute::work) {
+            work(quantum_.amount);
+        } else if (next - moment > shortest_sleep) {
+            sleep_until(next);
+        } else {
+            sched_yield();
+        }
+        ++result.quanta;
+        moment = now();
+        if (moment < next || result.tests == tests_) continue;
+        subject_->test();
+        const double tested = now();
+        result.in_tests += tested - moment;
+        moment = tested;
+        ++result.tests;
+    }
+    return result;
+}
+
+// The shares are summed over ranks and iterations, as each rank's calls belong to its own time.
+void FixedTimeLine::measure() {
+    Bench& bench = subject_->bench();
+    const int iterations = subject_->iterations();
+    std::vector<double> start;
+    std::vector<double> test;
+    std::vector<double> wait;
+    std::vector<double> total;
+    std::vector<std::uint64_t> quanta;
+    double tests_made = 0;
+    subject_->lead_in();
+    for (int i = 0; i < iterations; ++i) {
+        const auto moments = subject_->start();
+        const Computed computed = compute();
+        const double before = now();
+        subject_->wait();
+        const double end = now();
+        start.push_back(moments.started - moments.begin);
+        test.push_back(computed.in_tests);
+        wait.push_back(end - before);
+        total.push_back(end - moments.begin);
+        quanta.push_back(computed.quanta);
+        tests_made += computed.tests;
+        subject_->check();
+    }
+    double alone = 0;
+    for (const std::uint64_t count : quanta) {
+        if (quantum_.kind != Compute::work) break;
+        bench.gather_ranks();
+        const double begin = now();
+        for (std::uint64_t done = 0; done < count; ++done) {
+            work(quantum_.amount);
+            now();  // as beside the collective
+        }
+        alone += now() - begin;
+    }
+    std::vector<double> sums{(mean(test) + mean(wait)) * iterations, alone, mean(total) * iterations,
+                             tests_made / bench.ranks};
+    bench.sum(sums);
+    for (double& sum : sums) sum /= iterations;
+    sample_["calls_of_all"] = sums[0];
+    if (quantum_.kind == Compute::work) sample_["work_of_all"] = sums[1];
+    sample_["total_of_all"] = sums[2];
+    sample_["tests_made"] = sums[3];
+    keep("start", start);
+    keep("test", test);
+    keep("wait", wait);
+    keep("total", total);
+}
+
+std::vector<Row> fixed_time_rows(Bench& bench, Collective collective, std::uint64_t bytes, int collectives) {
+    const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes, collectives));
+    std::vector<Row> rows;
+    for (const int tests : bench.settings.tests) {
+        Row& row = rows.emplace_back();
+        row.head = head(bench, collective, bytes, name(Method::fixed));
+        row.head["variant"] = variant_of_tests(tests);
+        for (const auto& subject : subjects) {
+            row.lines.push_back(std::make_unique<FixedTimeLine>(subject, tests, true));
+        }
+    }
+    return rows;
+}
+
+void PolledLine::warm_up() {
+    subject_->warm_up();
+    const Bench& bench = subject_->bench();
+    const double wanted = bench.settings.quantum_seconds;
+    quantum_.kind = bench.settings.compute;
+    quantum_.seconds = wanted > 0 ? wanted : std::clamp(subject_->base_seconds() / 100, 1e-6, 1e-4);
+    quantum_.amount = static_cast<std::uint64_t>(quantum_.seconds * bench.operations_per_second) + 1;
+}
+
+std::vector<std::function<void()>> PolledLine::phases() {
+    return {[this] {
+                subject_->lead_in();
+                sample_["base"] = subject_->base();
+            },
+            [this] { measure(); }};
+}
+
+nlohmann::json PolledLine::describe() const {
+    nlohmann::json result = SubjectLine::describe();
+    quantum_.describe(result);
+    return result;
+}
+
+// What part of the time was left for work is summed over ranks and iterations: a rank whose part is done
+// at once (the root of a broadcast of few bytes) counts with its short time.
+void PolledLine::measure() {
+    std::vector<double> start;
+    std::vector<double> total;
+    std::vector<std::uint64_t> quanta;
+    subject_->lead_in();
+    for (int i = 0; i < subject_->iterations(); ++i) {
+        const auto moments = subject_->start();
+        std::uint64_t done = 0;
+        do {
+            quantum_.run();
+            ++done;
+        } while (!subject_->test());
+        total.push_back(now() - moments.begin);
+        start.push_back(moments.started - moments.begin);
+        quanta.push_back(done);
+        subject_->check();
+    }
+    double alone = 0;
+    for (const std::uint64_t count : quanta) {
+        subject_->bench().gather_ranks();
+        const double begin = now();
+        for (std::uint64_t i = 0; i < count; ++i) quantum_.run();
+        alone += now() - begin;
+    }
+    const int iterations = subject_->iterations();
+    std::vector<double> sums{alone, mean(total) * iterations};
+    subject_->bench().sum(sums);
+    sample_["work_of_all"] = sums[0] / iterations;
+    sample_["total_of_all"] = sums[1] / iterations;
+    keep("start", start);
+    keep("total", total);
+}
+
+WorkBeside::WorkBeside(std::shared_ptr<Subject> subject, Amount amount)
+    : subject_(std::move(subject)), amount_(std::move(amount)) {}
+
+// The largest matrices whose product takes a small part of the time; of the slowest rank.
+void WorkBeside::choose_order(double wanted) {
+    constexpr int min_order = 16;
+    whole_.amount = 1;
+    for (whole_.order = Blas::max_order;; whole_.order /= 2) {
+        const double taken = slowest_run();
+        if (taken > wanted / 4 && whole_.order > min_order) continue;
+        whole_.amount = static_cast<std::uint64_t>(wanted / taken) + 1;
+        return;
+    }
+}
+
+double WorkBeside::slowest_run() const {
+    std::vector<double> taken;
+    for (int i = 0; i < 3; ++i) {
+        subject_->bench().gather_ranks();
+        const double begin = now();
+        whole_.run();
+        taken.push_back(now() - begin);
+    }
+    subject_->bench().slowest(taken);
+    return median(taken);
+}
+
+double WorkBeside::base_seconds() const {
+    double longest = subject_->base_seconds();
+    for (const auto& other : amount_.same_for) longest = std::max(longest, other->base_seconds());
+    return longest;
+}
+
+// The processor may be faster or slower now than when the benchmark began, so the amount is fitted again.
+void WorkBeside::fit() {
+    subject_->warm_up();
+    for (const auto& other : amount_.same_for) other->warm_up();
+    const Bench& bench = subject_->bench();
+    const double wanted = base_seconds() * amount_.base_times;
+    const int parts = amount_.tests + 1;
+    whole_.seconds = wanted;
+    whole_.kind = amount_.dgemm ? Compute::dgemm : bench.settings.compute;
+    if (amount_.dgemm) {
+        choose_order(wanted / parts);
+        whole_.scale(parts, parts);
+    } else {
+        whole_.amount = static_cast<std::uint64_t>(wanted * bench.operations_per_second) + 1;
+    }
+    for (int tries = 0; tries < 3 && whole_.kind != Compute::sleep; ++tries) {
+        whole_.scale(std::clamp(wanted / slowest_run(), 0.25, 4.0), parts);
+    }
+    part_ = whole_.part(parts);
+}
+
+double WorkBeside::alone() {
+    return subject_->alone(whole_);
+}
+
+// A sleep ends at its moment, so that wake-ups that come late do not add up.
+void WorkBeside::run_part(double begin, int number) const {
+    if (part_.kind == Compute::sleep) {
+        sleep_until(begin + (number + 1) * part_.seconds);
+    } else {
+        part_.run();
+    }
+}
+
+WorkBeside::Times WorkBeside::beside() {
+    std::vector<double> start;
+    std::vector<double> test;
+    std::vector<double> wait;
+    std::vector<double> overhead;
+    std::vector<double> total;
+    subject_->lead_in();
+    for (int i = 0; i < subject_->iterations(); ++i) {
+        const auto moments = subject_->start();
+        double in_tests = 0;
+        for (int tests = 0; tests < amount_.tests; ++tests) {
+            run_part(moments.started, tests);
+            const double before = now();
+            subject_->test();
+            in_tests += now() - before;
+        }
+        run_part(moments.started, amount_.tests);
+        const double computed = now();
+        subject_->wait();
+        const double end = now();
+        start.push_back(moments.started - moments.begin);
+        test.push_back(in_tests);
+        wait.push_back(end - computed);
+        overhead.push_back(start.back() + test.back() + wait.back());
+        total.push_back(end - moments.begin);
+        subject_->check();
+    }
+    for (std::vector<double>* times : {&start, &test, &wait, &overhead, &total}) {
+        subject_->bench().slowest(*times);
+    }
+    return {mean(start), mean(test), mean(wait), mean(overhead), mean(total)};
+}
+
+WorkLine::WorkLine(std::shared_ptr<Subject> subject, Amount amount)
+    : SubjectLine(subject), tests_(amount.tests > 0), work_(subject, std::move(amount)) {}
+
+void WorkLine::warm_up() {
+    work_.fit();
+}
+
+std::vector<std::function<void()>> WorkLine::phases() {
+    return {[this] {
+                subject_->lead_in();
+                sample_["base"] = subject_->base();
+            },
+            [this] { sample_["alone"] = work_.alone(); },
+            [this] {
+                const WorkBeside::Times times = work_.beside();
+                sample_["start"] = times.start;
+                if (tests_) sample_["test"] = times.test;
+                sample_["wait"] = times.wait;
+                sample_["overhead"] = times.overhead;
+                sample_["total"] = times.total;
+            }};
+}
+
+nlohmann::json WorkLine::describe() const {
+    nlohmann::json result = SubjectLine::describe();
+    work_.block().describe(result);
+    return result;
+}
+
+}  // namespace lapwing::bench

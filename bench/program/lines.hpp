@@ -1,0 +1,219 @@
+// What is measured of one engine in a row, in the ways that benchmarks have.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "program/bench.hpp"
+#include "program/exchange.hpp"
+
+namespace lapwing::bench {
+
+// What is measured of one engine in a row: phases, each of which puts its values into the round's sample.
+class Line {
+  public:
+    Line() = default;
+    virtual ~Line() = default;
+    Line(const Line&) = delete;
+    Line& operator=(const Line&) = delete;
+
+    virtual void warm_up() = 0;
+    virtual std::vector<std::function<void()>> phases() = 0;
+
+    void begin_round() { sample_ = nlohmann::json::object(); }
+    void end_round() { rounds_.push_back(sample_); }
+    // What describe() says, and all samples.
+    nlohmann::json json() const;
+
+  protected:
+    // Engine, iterations and what else is the same in all rounds.
+    virtual nlohmann::json describe() const = 0;
+
+    nlohmann::json sample_;
+
+  private:
+    nlohmann::json rounds_ = nlohmann::json::array();
+};
+
+// A line about a subject, which other rows may share.
+class SubjectLine : public Line {
+  public:
+    explicit SubjectLine(std::shared_ptr<Subject> subject) : subject_(std::move(subject)) {}
+
+  protected:
+    void keep(const char* what, std::vector<double> seconds);
+    nlohmann::json describe() const override;
+
+    std::shared_ptr<Subject> subject_;
+};
+
+struct Row {
+    nlohmann::json head;
+    std::vector<std::unique_ptr<Line>> lines;  // one for each engine
+};
+// Rows that are measured together, interleaved; the function makes their buffers.
+using RowGroup = std::function<std::vector<Row>()>;
+
+// The beginning of a row. Collective.
+nlohmann::json head(const Bench& bench, Collective collective, std::uint64_t bytes,
+                    const std::string& method);
+nlohmann::json parameter(const char* name, double value);
+
+// The variant of a row with so many tests: "no tests", "1000 tests".
+std::string variant_of_tests(int tests);
+
+// The requested sizes; a barrier has one, 0.
+std::vector<std::uint64_t> sizes_of(const Settings& settings, Collective collective);
+// For each collective and size.
+std::vector<RowGroup> for_each_case(const Bench& bench,
+                                    const std::function<std::vector<Row>(Collective, std::uint64_t)>& rows);
+
+// The rows as JSON, all phases of all lines in turn in each round.
+nlohmann::json measure(const Bench& bench, const std::vector<Row>& rows);
+
+// One collective right after the other: what one adds to a program with many in a row.
+//
+// There is no barrier between two collectives, so the root of a broadcast may be several ahead of the others.
+// The time is that of the slowest rank for all, divided by their number.
+class BackToBack : public Line {
+  public:
+    // `quantity` is the name of the time in a sample. `prepare`, on all ranks, comes before the first one.
+    BackToBack(Bench& bench, const Caller& caller, std::shared_ptr<Exchanges> exchange, bool blocking,
+               const char* quantity, std::function<void()> prepare = {});
+
+    void warm_up() override;
+    std::vector<std::function<void()>> phases() override;
+
+  protected:
+    nlohmann::json describe() const override;
+
+  private:
+    double run(int count);
+    void fit_iterations();
+
+    Bench& bench_;
+    const Caller& caller_;
+    std::shared_ptr<Exchanges> exchanges_;
+    bool blocking_;
+    const char* quantity_;
+    std::function<void()> prepare_;
+    int iterations_ = 1;
+    std::string used_;
+};
+
+// A collective beside computation for a fixed time, not a fixed amount: until the base time is over by the
+// clock, with tests at even intervals (Kandalla et al. 2011, Figure 5).
+//
+// Processor time taken from the program does not lengthen this computation, so the overlap by this method
+// does not show it. The computed work is counted and repeated alone, which does.
+class FixedTimeLine : public SubjectLine {
+  public:
+    // With `tests` calls of MPI_Test at most: one that comes late puts off the others. `with_base`: the base
+    // time is measured in each round, too.
+    FixedTimeLine(std::shared_ptr<Subject> subject, int tests, bool with_base);
+
+    void warm_up() override;
+    std::vector<std::function<void()>> phases() override;
+
+  protected:
+    nlohmann::json describe() const override;
+
+  private:
+    struct Computed {
+        std::uint64_t quanta = 0;
+        int tests = 0;
+        double in_tests = 0;
+    };
+    Computed compute();
+    void measure();
+
+    int tests_;
+    bool with_base_;
+    Block quantum_;
+};
+
+// A row for each number of tests in the settings, of so many collectives at once.
+std::vector<Row> fixed_time_rows(Bench& bench, Collective collective, std::uint64_t bytes, int collectives);
+
+// Quanta of work with a test after each until the collective is complete; then the same quanta alone.
+class PolledLine : public SubjectLine {
+  public:
+    using SubjectLine::SubjectLine;
+
+    void warm_up() override;
+    std::vector<std::function<void()>> phases() override;
+
+  protected:
+    nlohmann::json describe() const override;
+
+  private:
+    void measure();
+
+    Block quantum_;
+};
+
+// A collective beside an amount of work: start, the work with no or some tests in between, wait.
+
+// So much work: in base times, in parts with a test after each but the last.
+struct Amount {
+    double base_times = 1;
+    int tests = 0;
+    bool dgemm = false;  // matrix products, which only the benchmarks of throughput do
+    // Whose base times: the longest of these, so that all of them get the same work. None: the subject's own.
+    std::vector<std::shared_ptr<Subject>> same_for = {};
+};
+
+// An amount that has been fitted to its subject.
+class WorkBeside {
+  public:
+    WorkBeside(std::shared_ptr<Subject> subject, Amount amount);
+
+    // All ranks together; warms up the subjects.
+    void fit();
+
+    // Of a phase of iterations, the means of the slowest rank's times.
+    double alone();
+    struct Times {
+        double start = 0;
+        double test = 0;
+        double wait = 0;
+        double overhead = 0;  // the three together, which may be another rank's
+        double total = 0;
+    };
+    Times beside();
+
+    const Block& block() const { return whole_; }
+
+  private:
+    double base_seconds() const;
+    void choose_order(double wanted);
+    double slowest_run() const;
+    void run_part(double begin, int number) const;
+
+    std::shared_ptr<Subject> subject_;
+    Amount amount_;
+    Block whole_;
+    Block part_;
+};
+
+// Base time, the work alone, and both together.
+class WorkLine : public SubjectLine {
+  public:
+    WorkLine(std::shared_ptr<Subject> subject, Amount amount);
+
+    void warm_up() override;
+    std::vector<std::function<void()>> phases() override;
+
+  protected:
+    nlohmann::json describe() const override;
+
+  private:
+    bool tests_;
+    WorkBeside work_;
+};
+
+}  // namespace lapwing::bench

@@ -1,0 +1,466 @@
+"""lapwing report: reading files, the content of each plot, the table of answers, timelines, recorded programs, the papers' values, and the command."""
+
+import copy
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.environ["LAPWING_REPORT"])
+import benchmarks
+import charts
+import figures
+import inputs
+import markup
+import page
+import programs
+import results
+import samples
+import summary
+import timelines
+import values
+from support import ToolTest
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.scratch = pathlib.Path(directory.name)
+
+    def file(self, content, name="result.json"):
+        path = self.scratch / name
+        path.write_bytes(content if isinstance(content, bytes) else
+                         (content if isinstance(content, str) else json.dumps(content)).encode())
+        return path
+
+    def result(self, content):
+        return results.read(self.file(content))
+
+    def figures(self, content):
+        return figures.figures_of(self.result(content), 0)
+
+
+class Reading(Scratch):
+    def refused(self, content, because):
+        with self.assertRaises(inputs.InputError) as caught:
+            self.result(content)
+        self.assertIn("result.json", str(caught.exception))
+        self.assertIn(because, str(caught.exception))
+
+    def test_what_a_file_says(self):
+        result = self.result(samples.overlap())
+        self.assertEqual((result.benchmark, result.ranks, result.hosts, result.mpi), ("overlap", 4, 4, "Open MPI v4.1.4"))
+        row = result.rows[0]
+        self.assertEqual((row.collective, row.bytes, row.method), ("MPI_Ialltoall", 4096, "wait"))
+        self.assertEqual([m.engine for m in row.engines], ["mpi", "host", "kernel"])
+        self.assertAlmostEqual(row.engines[2].summary["overlap"].median, 0.94)
+        self.assertEqual(row.engines[2].rounds, 5)
+
+    def test_what_is_wrong_is_told_with_the_file(self):
+        whole = json.dumps(samples.base())
+        self.refused("", "the file is empty")
+        self.refused(" \n", "the file is empty")
+        self.refused(whole[:len(whole) // 2], "cut off")
+        self.refused("{nonsense}", "no JSON")
+        self.refused(b"\xff\xfe\x00", "UTF-8")
+        self.refused("[" * 100000, "nested too deeply")
+        self.refused("[]", "neither a result")
+        self.refused({"lapwing_tuning": 1, "tables": []}, "neither a result")
+        self.refused({"benchmark": "base"}, "rows: a list")
+        self.refused({"benchmark": "base", "rows": []}, "nothing was measured")
+        self.refused({"benchmark": "base", "rows": [7]}, "rows[0]: an object")
+        self.refused({"benchmark": 7, "rows": []}, "benchmark: a text")
+        wrong = samples.base()
+        wrong["rows"][1]["engines"][0]["summary"]["base"] = {"q1": 1, "median": "2", "q3": 3}
+        self.refused(wrong, "rows[1].engines[0].summary.base: median is no number")
+        wrong["rows"][1]["engines"][0]["summary"]["base"] = {"q1": 1, "q3": 3}
+        self.refused(wrong, "median is no number")
+        self.refused(json.dumps(samples.base()).replace('"q1": 1.9', '"q1": NaN, "old": 1.9', 1), "q1 is no number")
+        with self.assertRaisesRegex(inputs.InputError, "none.json: No such file"):
+            results.read(self.scratch / "none.json")
+
+    def test_what_could_not_be_measured_is_left_out(self):
+        content = samples.base()
+        content["rows"][0]["engines"][0]["summary"]["ratio"] = {"q1": None, "median": None, "q3": None}
+        self.assertEqual(list(self.result(content).rows[0].engines[0].summary), ["base"])
+
+    def test_files_of_a_directory(self):
+        below = self.scratch / "below"
+        below.mkdir()
+        (below / "base.json").write_text(json.dumps(samples.base()))
+        self.file("", "empty.json")
+        self.file("no result", "notes.txt")
+        found, left_out = results.collect([self.scratch, below / "base.json"], "lapwing")
+        self.assertEqual([one.benchmark for one in found], ["base"])
+        self.assertEqual([pathlib.Path(error.path).name for error in left_out], ["empty.json"])
+        with self.assertRaisesRegex(inputs.InputError, "empty.json"):
+            results.collect([below, self.scratch / "empty.json"], "lapwing")
+        (self.scratch / "bare").mkdir()
+        with self.assertRaisesRegex(inputs.InputError, "no file in this directory"):
+            results.collect([self.scratch / "bare"], "lapwing")
+
+
+class Figures(Scratch):
+    def only(self, content):
+        found = self.figures(content)
+        self.assertEqual(len(found), 1)
+        return found[0]
+
+    def test_a_plot_for_each_collective_and_a_line_for_each_engine(self):
+        figure = self.only(samples.overlap())
+        view = figure.views[0]
+        self.assertEqual(view.quantity.name, "overlap")
+        self.assertEqual([panel.title for panel in view.panels], ["MPI_Ialltoall", "MPI_Ibcast", "MPI_Ibarrier"])
+        self.assertEqual([len(panel.xs) for panel in view.panels], [3, 3, 1])
+        self.assertEqual([panel.is_bars for panel in view.panels], [False, False, True])
+        self.assertEqual([series.label for series in figure.series],
+                         ["Open MPI v4.1.4 itself", "Lapwing's host engine", "Lapwing's kernel engine"])
+
+    def test_a_parameter_is_the_axis_and_sizes_are_plots(self):
+        figure = self.only(samples.window())
+        self.assertEqual([panel.title for panel in figure.views[0].panels], ["MPI_Ialltoall, 4 KiB", "MPI_Ialltoall, 64 KiB"])
+        self.assertEqual(figure.views[0].panels[0].xs, [1, 2, 4, 6, 8, 16])
+
+    def test_noise_by_frequency_with_a_plot_for_each_length_of_burst(self):
+        panels = self.only(samples.noise()).views[0].panels
+        self.assertEqual([panel.title for panel in panels],
+                         ["MPI_Ibcast, 64 KiB, bursts of 50.0 µs", "MPI_Ibcast, 64 KiB, bursts of 250 µs"])
+        self.assertEqual(panels[0].xs, [20, 100, 1000])
+
+    def test_numbers_that_come_with_each_row_make_no_plots(self):
+        content = samples.throughput()
+        for place, one in enumerate(content["rows"]):
+            one["calibration"] = 1.5 + place
+        self.assertEqual([panel.title for panel in self.only(content).views[0].panels], ["MPI_Ibcast"])
+
+    def test_variants_are_lines_of_their_own(self):
+        figure = self.only(samples.latency())
+        self.assertEqual(len(figure.series), 6)
+        self.assertIn("Lapwing's kernel engine, nonblocking", [series.label for series in figure.series])
+        styles = charts.styles_of(figure.series)
+        self.assertEqual(len({(style["colour"], tuple(style["dash"])) for style in styles.values()}), 6)
+
+    def test_an_unknown_benchmark_is_drawn_by_the_names_it_has(self):
+        figure = self.only(samples.unknown())
+        self.assertEqual([view.quantity.title for view in figure.views], ["Speed"])
+        self.assertEqual([series.label for series in figure.series], ["photon"])
+
+    def test_results_of_several_numbers_of_ranks_are_put_together(self):
+        found = []
+        for ranks, hosts in ((2, 2), (4, 4), (8, 8), (8, 2), (8, 1)):
+            result = self.result(samples.latency())
+            result.head.update(ranks=ranks, hosts=[f"node{rank % hosts}" for rank in range(ranks)])
+            found.append(result)
+        (where, joined), = figures.by_ranks(found)
+        self.assertEqual(where, "1 rank on each host, Open MPI v4.1.4")
+        panels = figures.figures_of(joined, 0)[0].views[0].panels
+        self.assertEqual([panel.title for panel in panels], ["MPI_Ibarrier", "MPI_Ialltoall, 8 B", "MPI_Ialltoall, 4 KiB"])
+        self.assertEqual(panels[0].xs, [2, 4, 8])
+        self.assertEqual(panels[0].axis.title, "ranks")
+        self.assertEqual(figures.by_ranks(found[3:]), [])
+
+    def test_every_benchmark_has_plots_with_finite_numbers(self):
+        for name, make in samples.ALL.items():
+            with self.subTest(name):
+                for figure in self.figures(make()):
+                    for view in figure.views:
+                        for panel in view.panels:
+                            text = markup.data(charts.chart(panel, view, figure))
+                            self.assertIn('"points"', text)
+
+    def test_every_benchmark_that_is_known_has_its_quantities_known(self):
+        for benchmark in benchmarks.BENCHMARKS.values():
+            for name in benchmark.quantities:
+                self.assertIn(name, benchmarks.QUANTITIES)
+
+    def test_what_was_simulated_says_so_in_each_title(self):
+        figure, = self.figures(samples.predict())
+        self.assertEqual(figure.title, "By number of ranks")
+        panels = [panel for view in figure.views for panel in view.panels]
+        self.assertEqual(len(panels), 2 * 2)
+        for panel in panels:
+            self.assertTrue(panel.title.endswith(", simulated"), panel.title)
+            self.assertEqual(panel.xs, [4, 16, 32])
+        self.assertEqual(panels[0].title, "MPI_Ibarrier, noise 10hz:2500us, simulated")
+
+    def test_gains_fill_their_axis(self):
+        gain = self.figures(samples.pipeline())[0].views[0].panels[0]
+        domain = charts.value_scale(gain, [gain])[0]["domain"]
+        self.assertTrue(-0.2 < domain[0] < -0.1, domain)
+        self.assertLess(domain[1], 0.3)
+
+
+class Documents(Scratch):
+    def test_every_value_names_its_source(self):
+        for entry in figures.PAPERS["values"]:
+            self.assertIn(entry["document"], figures.PAPERS["documents"])
+            self.assertTrue(entry["place"] and entry["label"] and (entry.get("says") or entry.get("remark")))
+            self.assertIn(entry["benchmark"], benchmarks.BENCHMARKS)
+            if any(key in entry for key in ("value", "low", "points")):
+                self.assertIn("says", entry)
+
+    def test_what_is_drawn_is_what_is_said(self):
+        """The number in the plot is the number in the sentence beside it."""
+        for entry in figures.PAPERS["values"]:
+            numbers = [entry[key] for key in ("value", "low", "high") if key in entry]
+            numbers += [y for _, y in entry.get("points", [])]
+            for number in numbers:
+                scaled = number * 1e6 if "µs" in entry["says"] else number * 100
+                self.assertRegex(entry["says"], rf"\b{scaled:.4g}(\.0)?\b")
+
+    def test_the_table_of_tests_stands_in_the_plot_of_tests(self):
+        panel = self.figures(samples.tests())[0].views[0].panels[0]
+        _, line = charts.levels_of(panel)
+        self.assertEqual([(row["x"], row["m"]) for row in line],
+                         [(2, 0.0873), (10, 0.2116), (100, 0.3613), (1000, 0.9724), (100000, 0.7895)])
+
+    def test_values_stand_only_in_plots_of_their_collective(self):
+        panels = self.figures(samples.overlap())[0].views[0].panels
+        self.assertEqual([len(panel.references) for panel in panels], [0, 2, 2])
+
+
+class Summary(Scratch):
+    def answers(self, content):
+        """For each line of the table: the variant, and the cell of each engine."""
+        return [(one.variant, {engine: summary.in_words(one.quantity.kind, numbers) for engine, numbers in one.engines.items()})
+                for figure in self.figures(content) for one in summary.answers(figure)]
+
+    def test_an_answer_is_a_median_and_a_range(self):
+        (variant, cells), = self.answers(samples.base())
+        self.assertEqual((variant, cells["mpi"]), ("", ("24.1 µs", "20.0 µs to 85.5 µs")))
+        self.assertEqual(self.answers(samples.overlap()), [("", {"mpi": ("12.0 %", ""), "host": ("35.0 %", ""), "kernel": ("94.0 %", "")})])
+
+    def test_shares_are_not_rounded_to_the_whole(self):
+        content = samples.overlap()
+        for one in content["rows"]:
+            one["engines"][2]["summary"]["overlap"] = samples.spread(0.998, 0)
+        self.assertEqual(self.answers(content)[0][1]["kernel"][0], "99.8 %")
+
+    def test_each_variant_has_a_line(self):
+        self.assertEqual([variant for variant, _ in self.answers(samples.connections())], ["sparse", "dense"])
+        self.assertEqual(len(self.answers(samples.methods())), 6)
+
+    def test_every_benchmark_has_an_answer(self):
+        for name, make in samples.ALL.items():
+            with self.subTest(name):
+                self.assertTrue(self.answers(make()))
+
+    def test_where(self):
+        self.assertEqual(summary.where(self.result(samples.overlap())),
+                         "4 ranks on 4 hosts (virtual ones, on 1 machine) with 2 processors in all, Open MPI v4.1.4, Lapwing 0.2.0, Linux 6.1.0")
+        self.assertEqual(summary.where(self.result(samples.predict())), "simulated, 4 to 32 ranks, network flat, Lapwing 0.2.0")
+
+    def test_cautions(self):
+        content = samples.overlap()
+        self.assertEqual(summary.cautions(self.result(content)), [])
+        for one in content["rows"][:3]:
+            for engine in one["engines"]:
+                engine["summary"]["overlap"].update(q1=0.1, q3=0.9)
+        self.assertRegex(summary.cautions(self.result(content))[0], "^In 9 of 21 points the rounds lie far apart")
+        simulated = summary.cautions(self.result(samples.predict()))
+        self.assertIn("not measured", simulated[0])
+        self.assertEqual(simulated[1:], ["host: overstated"])
+        content = samples.base()
+        content["rows"][0]["engines"][1].update(confirmed=False, used="mpi")
+        self.assertIn("but mpi ran MPI_Ialltoall", summary.cautions(self.result(content))[0])
+        content = samples.overlap()
+        content["more_ranks_than_processors"] = True
+        self.assertIn("more ranks than processors", summary.cautions(self.result(content))[0])
+        content["settings"]["compute"] = "sleep"
+        self.assertEqual(summary.cautions(self.result(content)), [])
+
+    def test_noise_is_no_negative_overlap(self):
+        content = samples.overlap()
+        content["rows"][0]["engines"][0]["summary"]["overlap"].update(q1=-366.0, median=-239.0, q3=0.1)
+        point = self.figures(content)[0].views[0].panels[0].series[0].points[0]
+        self.assertEqual((point.spread.q1, point.spread.median, point.spread.q3), (0, 0, 0.1))
+
+    def test_numbers(self):
+        self.assertEqual([values.size(size) for size in (0, 8, 4096, 33000, 1 << 20, 3 << 30)],
+                         ["0 B", "8 B", "4 KiB", "33,000 B", "1 MiB", "3 GiB"])
+        self.assertEqual([values.time(time) for time in (0, 3.25e-8, 1.5e-5, 0.012, 2.5)],
+                         ["0 s", "32.5 ns", "15.0 µs", "12.0 ms", "2.50 s"])
+        self.assertEqual(values.rate(4.2e10), "42.0 G/s")
+
+
+class Timelines(Scratch):
+    def trace(self, content):
+        return results.read(self.file(content, "trace.json"))
+
+    def test_tracks_depths_and_facts(self):
+        trace = self.trace(samples.trace())
+        self.assertEqual([trace.label(track) for track in trace.tracks],
+                         ["rank 0 (node0): thread 0", "rank 0 (node0): collectives", "rank 1 (node1): thread 0",
+                          "rank 1 (node1): collectives"])
+        self.assertEqual({(one.kind, one.depth) for one in trace.slices}, {("call", 0), ("collective", 0), ("task", 1)})
+        self.assertEqual(len(trace.arrows), 6)
+        said = timelines.facts(trace)
+        # Of each 740 us, the call that starts it covers 15 and the wait 45.
+        self.assertIn("for 91.9 %", said[0])
+        self.assertIn("within 1.50 µs", said[1])
+
+    def test_a_long_trace_is_drawn_in_part_and_says_so(self):
+        left_out, _, spec = timelines.draw(self.trace(samples.trace(collectives=1500)))
+        self.assertEqual(len(spec["data"][0]["values"]), timelines.MAX_EVENTS)
+        self.assertIn("Drawn are 300 of 15,000 events", left_out)
+
+    def test_what_is_no_event(self):
+        for events, because in (([7], r"traceEvents\[0\]: an object"), ([{"ph": "X", "ts": "now"}], "ts: a number"),
+                                ([{"ph": "X", "ts": 1, "dur": []}], "dur: a number"), ([], "no complete event")):
+            with self.assertRaisesRegex(inputs.InputError, f"trace.json: .*{because}"):
+                self.trace({"traceEvents": events})
+
+
+class Programs(Scratch):
+    def test_bars_of_each_call_site_from_now_to_the_bound(self):
+        result = self.result(samples.program())
+        self.assertEqual(programs.facts(result.program)[0], "On 2 ranks the run took 1.10 s; its replay takes 1.00 s.")
+        figure, = figures.figures_of(programs.site_result(result, 2), "sites")
+        panels = figure.views[0].panels
+        self.assertEqual([panel.title for panel in panels], ["MPI_Wait, solve, cg.c:12", "MPI_Allreduce, solve, cg.c:14", "MPI_Bcast, main"])
+        self.assertEqual([(one.label, round(one.points[0].spread.median, 6)) for one in panels[0].series],
+                         [("now, measured", 0.3), ("now, simulated (native)", 0.27), ("Lapwing (kernel), program unchanged", 0.15),
+                          ("Lapwing (kernel), waited for later", 0.06), ("bound", 0.03)])
+
+    def test_one_iteration_before_and_after(self):
+        (title, spec), (after, _) = programs.drawings(self.result(samples.program()).program)
+        self.assertEqual((title, after), ("One iteration on 2 ranks, now, simulated", "One iteration on 2 ranks, with Lapwing (kernel), simulated"))
+        data = {one["name"]: one.get("values") for one in spec["data"]}
+        self.assertEqual([track["label"] for track in data["tracks"]], ["rank 0", "rank 1"])
+        self.assertEqual({row["n"] for row in data["points"]}, {"computation", "MPI_Wait, solve, cg.c:12"})
+
+    def test_what_is_wrong_is_told(self):
+        for change, because in ((lambda one: one.update(replays=7), r"program.replays: a list"),
+                                (lambda one: one["sites"][0]["sites"][0].update(bound="x"), r"sites\[0\]: bound: a number"),
+                                (lambda one: one["iterations"][0]["spans"][0].update(what="sleep"), r"spans\[0\].what")):
+            content = samples.program()
+            change(content["program"])
+            with self.assertRaisesRegex(inputs.InputError, because):
+                self.result(content)
+
+    def test_recordings_are_simulated(self):
+        recording = self.scratch / "recording"
+        recording.mkdir()
+        self.file("{}", "recording/job.json")
+        self.file("", "recording/rank-0.facts")
+        self.file(samples.program(), "program.json")
+        tool = self.file(f"#!/bin/sh\n[ \"$*\" = \"predict --program {recording} --json -\" ] || exit 2\ncat {self.scratch}/program.json", "tool")
+        tool.chmod(0o755)
+        found, left_out = results.collect([recording], str(tool))
+        self.assertEqual(([one.benchmark for one in found], left_out), (["program"], []))
+        tool.write_text("#!/bin/sh\necho 'lapwing predict: calls differ' >&2; exit 2")
+        with self.assertRaisesRegex(inputs.InputError, "recording: lapwing predict: calls differ"):
+            results.collect([recording], str(tool))
+
+
+def places_in(value, path=()):
+    """Every position in a document, as the keys that lead there."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    for key, entry in inner:
+        yield from places_in(entry, (*path, key))
+
+
+def replaced(document, path, value):
+    document = copy.deepcopy(document)
+    if not path:
+        return value
+    target = document
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = value
+    return document
+
+
+class Strangers(Scratch):
+    """Any value in place of any other in a document: the result is a page, or an error that names the file."""
+
+    def survives(self, document):
+        for path in places_in(document):
+            for value in (None, -1, 10**400, "x,\n\0</p>", [[7]], {"value": 3, "name": 4}):
+                with self.subTest(path=path, value=str(value)[:20]):
+                    try:
+                        found = results.Reader("result.json").parse(json.dumps(replaced(document, path, value)))
+                        measured = [found] if isinstance(found, results.Result) else []
+                        made = page.Page(measured, [] if measured else [found], [], "Strange")
+                        self.assertTrue([markup.written(part) for part in made.body()] and markup.data(made.plots))
+                    except inputs.InputError as error:
+                        self.assertIn("result.json", str(error))
+
+    def test_results(self):
+        document = samples.base()
+        document.update(rows=document["rows"][:1])
+        self.survives(document)
+        document = samples.noise()
+        document.update(rows=[dict(document["rows"][0], variant="v", parameter={"name": "n", "value": 1})])
+        self.survives(document)
+
+    def test_traces(self):
+        document = samples.trace(1, 1)
+        document["traceEvents"] = document["traceEvents"][-2:]
+        self.survives(document)
+
+
+class Markup(unittest.TestCase):
+    def test_text_stays_text(self):
+        element = markup.E("p", "<script>&", markup.E("b", "x"), "</p>", title='"><b>', hidden=False, open=True)
+        self.assertEqual(markup.written(element), '<p title="&quot;&gt;<b&gt;" open="">&lt;script&gt;&amp;<b>x</b>&lt;/p&gt;</p>')
+
+    def test_characters_that_no_page_may_have(self):
+        self.assertEqual(markup.clean("a\0\x1b\ud800\n"), "a\ufffd\ufffd\ufffd\n")
+
+    def test_data_cannot_end_its_element(self):
+        text = markup.data({"a": "</script><!--\u2028&"})
+        self.assertNotRegex(text, r"[<>&\u2028]")
+        self.assertEqual(json.loads(text), {"a": "</script><!--\u2028&"})
+
+
+class Command(ToolTest):
+    def setUp(self):
+        self.page = self.scratch / "report.html"
+        self.result = self.scratch / "overlap.json"
+        self.result.write_text(json.dumps(samples.overlap()))
+
+    def test_a_page(self):
+        out, err = self.call("report", "overlap.json", "-o", "report.html", "--title", "Our <cluster>", cwd=self.scratch)
+        self.assertEqual((out, err), ("", ""))
+        text = self.page.read_text()
+        self.assertIn("<title>Our &lt;cluster&gt;</title>", text)
+        self.assertNotRegex(text.split("<script>")[0], r"(src|href)=\"(?!#)")  # nothing from elsewhere
+        self.assertEqual(sorted(path.name for path in self.scratch.iterdir()), ["overlap.json", "report.html"])
+        out, _ = self.call("report", self.result, "-o", "-")
+        self.assertTrue(out.startswith("<!DOCTYPE html>"))
+
+    def test_files_of_a_directory_that_are_no_results_are_named(self):
+        (self.scratch / "cut.json").write_text(self.result.read_text()[:1000])
+        out, err = self.call("report", self.scratch, "-o", self.page, status=1)
+        self.assertEqual(out, "")
+        self.assertIn("cut.json", err)
+        self.assertIn("cut.json", self.page.read_text())
+
+    def test_what_makes_no_page(self):
+        self.page.write_text("the old one")
+        empty = self.scratch / "empty.json"
+        empty.write_text("")
+        self.refused("report", self.result, empty, "-o", self.page, because="empty.json")
+        self.refused("report", self.scratch / "none.json", "-o", self.page, because="none.json")
+        self.refused("report", self.result, "-o", self.page, "--vega", self.scratch, because="libjs-vega")
+        self.refused("report", self.result, because="-o")
+        self.refused("report", "-o", self.page, because="no file")
+        self.refused("report", self.result, "-o", self.scratch / "none" / "report.html", because="No such file")
+        self.refused("report", self.result, "-o", self.page, because="python3", PATH=str(self.scratch))
+        self.assertEqual(self.page.read_text(), "the old one")
+
+    def test_without_the_program(self):
+        alone = self.scratch / "bin" / "lapwing"
+        alone.parent.mkdir()
+        shutil.copy(os.environ["LAPWING_TOOL"], alone)
+        self.refused("report", self.result, "-o", self.page, because="libexec/lapwing/report", tool=alone)
+
+
+if __name__ == "__main__":
+    unittest.main()
