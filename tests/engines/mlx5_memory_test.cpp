@@ -5,7 +5,7 @@
 #include "engines/doubles/mlx5/device.hpp"
 #include "engines/mlx5/engine.hpp"
 #include "engines/mlx5/group.hpp"
-#include "engines/mlx5/queue_memory.hpp"
+#include "engines/mlx5/queues.hpp"
 #include "engines/mlx5/work_queues.hpp"
 #include "links/process/process_link.hpp"
 
