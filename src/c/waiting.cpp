@@ -8,7 +8,7 @@
 #include "c/group.hpp"
 #include "c/groups.hpp"
 #include "c/status.hpp"
-#include "engines/progress_suspension.hpp"
+#include "engines/progress_thread.hpp"
 #include "engines/wait_strategy.hpp"
 
 namespace lapwing::c {

@@ -13,7 +13,7 @@
 #include "base/settings.hpp"
 #include "base/values.hpp"
 #include "device/memory.hpp"
-#include "engines/progress_advice.hpp"
+#include "engines/progress_choice.hpp"
 #include "job/settings.hpp"
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/call_check.hpp"
