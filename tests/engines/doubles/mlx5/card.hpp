@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "engines/doubles/mlx5/network.hpp"
-#include "engines/doubles/mlx5/wire.hpp"
 #include "engines/doubles/mlx5/wqe.hpp"
 
 namespace lapwing::mlx5_double {
@@ -99,8 +98,7 @@ enum class Round {
 // Any thread may call it.
 class Card {
   public:
-    // `wire` moves messages; null: the network does.
-    Card(std::shared_ptr<Network> network, const Rules& rules, std::unique_ptr<Wire> wire = nullptr);
+    Card(std::shared_ptr<Network> network, const Rules& rules);
     ~Card();
     Card(const Card&) = delete;
     Card& operator=(const Card&) = delete;
@@ -116,8 +114,10 @@ class Card {
     void connect(std::uint32_t pair, std::uint32_t peer_card, std::uint32_t peer_pair);
     void remove_pair(std::uint32_t pair);
     void remove_completion_queue(std::uint32_t queue);
-    // Local and remote key; equal only if they are equal on the wire.
-    using Keys = Wire::Keys;
+    struct Keys {
+        std::uint32_t local = 0;
+        std::uint32_t remote = 0;
+    };
     Keys add_memory(void* memory, std::size_t bytes);
     void remove_memory(std::uint32_t local_key);
 
@@ -175,9 +175,6 @@ class Card {
     void answer(Pair& pair, PacketKind kind, std::uint32_t message, std::uint8_t syndrome = 0,
                 std::uint64_t offset = 0);
     void send_answers(Pair& pair);
-    Round exchange_with_wire();
-    void take_sent(Pair& pair, const Wire::Done& done);
-    void take_received(Pair& pair, const Wire::Done& done);
     Round retire(Pair& pair);
     Round retire_receive(Pair& pair);
     void flush(Pair& pair);
@@ -188,7 +185,6 @@ class Card {
 
     std::shared_ptr<Network> network_;
     Rules rules_;
-    std::unique_ptr<Wire> wire_;
     std::uint32_t card_;
     mutable std::mutex lock_;
     std::mt19937_64 random_;

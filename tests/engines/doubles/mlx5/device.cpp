@@ -102,9 +102,8 @@ struct DoubleDevice::Rings {
     }
 };
 
-DoubleDevice::DoubleDevice(std::shared_ptr<Network> network, const Rules& rules, Drive drive,
-                           std::unique_ptr<Wire> wire)
-    : card_(std::make_unique<Card>(network, rules, std::move(wire))),
+DoubleDevice::DoubleDevice(std::shared_ptr<Network> network, const Rules& rules, Drive drive)
+    : card_(std::make_unique<Card>(network, rules)),
       drive_(drive),
       name_(fmt::format("double_{}", card_->number())),
       event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
