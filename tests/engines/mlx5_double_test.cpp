@@ -1,6 +1,5 @@
 // The double of a card: what it does, how unkind it is, and what it refuses. The conformance program's own
 // tests (tests/tools) run it with each of its rules broken.
-
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -723,5 +722,4 @@ TEST(Mlx5DoubleRefuses, WhatItWasMadeWithout) {
 }
 
 }  // namespace
-
 }  // namespace lapwing::mlx5_double

@@ -1,5 +1,5 @@
-// The mlx5 engine on doubles of cards, rank by rank: one that is ahead of others, or ends.
-
+// The mlx5 engine on doubles of cards, rank by rank: one that is ahead of others, or ends; and the memory of
+// its queues.
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -164,18 +164,21 @@ TEST(Mlx5KeepAlive, LeavesAloneWhoHasSentAllAndEnded) {
     }
 }
 
+// The memory that queues take.
+
 TEST(Mlx5Memory, ManyRanksHaveShorterQueues) {
-    EXPECT_EQ(depth_of_peers(1, 1024), 1024u);
-    EXPECT_EQ(depth_of_peers(100, 1024), 1024u);
-    EXPECT_EQ(depth_of_peers(1024, 1024), 64u);
-    EXPECT_EQ(depth_of_peers(2000, 1024), 32u);
-    EXPECT_EQ(depth_of_peers(2100, 1024), 0u);
+    EXPECT_EQ(mlx5::depth_of_peers(1, 1024), 1024u);
+    EXPECT_EQ(mlx5::depth_of_peers(100, 1024), 1024u);
+    EXPECT_EQ(mlx5::depth_of_peers(1024, 1024), 64u);
+    EXPECT_EQ(mlx5::depth_of_peers(2000, 1024), 32u);
+    EXPECT_EQ(mlx5::depth_of_peers(2100, 1024), 0u);
     // What a card cannot do is not asked of it.
-    EXPECT_EQ(depth_of_peers(1024, 16), 16u);
+    EXPECT_EQ(mlx5::depth_of_peers(1024, 16), 16u);
     for (int ranks = 1; ranks < 4096; ++ranks) {
-        const std::uint32_t depth = depth_of_peers(ranks, 1024);
+        const std::uint32_t depth = mlx5::depth_of_peers(ranks, 1024);
         if (depth > 0) {
-            EXPECT_LE(bytes_of_peer(depth) * static_cast<std::uint64_t>(ranks - 1), max_bytes_of_lane)
+            EXPECT_LE(mlx5::bytes_of_peer(depth) * static_cast<std::uint64_t>(ranks - 1),
+                      mlx5::max_bytes_of_lane)
                 << ranks;
         }
     }
@@ -185,15 +188,15 @@ TEST(Mlx5Memory, ManyRanksHaveShorterQueues) {
 TEST(Mlx5Memory, APairOfQueuesTakesWhatIsCounted) {
     mlx5_double::DoubleDevice device(mlx5_double::Network::of_process(1), {}, mlx5_double::Drive::hand);
     for (const int ranks : {2, 200, 1024}) {
-        const std::uint32_t depth = depth_of_peers(ranks, 1024);
-        Lane lane(device, {work_variants().front(), 1024, depth, ranks});
-        const Peer& peer = lane.peer(1);
-        const QueuePair& pair = peer.sends.pair();
-        const std::uint64_t rings = std::uint64_t{pair.send_blocks} * block_bytes +
-                                    std::uint64_t{pair.receive_entries} * receive_bytes +
-                                    std::uint64_t{peer.received.queue().entries} * block_bytes;
-        EXPECT_LE(rings, bytes_of_peer(depth));
-        EXPECT_GT(rings + 4 * 4096, bytes_of_peer(depth));
+        const std::uint32_t depth = mlx5::depth_of_peers(ranks, 1024);
+        mlx5::Lane lane(device, {work_variants().front(), 1024, depth, ranks});
+        const mlx5::Peer& peer = lane.peer(1);
+        const mlx5::QueuePair& pair = peer.sends.pair();
+        const std::uint64_t rings = std::uint64_t{pair.send_blocks} * mlx5::block_bytes +
+                                    std::uint64_t{pair.receive_entries} * mlx5::receive_bytes +
+                                    std::uint64_t{peer.received.queue().entries} * mlx5::block_bytes;
+        EXPECT_LE(rings, mlx5::bytes_of_peer(depth));
+        EXPECT_GT(rings + 4 * 4096, mlx5::bytes_of_peer(depth));
     }
 }
 
@@ -207,7 +210,7 @@ TEST(Mlx5Memory, GroupsThatAreTooLargeAreDeclined) {
     const Verdict verdict =
         group->admit({.collective = Collective::alltoall, .ranks = 4096, .bytes = 8}, nobody_asks, {});
     ASSERT_FALSE(verdict);
-    EXPECT_STREQ(verdict.reason(), "queues to all ranks would take more than 16 MiB of pinned memory");
+    EXPECT_NE(std::string(verdict.reason()).find("16 MiB"), std::string::npos);
 }
 
 // An alltoall of all ranks: its peers' queues hold far less than before, and the list still goes in one
@@ -217,11 +220,11 @@ TEST(Mlx5Memory, AnAlltoallOfManyRanksFits) {
     const List list = build(problem, 5, parse_choice(Collective::alltoall, "flat"));
     for (const WorkVariant& variant : work_variants()) {
         const WorkQueues queues = lower_to_work_queues(
-            list, variant, {.queue_depth = 4096, .peer_queue_depth = depth_of_peers(problem.ranks, 1024)});
+            list, variant,
+            {.queue_depth = 4096, .peer_queue_depth = mlx5::depth_of_peers(problem.ranks, 1024)});
         EXPECT_EQ(queues.stages.size(), 1u) << variant.name;
     }
 }
 
 }  // namespace
-
 }  // namespace lapwing
