@@ -87,16 +87,6 @@ class Poster {
         put32(entry, object);
         put(entry);
     }
-    void wait_for_data(std::uint32_t operation, std::uint32_t key, const void* address, std::uint64_t value,
-                       std::uint64_t mask, std::uint64_t on_failure = 0) {
-        Bytes entry = control(index_, wait, number(), 3, signalled, 0, 1);
-        put32(entry, operation);
-        put32(entry, key);
-        put64(entry, reinterpret_cast<std::uint64_t>(address) | on_failure);
-        put64(entry, value);
-        put64(entry, mask);
-        put(entry);
-    }
     void receive(std::uint32_t count, std::uint32_t key, const void* address) {
         Bytes entry;
         std::byte* const at =

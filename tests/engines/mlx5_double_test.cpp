@@ -192,81 +192,6 @@ TEST_P(Mlx5DoubleSeeds, ManagedSendsRunAsFarAsTheyAreEnabled) {
     EXPECT_THAT(cards.a.card().refusals(), IsEmpty());
 }
 
-TEST_P(Mlx5DoubleSeeds, WaitForDataReadsMemoryUntilItHolds) {
-    Joined cards(seeded(GetParam()));
-    alignas(8) std::byte word[8] = {};
-    const mlx5::MemoryKey key = cards.b.register_memory(word, sizeof word);
-    cards.other.wait_for_data(1, key.local, word, 0x0102030405060708, UINT64_MAX);
-    cards.other.wait_for_data(0x11, key.local, word, 0, 0xff);  // not equal, in the last byte
-    cards.other.wait_for_data(2, key.local, word, 0x0102030400000000, 0xffffffff00000000, 0);
-    cards.other.post();
-    cards.settle();
-    EXPECT_FALSE(cards.sends_b.read());
-    for (unsigned byte = 0; byte < 8; ++byte) cards.memory_a[byte] = static_cast<std::byte>(byte + 1);
-    cards.one.write(8, cards.key_a.local, cards.memory_a.data(), key.remote, word);
-    cards.one.post();
-    cards.settle();
-    EXPECT_TRUE(cards.sends_b.read());
-    EXPECT_TRUE(cards.sends_b.read());
-    EXPECT_FALSE(cards.sends_b.read());  // 0x01020304 is not bigger than itself
-    cards.memory_a[3] = std::byte{9};
-    cards.one.write(8, cards.key_a.local, cards.memory_a.data(), key.remote, word);
-    cards.one.post();
-    cards.settle();
-    EXPECT_TRUE(cards.sends_b.read());
-}
-
-// Mellanox's own cases: three receives of a managed queue let through three sends.
-TEST_P(Mlx5DoubleSeeds, ReceivesAreEnabled) {
-    Cards cards(seeded(GetParam()));
-    Reader sends(cards.completions(cards.a)), receives(cards.completions(cards.b)),
-        own(cards.completions(cards.b));
-    Poster one = cards.pair(cards.a, sends, sends);
-    // Below the seam, which has no such queue.
-    std::vector<std::byte> memory(4096);
-    std::uint32_t record[2] = {};
-    PairRings rings;
-    rings.send = memory.data();
-    rings.send_blocks = 16;
-    rings.receive = memory.data() + 2048;
-    rings.receive_entries = 16;
-    rings.record = record;
-    rings.send_completions = own.queue().number;
-    rings.receive_completions = receives.queue().number;
-    rings.managed_receives = true;
-    mlx5::QueuePair managed;
-    managed.send = rings.send;
-    managed.send_blocks = 16;
-    managed.receive = rings.receive;
-    managed.receive_entries = 16;
-    managed.record = record;
-    managed.first_send = managed.first_receive = 0xfff0;
-    managed.number = cards.b.card().add_pair(rings);
-    Poster other(cards.b, managed);
-    other.store(1, 0xfff0);
-    Cards::connect(one, other);
-    Poster master = cards.pair(cards.b, own, own, mlx5::Role::master);
-    Cards::connect(master, master);
-    for (int message = 0; message < 5; ++message) {
-        other.receive(4, cards.key_b.local, cards.memory_b.data());
-        one.send(4, cards.key_a.local, cards.memory_a.data());
-    }
-    one.post();
-    cards.settle();
-    EXPECT_EQ(cards.b.card().completions(receives.queue().number), 0u);
-    master.manage(receive_enable, 0xfff3, managed.number, signalled);
-    master.post();
-    cards.settle();
-    EXPECT_EQ(cards.b.card().completions(receives.queue().number), 3u);
-    EXPECT_EQ(cards.a.card().completions(sends.queue().number), 3u);
-    master.manage(receive_enable, 0xfff5, managed.number, signalled);
-    master.post();
-    cards.settle();
-    EXPECT_EQ(cards.b.card().completions(receives.queue().number), 5u);
-    EXPECT_THAT(cards.b.card().refusals(), IsEmpty());
-    cards.b.card().remove_pair(managed.number);
-}
-
 TEST_P(Mlx5DoubleSeeds, EventComesOnceForTheNextCompletion) {
     Joined cards(seeded(GetParam()));
     const auto events = [&] {
@@ -468,9 +393,9 @@ TEST(Mlx5DoubleRefuses, WrongOwnNumber) {
 }
 
 TEST(Mlx5DoubleRefuses, SizeNotAllowed) {
-    const auto refusal = [](std::uint8_t opcode, unsigned segments, std::uint8_t modifier = 0) {
+    const auto refusal = [](std::uint8_t opcode, unsigned segments) {
         Joined cards;
-        Bytes entry = control(cards.one.index(), opcode, cards.one.number(), segments, 0, 0, modifier);
+        Bytes entry = control(cards.one.index(), opcode, cards.one.number(), segments);
         entry.resize(block_bytes);
         cards.one.put(entry);
         cards.one.record();
@@ -481,7 +406,6 @@ TEST(Mlx5DoubleRefuses, SizeNotAllowed) {
     EXPECT_EQ(refusal(wait, 1), Refusal::wrong_size);
     EXPECT_EQ(refusal(wait, 3), Refusal::wrong_size);
     EXPECT_EQ(refusal(wait, 4), Refusal::wrong_size);
-    EXPECT_EQ(refusal(wait, 2, 1), Refusal::wrong_size);
     EXPECT_EQ(refusal(send_enable, 3), Refusal::wrong_size);
     EXPECT_EQ(refusal(rdma_write, 1), Refusal::wrong_size);
     EXPECT_EQ(refusal(nop, 0), Refusal::wrong_size);
@@ -711,14 +635,9 @@ TEST(Mlx5DoubleRefuses, PostOverARequestThatIsNotComplete) {
 TEST(Mlx5DoubleRefuses, WhatItWasMadeWithout) {
     Rules rules;
     rules.cross_channel = false;
-    rules.wait_on_data = false;
     Joined cards(rules);
     EXPECT_FALSE(cards.a.capabilities().cross_channel);
     EXPECT_THROW(cards.pair(cards.a, cards.sends_a, cards.sends_a, mlx5::Role::master), Error);
-    cards.one.wait_for_data(0, cards.key_a.local, cards.memory_a.data(), 0, 0);
-    cards.one.post();
-    cards.settle();
-    EXPECT_EQ(cards.refused(cards.sends_a, local_operation), Refusal::unsupported);
 }
 
 }  // namespace

@@ -36,13 +36,12 @@ class DoctorNic(ToolTest):
         self.assertRegex(out, r"(?m)^(\d+) of \1 questions passed, 0 not asked$")
 
     def test_what_a_card_lacks_is_not_asked(self):
-        card = self.ask("no_cross_channel no_wait_on_data")["cards"][0]
+        card = self.ask("no_cross_channel")["cards"][0]
         self.assertTrue(card["works"])
         outcomes = self.outcomes(card)
         self.assertEqual(outcomes["enable"], "not asked")
         self.assertEqual(outcomes["wait_plain"], "passed")
         self.assertIn("no: ", card["capabilities"]["cross_channel"])
-        self.assertFalse(card["capabilities"]["wait_on_data"])
 
     def test_a_strict_card_waits_in_masters_only(self):
         card = self.ask("strict")["cards"][0]

@@ -125,7 +125,6 @@ struct Capabilities {
     Verdict cross_channel = Verdict::no("not asked");
     // WAIT for a completion queue is taken in a plain queue pair, too.
     Verdict wait_in_plain = Verdict::no("not asked");
-    bool wait_on_data = false;  // WAIT, opmod 1
     std::uint32_t max_send_blocks = 0;
     std::uint32_t max_receive_entries = 0;
     std::uint32_t max_completions = 0;

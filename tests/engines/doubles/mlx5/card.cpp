@@ -166,7 +166,6 @@ struct Card::Pair {
     Span receive;
     std::uint16_t receive_index = 0;
     std::uint16_t receive_consumed = 0;
-    std::uint16_t receive_limit = 0;
     std::deque<Received> done;
     std::deque<Late> late;
 
@@ -224,7 +223,7 @@ std::uint32_t Card::add_pair(const PairRings& rings) {
     pair->number = new_number(pairs_);
     pair->rings = rings;
     pair->limit = pair->consumed = pair->retired = pair->fetched_to = rules_.first_send;
-    pair->receive_consumed = pair->receive_limit = rules_.first_receive;
+    pair->receive_consumed = rules_.first_receive;
     pair->watched = rings.managed_sends && rules_.fault == Fault::enable_not_needed;
     pair->pace = rules_.delay == 0 ? 1 : 1u << random_() % (rules_.delay + 1);
     order_.push_back(pair.get());
@@ -644,16 +643,13 @@ Round Card::execute(Pair& pair) {
     if (refusal == Refusal::none) refusal = read_request(next.bytes, request);
     const std::uint8_t opcode = request.control.opcode;
     if (refusal == Refusal::none) {
-        const bool management = opcode == wait || opcode == send_enable || opcode == receive_enable;
+        const bool management = opcode == wait || opcode == send_enable;
         if (management && !pair.rings.master && (rules_.strict || opcode != wait)) {
             refusal = Refusal::not_master;
         } else if (opcode == wait) {
-            if (!wait_is_over(request, refusal) && refusal == Refusal::none)
-                return request.control.modifier == 1 ? Round::held : Round::idle;
+            if (!wait_is_over(request, refusal) && refusal == Refusal::none) return Round::idle;
         } else if (opcode == send_enable) {
             refusal = enable_sends(request);
-        } else if (opcode == receive_enable) {
-            refusal = enable_receives(request);
         } else if (is_message(opcode)) {
             if (pair.messages.size() >= max_messages) return Round::idle;
             if (start_message(pair, request, refusal)) {
@@ -709,25 +705,6 @@ bool Card::start_message(Pair& pair, const Request& request, Refusal& refusal) {
 // cmpl_cnt - 1; DPDK's txpp for the index of the clock queue's entry. Entries that the card has written
 // count, read or not.
 bool Card::wait_is_over(const Request& request, Refusal& refusal) const {
-    if (request.control.modifier == 1) {
-        const DataWait& wait = request.data_wait;
-        if (!rules_.wait_on_data) {
-            refusal = Refusal::unsupported;
-            return false;
-        }
-        const std::byte* const memory = local(wait.key, wait.address, sizeof(std::uint64_t));
-        if (memory == nullptr) {
-            refusal = Refusal::memory_key;
-            return false;
-        }
-        std::uint64_t value =
-            __atomic_load_n(reinterpret_cast<const std::uint64_t*>(memory), __ATOMIC_ACQUIRE);
-        std::byte bytes[sizeof value];
-        std::memcpy(bytes, &value, sizeof value);
-        if (holds(wait, read64(bytes))) return true;
-        if (wait.on_failure == 1) refusal = Refusal::wait_failed;
-        return false;
-    }
     const auto found = completions_.find(request.object);
     if (found == completions_.end()) {
         refusal = Refusal::unknown_object;
@@ -801,24 +778,6 @@ Refusal Card::enable_sends(const Request& request) {
     return Refusal::none;
 }
 
-Refusal Card::enable_receives(const Request& request) {
-    const auto found = pairs_.find(request.object);
-    if (found == pairs_.end()) return Refusal::unknown_object;
-    Pair& slave = *found->second;
-    if (!slave.rings.managed_receives) return Refusal::not_managed;
-    const auto limit = static_cast<std::uint16_t>(request.max_index);
-    const std::uint16_t ahead = distance(slave.receive_limit, limit);
-    if (ahead >= half_of_indices)
-        return distance(limit, slave.receive_limit) <= slave.rings.receive_entries ? Refusal::none
-                                                                                   : Refusal::too_far;
-    const auto posted = static_cast<std::uint16_t>(read_record(slave.rings.record, receive_word));
-    // pcx enables 0x6fff once and posts less: strict about it only where asked.
-    if (rules_.strict && distance(slave.receive_consumed, limit) > distance(slave.receive_consumed, posted))
-        return Refusal::beyond_posted;
-    slave.receive_limit = limit;
-    return Refusal::none;
-}
-
 // How a card sends messages to others and takes theirs.
 
 // Pieces of messages, in order. Sent bytes are read and sent again when the receiver asks.
@@ -854,10 +813,6 @@ Round Card::transmit(Pair& pair) {
         static_cast<std::uint32_t>(std::min<std::uint64_t>(message.max_bytes, request.bytes - message.sent));
     packet.last = packet.offset + packet.bytes == request.bytes;
     std::vector<std::byte> payload;
-    if (!request.inline_data.empty()) {
-        const std::byte* const begin = request.inline_data.data() + packet.offset;
-        payload.assign(begin, begin + packet.bytes);
-    }
     std::uint64_t skipped = 0;
     for (const Span& span : request.spans) {
         const std::uint64_t begin = std::max(packet.offset + payload.size(), skipped);
@@ -940,11 +895,8 @@ void Card::answer(Pair& pair, PacketKind kind, std::uint32_t message, std::uint8
 
 std::uint16_t Card::receives_posted(const Pair& pair) const {
     if (pair.rings.receive == nullptr) return 0;
-    auto posted = static_cast<std::uint16_t>(read_record(pair.rings.record, receive_word));
-    const std::uint16_t count = distance(pair.receive_consumed, posted);
-    if (!pair.rings.managed_receives || rules_.fault == Fault::receive_enable_not_needed) return count;
-    const std::uint16_t enabled = distance(pair.receive_consumed, pair.receive_limit);
-    return enabled >= half_of_indices ? std::uint16_t{0} : std::min(count, enabled);
+    const auto posted = static_cast<std::uint16_t>(read_record(pair.rings.record, receive_word));
+    return distance(pair.receive_consumed, posted);
 }
 
 bool Card::claim_receive(Pair& pair) {

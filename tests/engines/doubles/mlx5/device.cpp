@@ -125,7 +125,6 @@ mlx5::Capabilities DoubleDevice::capabilities() const {
     all.cross_channel =
         rules.cross_channel ? Verdict::yes() : Verdict::no("the double of the card was made without");
     all.wait_in_plain = rules.strict ? Verdict::no("the double of the card is strict") : Verdict::yes();
-    all.wait_on_data = rules.wait_on_data;
     all.max_send_blocks = max_blocks;
     all.max_receive_entries = max_blocks;
     all.max_completions = max_completions;
