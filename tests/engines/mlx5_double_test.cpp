@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
 #include <thread>
 
 #include "base/error.hpp"
@@ -362,112 +363,102 @@ TEST(Mlx5DoubleRefuses, UnknownOpcode) {
     EXPECT_THAT(cards.a.card().refusals(), SizeIs(1));
 }
 
-TEST(Mlx5DoubleRefuses, UnknownModifier) {
-    Joined cards;
-    cards.one.put(control(cards.one.index(), wait, cards.one.number(), 3, signalled, 0, 2));  // a time
-    cards.one.put(Bytes(0));
-    cards.one.post();
+// The refusal of what one queue posts, by itself.
+Refusal refusal_of(const std::function<void(Joined&)>& post, std::uint8_t syndrome = local_operation,
+                   mlx5::Role role = mlx5::Role::plain) {
+    Joined cards({}, role);
+    post(cards);
     cards.settle();
-    EXPECT_EQ(cards.refused(cards.sends_a, local_operation), Refusal::unknown_modifier);
+    return cards.refused(cards.sends_a, syndrome);
 }
-
-TEST(Mlx5DoubleRefuses, WrongIndex) {
-    for (const int off : {-1, 1, 16, -16, 256}) {
-        Joined cards;
-        cards.one.put(
-            control(static_cast<std::uint16_t>(cards.one.index() + off), nop, cards.one.number(), 1));
+Refusal refusal_of_entry(const std::function<Bytes(const Poster&)>& entry) {
+    return refusal_of([&](Joined& cards) {
+        cards.one.put(entry(cards.one));
         cards.one.record();
         cards.one.ring_for(cards.one.index());
-        cards.settle();
-        EXPECT_EQ(cards.refused(cards.sends_a, local_operation), Refusal::wrong_index) << off;
-    }
+    });
 }
 
-TEST(Mlx5DoubleRefuses, WrongOwnNumber) {
-    Joined cards;
-    cards.one.put(control(cards.one.index(), nop, cards.other.number(), 1));
-    cards.one.nop();
-    cards.one.post();
-    cards.settle();
-    EXPECT_EQ(cards.refused(cards.sends_a, local_operation), Refusal::wrong_queue);
-}
-
-TEST(Mlx5DoubleRefuses, SizeNotAllowed) {
-    const auto refusal = [](std::uint8_t opcode, unsigned segments) {
-        Joined cards;
-        Bytes entry = control(cards.one.index(), opcode, cards.one.number(), segments);
-        entry.resize(block_bytes);
-        cards.one.put(entry);
-        cards.one.record();
-        cards.one.ring_for(cards.one.index());
-        cards.settle();
-        return cards.refused(cards.sends_a, local_operation);
+TEST(Mlx5DoubleRefuses, WrongEntries) {
+    const auto entry = [](int off, std::uint8_t opcode, unsigned segments, std::uint32_t flags = 0,
+                          std::uint8_t modifier = 0) {
+        return refusal_of_entry([=](const Poster& one) {
+            Bytes bytes = control(static_cast<std::uint16_t>(one.index() + off), opcode, one.number(),
+                                  segments, flags, 0, modifier);
+            bytes.resize(block_bytes);
+            return bytes;
+        });
     };
-    EXPECT_EQ(refusal(wait, 1), Refusal::wrong_size);
-    EXPECT_EQ(refusal(wait, 3), Refusal::wrong_size);
-    EXPECT_EQ(refusal(wait, 4), Refusal::wrong_size);
-    EXPECT_EQ(refusal(send_enable, 3), Refusal::wrong_size);
-    EXPECT_EQ(refusal(rdma_write, 1), Refusal::wrong_size);
-    EXPECT_EQ(refusal(nop, 0), Refusal::wrong_size);
-    EXPECT_EQ(refusal(nop, 8), Refusal::wrong_size);  // the second block is not posted
-}
-
-TEST(Mlx5DoubleRefuses, ReservedBits) {
-    Joined cards;
-    cards.one.put(control(cards.one.index(), nop, cards.one.number(), 1, 0x01000000));
-    cards.one.post();
-    cards.settle();
-    EXPECT_EQ(cards.refused(cards.sends_a, local_operation), Refusal::reserved_bits);
+    EXPECT_EQ(entry(0, wait, 3, signalled, 2), Refusal::unknown_modifier);  // for a time
+    for (const int off : {-1, 1, 16, -16, 256}) EXPECT_EQ(entry(off, nop, 1), Refusal::wrong_index) << off;
+    for (const unsigned segments : {1, 3, 4}) EXPECT_EQ(entry(0, wait, segments), Refusal::wrong_size);
+    EXPECT_EQ(entry(0, send_enable, 3), Refusal::wrong_size);
+    EXPECT_EQ(entry(0, rdma_write, 1), Refusal::wrong_size);
+    EXPECT_EQ(entry(0, nop, 0), Refusal::wrong_size);
+    EXPECT_EQ(entry(0, nop, 8), Refusal::wrong_size);  // the second block is not posted
+    EXPECT_EQ(entry(0, nop, 1, 0x01000000), Refusal::reserved_bits);
+    EXPECT_EQ(refusal_of_entry([](const Poster& one) { return control(one.index(), nop, 0x12345, 1); }),
+              Refusal::wrong_queue);
 }
 
 TEST(Mlx5DoubleRefuses, UnknownObject) {
-    for (const std::uint8_t opcode : {wait, send_enable}) {
-        Joined cards({}, mlx5::Role::master);
-        // A queue pair's number where a completion queue's belongs, and the other way round.
-        cards.one.manage(opcode, 0, opcode == wait ? cards.one.number() : cards.sends_a.queue().number);
-        cards.one.post();
-        cards.settle();
-        EXPECT_EQ(cards.refused(cards.sends_a, local_operation), Refusal::unknown_object);
-    }
-    // A queue of another card.
-    Joined cards;
-    cards.one.manage(wait, 0, cards.sends_b.queue().number);
-    cards.one.post();
-    cards.settle();
-    EXPECT_EQ(cards.refused(cards.sends_a, local_operation), Refusal::unknown_object);
+    // A queue pair's number where a completion queue's belongs, and the other way round; a queue of another
+    // card.
+    const auto manages = [](std::uint8_t opcode, const std::function<std::uint32_t(Joined&)>& object) {
+        return refusal_of(
+            [&](Joined& cards) {
+                cards.one.manage(opcode, 0, object(cards));
+                cards.one.post();
+            },
+            local_operation, mlx5::Role::master);
+    };
+    EXPECT_EQ(manages(wait, [](Joined& cards) { return cards.one.number(); }), Refusal::unknown_object);
+    EXPECT_EQ(manages(send_enable, [](Joined& cards) { return cards.sends_a.queue().number; }),
+              Refusal::unknown_object);
+    EXPECT_EQ(manages(wait, [](Joined& cards) { return cards.sends_b.queue().number; }),
+              Refusal::unknown_object);
 }
 
 TEST(Mlx5DoubleRefuses, KeyThatDoesNotCoverTheSpan) {
-    const auto refusal = [](auto&& post) {
-        Joined cards;
-        post(cards);
-        cards.one.post();
-        cards.settle();
-        return cards.refused(cards.sends_a, local_protection);
+    const auto sends = [](std::ptrdiff_t from, std::uint32_t bytes,
+                          const std::function<std::uint32_t(Joined&)>& key) {
+        return refusal_of(
+            [&](Joined& cards) {
+                Bytes entry = control(cards.one.index(), send, cards.one.number(), 2, signalled);
+                cards.one.put(data(entry, bytes, key(cards), cards.memory_a.data() + from));
+                cards.one.post();
+            },
+            local_protection);
     };
-    const auto sends = [&](std::ptrdiff_t from, std::uint32_t bytes) {
-        return refusal(
-            [&](Joined& cards) { cards.one.send(bytes, cards.key_a.local, cards.memory_a.data() + from); });
-    };
-    EXPECT_EQ(sends(0, 65536), Refusal::none);
-    EXPECT_EQ(sends(1, 65536), Refusal::memory_key);
-    EXPECT_EQ(sends(-1, 2), Refusal::memory_key);
-    EXPECT_EQ(sends(65536, 1), Refusal::memory_key);
+    const auto right = [](Joined& cards) { return cards.key_a.local; };
+    EXPECT_EQ(sends(0, 65536, right), Refusal::none);
+    EXPECT_EQ(sends(1, 65536, right), Refusal::memory_key);
+    EXPECT_EQ(sends(-1, 2, right), Refusal::memory_key);
+    EXPECT_EQ(sends(65536, 1, right), Refusal::memory_key);
+    EXPECT_EQ(sends(0, 0, right), Refusal::memory_key);
     // The remote key of the same memory, and a key of another card.
-    EXPECT_EQ(refusal([](Joined& cards) { cards.one.send(4, cards.key_a.remote, cards.memory_a.data()); }),
-              Refusal::memory_key);
-    EXPECT_EQ(refusal([](Joined& cards) { cards.one.send(4, cards.key_b.local, cards.memory_b.data()); }),
-              Refusal::memory_key);
+    EXPECT_EQ(sends(0, 4, [](Joined& cards) { return cards.key_a.remote; }), Refusal::memory_key);
+    EXPECT_EQ(sends(0, 4, [](Joined& cards) { return cards.key_b.local; }), Refusal::memory_key);
 }
 
-TEST(Mlx5DoubleRefuses, SpanOfNoBytes) {
-    Joined cards;
-    Bytes entry = control(cards.one.index(), send, cards.one.number(), 2);
-    data(entry, 0, cards.key_a.local, cards.memory_a.data());
-    cards.one.put(entry);
-    cards.one.post();
-    cards.settle();
-    EXPECT_EQ(cards.refused(cards.sends_a, local_protection), Refusal::memory_key);
+TEST(Mlx5DoubleRefuses, WrongBells) {
+    for (const bool of_last_entry : {true, false}) {
+        const auto before_the_record = [=](Joined& cards) {
+            cards.one.nop();
+            of_last_entry ? cards.one.ring() : cards.one.ring_for(cards.one.index());
+            cards.one.record();
+        };
+        EXPECT_EQ(refusal_of(before_the_record), Refusal::bell_before_record);
+    }
+    const auto posts = [](int entries) {
+        return [=](Joined& cards) {
+            for (int entry = 0; entry < entries; ++entry)
+                cards.one.send(4, cards.key_a.local, cards.memory_a.data());  // nobody receives
+            cards.one.post();
+        };
+    };
+    EXPECT_EQ(refusal_of(posts(17)), Refusal::queue_overflow);
+    EXPECT_EQ(refusal_of(posts(1), local_operation, mlx5::Role::managed), Refusal::bell_of_managed);
 }
 
 TEST(Mlx5DoubleRefuses, RemoteMemoryThatTheKeyDoesNotCover) {
@@ -602,34 +593,6 @@ TEST(Mlx5DoubleRefuses, OverrunOfACompletionQueue) {
         EXPECT_EQ(cards.a.card().completions(own.queue().number), ignored ? 5u : 4u);
         EXPECT_THAT(cards.a.card().refusals(), SizeIs(ignored ? 0 : 1));
     }
-}
-
-TEST(Mlx5DoubleRefuses, BellBeforeTheRecord) {
-    for (const bool of_last_entry : {true, false}) {
-        Joined cards;
-        cards.one.nop();
-        of_last_entry ? cards.one.ring() : cards.one.ring_for(cards.one.index());
-        cards.one.record();
-        cards.settle();
-        EXPECT_EQ(cards.refused(cards.sends_a, local_operation), Refusal::bell_before_record);
-    }
-}
-
-TEST(Mlx5DoubleRefuses, BellOfAManagedQueue) {
-    Joined cards({}, mlx5::Role::managed);
-    cards.one.nop();
-    cards.one.post();
-    cards.settle();
-    EXPECT_EQ(cards.refused(cards.sends_a, local_operation), Refusal::bell_of_managed);
-}
-
-TEST(Mlx5DoubleRefuses, PostOverARequestThatIsNotComplete) {
-    Joined cards;
-    for (int entry = 0; entry < 17; ++entry)
-        cards.one.send(4, cards.key_a.local, cards.memory_a.data());  // nobody receives
-    cards.one.post();
-    cards.settle();
-    EXPECT_EQ(cards.refused(cards.sends_a, local_operation), Refusal::queue_overflow);
 }
 
 TEST(Mlx5DoubleRefuses, WhatItWasMadeWithout) {
