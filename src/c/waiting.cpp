@@ -7,7 +7,7 @@
 
 #include "c/group.hpp"
 #include "c/status.hpp"
-#include "engines/progress_suspension.hpp"
+#include "engines/progress_thread.hpp"
 #include "engines/wait_strategy.hpp"
 
 namespace lapwing::c {

@@ -1,5 +1,7 @@
 #include "engines/progress_choice.hpp"
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
 #include "base/values.hpp"
 
@@ -16,6 +18,17 @@ ProgressChoice read_progress_choice(const Settings& settings) {
                      value);
     }
     return {ProgressLists::all, *processors};
+}
+
+std::string advise_progress_thread(const Progressed& lists) {
+    constexpr double min_seconds = 0.01;
+    constexpr double min_share = 0.1;
+    if (lists.processors <= lists.ranks || lists.waited < min_seconds) return "";
+    if (lists.waited < min_share * lists.elsewhere || lists.elsewhere < min_share * lists.waited) return "";
+    return fmt::format(
+        "rank 0 waited {:.3f} s, and its host has {} processors for {} ranks: "
+        "LAPWING_PROGRESS_THREAD=any might hide some of it",
+        lists.waited, lists.processors, lists.ranks);
 }
 
 }  // namespace lapwing

@@ -101,8 +101,6 @@ class Package(unittest.TestCase):
         for name in ["lapwing.3", *(f"{function}.3" for function in FUNCTIONS)]:
             self.assertIn(name, names)
         whole = [page for page in pages if not page.read_text().startswith(".so ")]
-        if shutil.which("mandoc"):
-            call("mandoc", "-T", "lint", "-W", "warning", *whole)
         text = "\n".join(page.read_text() for page in whole)
         for function in FUNCTIONS:
             self.assertRegex(text, rf"(?m)^\.F[no] {function}\b")

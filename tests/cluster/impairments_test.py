@@ -84,7 +84,7 @@ class Impairments(ClusterTest):
             program.chmod(0o755)
             path = f"{directory}:{os.environ['PATH']}"
             output = self.shell(2, "cat /dev/shm/lapwing/cluster.json", "--rate", "none", "--delay", "50us", PATH=path)
-            self.assertIn("a relay process delays and drops packets, because this kernel has no netem", output)
+            self.assertIn("relay process", output)
             self.assertIn('"by": "relay"', output)
             # A `tc` that accepts everything represents a kernel with netem.
             program.write_text(f"#!/bin/sh\necho \"$@\" >> {directory}/calls; cat >> {directory}/calls\n")

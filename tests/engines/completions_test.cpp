@@ -1,13 +1,13 @@
 // Completions of io_uring, in orders that are rare on a real ring.
-#include "engines/kernel/completions.hpp"
+#include "engines/kernel/submission.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cerrno>
 #include <optional>
 
+#include "engines/kernel/chain_progress.hpp"
 #include "engines/kernel/engine.hpp"
-#include "engines/kernel/step_tag.hpp"
 #include "support/engines.hpp"
 
 namespace lapwing::kernel {

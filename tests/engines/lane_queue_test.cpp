@@ -1,5 +1,5 @@
 // The lanes of the runs of the kernel engine.
-#include "engines/kernel/lane_queue.hpp"
+#include "engines/kernel/lanes.hpp"
 
 #include <gtest/gtest.h>
 

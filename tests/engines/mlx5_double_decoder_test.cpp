@@ -62,34 +62,6 @@ TEST(Mlx5DoubleDecoder, SendEnable) {
     EXPECT_EQ(read.object, 0xbeefu);
 }
 
-// pcx, dv_mgr.cc cd_recv_enable(): 0x16, 0x6fff, slave's qpn. libmlx5 4.1 (as eRPC carries it), wqe.h
-// mlx5_wqe_wait_en_seg and mlx5.h MLX5_OPCODE_RECV_ENABLE = 0x16.
-TEST(Mlx5DoubleDecoder, ReceiveEnable) {
-    const Request read = accepted(
-        "00 0001 16 000042 02 00 0000 00 00000000"
-        "00000000 00000000 00006fff 00000043");
-    EXPECT_EQ(read.control.opcode, receive_enable);
-    EXPECT_EQ(read.max_index, 0x6fffu);
-    EXPECT_EQ(read.object, 0x43u);
-}
-
-// UCC, tl_mlx5_wqe.c ucc_tl_mlx5_post_wait_on_data(): opcode 0xf, opmod 1, 3 segments, op 1, lkey, address |
-// action. DPDK, mlx5_prm.h struct mlx5_wqe_wseg, MLX5_OPC_MOD_WAIT_DATA, MLX5_WAIT_COND_*.
-TEST(Mlx5DoubleDecoder, WaitForData) {
-    const Request read = accepted(
-        "01 0000 0f 000042 03 00 0000 88 00000000"
-        "00000015 00001aff 00007f00 deadbee9"
-        "0000000000000007 00000000000000ff");
-    EXPECT_EQ(read.control.fence, 4);
-    EXPECT_EQ(read.data_wait.operation, 5);
-    EXPECT_TRUE(read.data_wait.inverted);
-    EXPECT_EQ(read.data_wait.key, 0x1affu);
-    EXPECT_EQ(read.data_wait.address, 0x00007f00deadbee8u);
-    EXPECT_EQ(read.data_wait.on_failure, 1);
-    EXPECT_EQ(read.data_wait.value, 7u);
-    EXPECT_EQ(read.data_wait.mask, 0xffu);
-}
-
 // pcx, dv_mgr.cc writeCmpl(): RDMA_WRITE_IMM, flags 8, 3 segments: control, raddr, data.
 // Linux, qp.h mlx5_wqe_ctrl_seg, mlx5_wqe_raddr_seg, mlx5_wqe_data_seg; device.h MLX5_OPCODE_RDMA_WRITE_IMM.
 TEST(Mlx5DoubleDecoder, WriteWithImmediate) {
@@ -125,18 +97,6 @@ TEST(Mlx5DoubleDecoder, SendOfTwoSpans) {
     EXPECT_TRUE(read.control.solicited);
     EXPECT_EQ(read.bytes, 7u);
     EXPECT_EQ(read.spans.size(), 2u);
-}
-
-// Linux, qp.h mlx5_wqe_inline_seg, device.h MLX5_INLINE_SEG. DPDK, mlx5_prm.h MLX5_ETH_WQE_DATA_INLINE,
-// mlx5_wqe_dseg.
-TEST(Mlx5DoubleDecoder, InlineData) {
-    const Request read = accepted(
-        "00 0001 0a 000042 03 00 0000 08 00000000"
-        "8000000e 000102030405060708090a0b"
-        "0c0d 0000000000000000000000000000");
-    EXPECT_EQ(read.bytes, 14u);
-    ASSERT_EQ(read.inline_data.size(), 14u);
-    EXPECT_EQ(read.inline_data[13], std::byte{0x0d});
 }
 
 // pcx, dv_mgr.cc nop(): ds = blocks * 4. DPDK, mlx5_txpp.c: NOP of one segment in the clock queue.

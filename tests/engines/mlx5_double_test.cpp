@@ -1,15 +1,15 @@
-// The double of a card: what it does, and how unkind it is. The conformance program's own
+// The double of a card: what it does, how unkind it is, and what it refuses. The conformance program's own
 // tests (tests/tools) run it with each of its rules broken.
-#include "engines/mlx5_double_cards.hpp"
-
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
 #include <thread>
 
 #include "base/error.hpp"
+#include "engines/mlx5_double.hpp"
 
 namespace lapwing::mlx5_double {
 namespace {
@@ -193,81 +193,6 @@ TEST_P(Mlx5DoubleSeeds, ManagedSendsRunAsFarAsTheyAreEnabled) {
     EXPECT_THAT(cards.a.card().refusals(), IsEmpty());
 }
 
-TEST_P(Mlx5DoubleSeeds, WaitForDataReadsMemoryUntilItHolds) {
-    Joined cards(seeded(GetParam()));
-    alignas(8) std::byte word[8] = {};
-    const mlx5::MemoryKey key = cards.b.register_memory(word, sizeof word);
-    cards.other.wait_for_data(1, key.local, word, 0x0102030405060708, UINT64_MAX);
-    cards.other.wait_for_data(0x11, key.local, word, 0, 0xff);  // not equal, in the last byte
-    cards.other.wait_for_data(2, key.local, word, 0x0102030400000000, 0xffffffff00000000, 0);
-    cards.other.post();
-    cards.settle();
-    EXPECT_FALSE(cards.sends_b.read());
-    for (unsigned byte = 0; byte < 8; ++byte) cards.memory_a[byte] = static_cast<std::byte>(byte + 1);
-    cards.one.write(8, cards.key_a.local, cards.memory_a.data(), key.remote, word);
-    cards.one.post();
-    cards.settle();
-    EXPECT_TRUE(cards.sends_b.read());
-    EXPECT_TRUE(cards.sends_b.read());
-    EXPECT_FALSE(cards.sends_b.read());  // 0x01020304 is not bigger than itself
-    cards.memory_a[3] = std::byte{9};
-    cards.one.write(8, cards.key_a.local, cards.memory_a.data(), key.remote, word);
-    cards.one.post();
-    cards.settle();
-    EXPECT_TRUE(cards.sends_b.read());
-}
-
-// Mellanox's own cases: three receives of a managed queue let through three sends.
-TEST_P(Mlx5DoubleSeeds, ReceivesAreEnabled) {
-    Cards cards(seeded(GetParam()));
-    Reader sends(cards.completions(cards.a)), receives(cards.completions(cards.b)),
-        own(cards.completions(cards.b));
-    Poster one = cards.pair(cards.a, sends, sends);
-    // Below the seam, which has no such queue.
-    std::vector<std::byte> memory(4096);
-    std::uint32_t record[2] = {};
-    PairRings rings;
-    rings.send = memory.data();
-    rings.send_blocks = 16;
-    rings.receive = memory.data() + 2048;
-    rings.receive_entries = 16;
-    rings.record = record;
-    rings.send_completions = own.queue().number;
-    rings.receive_completions = receives.queue().number;
-    rings.managed_receives = true;
-    mlx5::QueuePair managed;
-    managed.send = rings.send;
-    managed.send_blocks = 16;
-    managed.receive = rings.receive;
-    managed.receive_entries = 16;
-    managed.record = record;
-    managed.first_send = managed.first_receive = 0xfff0;
-    managed.number = cards.b.card().add_pair(rings);
-    Poster other(cards.b, managed);
-    other.store(1, 0xfff0);
-    Cards::connect(one, other);
-    Poster master = cards.pair(cards.b, own, own, mlx5::Role::master);
-    Cards::connect(master, master);
-    for (int message = 0; message < 5; ++message) {
-        other.receive(4, cards.key_b.local, cards.memory_b.data());
-        one.send(4, cards.key_a.local, cards.memory_a.data());
-    }
-    one.post();
-    cards.settle();
-    EXPECT_EQ(cards.b.card().completions(receives.queue().number), 0u);
-    master.manage(receive_enable, 0xfff3, managed.number, signalled);
-    master.post();
-    cards.settle();
-    EXPECT_EQ(cards.b.card().completions(receives.queue().number), 3u);
-    EXPECT_EQ(cards.a.card().completions(sends.queue().number), 3u);
-    master.manage(receive_enable, 0xfff5, managed.number, signalled);
-    master.post();
-    cards.settle();
-    EXPECT_EQ(cards.b.card().completions(receives.queue().number), 5u);
-    EXPECT_THAT(cards.b.card().refusals(), IsEmpty());
-    cards.b.card().remove_pair(managed.number);
-}
-
 TEST_P(Mlx5DoubleSeeds, EventComesOnceForTheNextCompletion) {
     Joined cards(seeded(GetParam()));
     const auto events = [&] {
@@ -419,6 +344,263 @@ TEST(Mlx5DoublePeers, MayBeProcesses) {
     munmap(shared, sizeof(Exchange));
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(status, 0);
+}
+
+// What it refuses.
+
+TEST(Mlx5DoubleRefuses, UnknownOpcode) {
+    Joined cards;
+    cards.one.put(control(cards.one.index(), 0x25, cards.one.number(), 2, signalled));  // UMR
+    cards.one.nop();
+    cards.one.post();
+    cards.settle();
+    EXPECT_EQ(cards.refused(cards.sends_a, local_operation), Refusal::unknown_opcode);
+    // What stands behind it is flushed.
+    const auto after = cards.sends_a.read();
+    ASSERT_TRUE(after);
+    EXPECT_EQ(after->syndrome, 0x05);
+    EXPECT_EQ(after->index, 0xfff1);
+    EXPECT_THAT(cards.a.card().refusals(), SizeIs(1));
+}
+
+// The refusal of what one queue posts, by itself.
+Refusal refusal_of(const std::function<void(Joined&)>& post, std::uint8_t syndrome = local_operation,
+                   mlx5::Role role = mlx5::Role::plain) {
+    Joined cards({}, role);
+    post(cards);
+    cards.settle();
+    return cards.refused(cards.sends_a, syndrome);
+}
+Refusal refusal_of_entry(const std::function<Bytes(const Poster&)>& entry) {
+    return refusal_of([&](Joined& cards) {
+        cards.one.put(entry(cards.one));
+        cards.one.record();
+        cards.one.ring_for(cards.one.index());
+    });
+}
+
+TEST(Mlx5DoubleRefuses, WrongEntries) {
+    const auto entry = [](int off, std::uint8_t opcode, unsigned segments, std::uint32_t flags = 0,
+                          std::uint8_t modifier = 0) {
+        return refusal_of_entry([=](const Poster& one) {
+            Bytes bytes = control(static_cast<std::uint16_t>(one.index() + off), opcode, one.number(),
+                                  segments, flags, 0, modifier);
+            bytes.resize(block_bytes);
+            return bytes;
+        });
+    };
+    EXPECT_EQ(entry(0, wait, 3, signalled, 2), Refusal::unknown_modifier);  // for a time
+    for (const int off : {-1, 1, 16, -16, 256}) EXPECT_EQ(entry(off, nop, 1), Refusal::wrong_index) << off;
+    for (const unsigned segments : {1, 3, 4}) EXPECT_EQ(entry(0, wait, segments), Refusal::wrong_size);
+    EXPECT_EQ(entry(0, send_enable, 3), Refusal::wrong_size);
+    EXPECT_EQ(entry(0, rdma_write, 1), Refusal::wrong_size);
+    EXPECT_EQ(entry(0, nop, 0), Refusal::wrong_size);
+    EXPECT_EQ(entry(0, nop, 8), Refusal::wrong_size);  // the second block is not posted
+    EXPECT_EQ(entry(0, nop, 1, 0x01000000), Refusal::reserved_bits);
+    EXPECT_EQ(refusal_of_entry([](const Poster& one) { return control(one.index(), nop, 0x12345, 1); }),
+              Refusal::wrong_queue);
+}
+
+TEST(Mlx5DoubleRefuses, UnknownObject) {
+    // A queue pair's number where a completion queue's belongs, and the other way round; a queue of another
+    // card.
+    const auto manages = [](std::uint8_t opcode, const std::function<std::uint32_t(Joined&)>& object) {
+        return refusal_of(
+            [&](Joined& cards) {
+                cards.one.manage(opcode, 0, object(cards));
+                cards.one.post();
+            },
+            local_operation, mlx5::Role::master);
+    };
+    EXPECT_EQ(manages(wait, [](Joined& cards) { return cards.one.number(); }), Refusal::unknown_object);
+    EXPECT_EQ(manages(send_enable, [](Joined& cards) { return cards.sends_a.queue().number; }),
+              Refusal::unknown_object);
+    EXPECT_EQ(manages(wait, [](Joined& cards) { return cards.sends_b.queue().number; }),
+              Refusal::unknown_object);
+}
+
+TEST(Mlx5DoubleRefuses, KeyThatDoesNotCoverTheSpan) {
+    const auto sends = [](std::ptrdiff_t from, std::uint32_t bytes,
+                          const std::function<std::uint32_t(Joined&)>& key) {
+        return refusal_of(
+            [&](Joined& cards) {
+                Bytes entry = control(cards.one.index(), send, cards.one.number(), 2, signalled);
+                cards.one.put(data(entry, bytes, key(cards), cards.memory_a.data() + from));
+                cards.one.post();
+            },
+            local_protection);
+    };
+    const auto right = [](Joined& cards) { return cards.key_a.local; };
+    EXPECT_EQ(sends(0, 65536, right), Refusal::none);
+    EXPECT_EQ(sends(1, 65536, right), Refusal::memory_key);
+    EXPECT_EQ(sends(-1, 2, right), Refusal::memory_key);
+    EXPECT_EQ(sends(65536, 1, right), Refusal::memory_key);
+    EXPECT_EQ(sends(0, 0, right), Refusal::memory_key);
+    // The remote key of the same memory, and a key of another card.
+    EXPECT_EQ(sends(0, 4, [](Joined& cards) { return cards.key_a.remote; }), Refusal::memory_key);
+    EXPECT_EQ(sends(0, 4, [](Joined& cards) { return cards.key_b.local; }), Refusal::memory_key);
+}
+
+TEST(Mlx5DoubleRefuses, WrongBells) {
+    for (const bool of_last_entry : {true, false}) {
+        const auto before_the_record = [=](Joined& cards) {
+            cards.one.nop();
+            of_last_entry ? cards.one.ring() : cards.one.ring_for(cards.one.index());
+            cards.one.record();
+        };
+        EXPECT_EQ(refusal_of(before_the_record), Refusal::bell_before_record);
+    }
+    const auto posts = [](int entries) {
+        return [=](Joined& cards) {
+            for (int entry = 0; entry < entries; ++entry)
+                cards.one.send(4, cards.key_a.local, cards.memory_a.data());  // nobody receives
+            cards.one.post();
+        };
+    };
+    EXPECT_EQ(refusal_of(posts(17)), Refusal::queue_overflow);
+    EXPECT_EQ(refusal_of(posts(1), local_operation, mlx5::Role::managed), Refusal::bell_of_managed);
+}
+
+TEST(Mlx5DoubleRefuses, RemoteMemoryThatTheKeyDoesNotCover) {
+    for (const bool beyond : {true, false}) {
+        Joined cards;
+        const std::uint32_t key = beyond ? cards.key_b.remote : cards.key_b.local;
+        cards.one.write(8, cards.key_a.local, cards.memory_a.data(), key,
+                        cards.memory_b.data() + (beyond ? 65536 - 7 : 0));
+        cards.one.post();
+        cards.settle();
+        const auto found = cards.sends_a.read();
+        ASSERT_TRUE(found);
+        EXPECT_EQ(found->syndrome, 0x13);
+        EXPECT_THAT(cards.b.card().refusals(), SizeIs(1));
+    }
+}
+
+TEST(Mlx5DoubleRefuses, ReceiveShorterThanTheMessage) {
+    Joined cards;
+    cards.other.receive(99, cards.key_b.local, cards.memory_b.data());
+    cards.one.send(100, cards.key_a.local, cards.memory_a.data());
+    cards.one.post();
+    cards.settle();
+    EXPECT_EQ(cards.sends_a.read()->syndrome, 0x12);
+    const auto received = cards.receives_b.read();
+    ASSERT_TRUE(received);
+    EXPECT_EQ(received->opcode, 14);
+    EXPECT_EQ(received->syndrome, 0x01);
+}
+
+TEST(Mlx5DoubleRefuses, ReceiveWhoseKeyDoesNotCoverIt) {
+    Joined cards;
+    cards.other.receive(100, cards.key_b.remote, cards.memory_b.data());
+    cards.one.send(4, cards.key_a.local, cards.memory_a.data());
+    cards.one.post();
+    cards.settle();
+    EXPECT_EQ(cards.receives_b.read()->syndrome, local_protection);
+    EXPECT_EQ(cards.sends_a.read()->syndrome, 0x14);
+}
+
+TEST(Mlx5DoubleRefuses, EnableInAQueueThatIsNoMaster) {
+    Joined cards({}, mlx5::Role::managed);
+    Reader own(cards.completions(cards.a));
+    Poster plain = cards.pair(cards.a, own, own);
+    Cards::connect(plain, plain);
+    cards.one.nop();
+    plain.manage(send_enable, 0xfff1, cards.one.number());
+    plain.post();
+    cards.settle();
+    EXPECT_EQ(cards.refused(own, local_operation), Refusal::not_master);
+    EXPECT_FALSE(cards.sends_a.read());
+}
+
+TEST(Mlx5DoubleRefuses, WaitInAPlainQueueOnlyIfStrict) {
+    for (const bool strict : {false, true}) {
+        Rules rules;
+        rules.strict = strict;
+        Joined cards(rules);
+        EXPECT_EQ(static_cast<bool>(cards.a.capabilities().wait_in_plain), !strict);
+        cards.one.nop();
+        cards.one.manage(wait, 0xfffff0, cards.sends_a.queue().number, signalled);
+        cards.one.post();
+        cards.settle();
+        EXPECT_TRUE(cards.sends_a.read());
+        const auto second = cards.sends_a.read();
+        ASSERT_TRUE(second);
+        EXPECT_EQ(second->refusal, strict ? Refusal::not_master : Refusal::none);
+    }
+}
+
+TEST(Mlx5DoubleRefuses, EnableOfAQueueThatIsNotManaged) {
+    Joined cards({}, mlx5::Role::master);
+    Reader own(cards.completions(cards.a));
+    Poster plain = cards.pair(cards.a, own, own);
+    cards.one.manage(send_enable, 0xfff1, plain.number());
+    cards.one.post();
+    cards.settle();
+    EXPECT_EQ(cards.refused(cards.sends_a, local_operation), Refusal::not_managed);
+}
+
+TEST(Mlx5DoubleRefuses, EnableBeyondWhatIsPosted) {
+    // Nothing, or the entries of the last time around, lie there; or the ring is shorter.
+    for (const int posted : {2, 16}) {
+        Joined cards({}, mlx5::Role::managed);
+        Reader own(cards.completions(cards.a));
+        Poster master = cards.pair(cards.a, own, own, mlx5::Role::master);
+        Cards::connect(master, master);
+        for (int entry = 0; entry < posted; ++entry) cards.one.nop();
+        if (posted == 16) {
+            master.manage(send_enable, 0x0000, cards.one.number());
+            master.post();
+            cards.settle();
+        }
+        master.manage(send_enable, static_cast<std::uint32_t>((0xfff0 + posted + 1) & 0xffff),
+                      cards.one.number());
+        master.post();
+        cards.settle();
+        EXPECT_EQ(cards.refused(own, local_operation), Refusal::beyond_posted) << posted;
+    }
+    Joined cards({}, mlx5::Role::managed);
+    Reader own(cards.completions(cards.a));
+    Poster master = cards.pair(cards.a, own, own, mlx5::Role::master);
+    Cards::connect(master, master);
+    master.manage(send_enable, 0xfff0 + 0x7fff, cards.one.number());
+    master.post();
+    cards.settle();
+    EXPECT_EQ(cards.refused(own, local_operation), Refusal::beyond_posted);
+}
+
+TEST(Mlx5DoubleRefuses, EnableTooFarAhead) {
+    for (const std::uint32_t ahead : {0x8000, 0x9000}) {
+        Joined cards({}, mlx5::Role::managed);
+        Reader own(cards.completions(cards.a));
+        Poster master = cards.pair(cards.a, own, own, mlx5::Role::master);
+        Cards::connect(master, master);
+        master.manage(send_enable, (0xfff0 + ahead) & 0xffff, cards.one.number());
+        master.post();
+        cards.settle();
+        EXPECT_EQ(cards.refused(own, local_operation), Refusal::too_far) << ahead;
+    }
+}
+
+TEST(Mlx5DoubleRefuses, OverrunOfACompletionQueue) {
+    for (const bool ignored : {false, true}) {
+        Cards cards;
+        Reader own(cards.completions(cards.a, 4, ignored));
+        Poster loop = cards.pair(cards.a, own, own);
+        Cards::connect(loop, loop);
+        for (int entry = 0; entry < 5; ++entry) loop.nop();
+        loop.post();
+        cards.settle();
+        EXPECT_EQ(cards.a.card().completions(own.queue().number), ignored ? 5u : 4u);
+        EXPECT_THAT(cards.a.card().refusals(), SizeIs(ignored ? 0 : 1));
+    }
+}
+
+TEST(Mlx5DoubleRefuses, WhatItWasMadeWithout) {
+    Rules rules;
+    rules.cross_channel = false;
+    Joined cards(rules);
+    EXPECT_FALSE(cards.a.capabilities().cross_channel);
+    EXPECT_THROW(cards.pair(cards.a, cards.sends_a, cards.sends_a, mlx5::Role::master), Error);
 }
 
 }  // namespace

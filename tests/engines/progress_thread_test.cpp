@@ -16,7 +16,7 @@
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/host/engine.hpp"
-#include "engines/progress_advice.hpp"
+#include "engines/progress_choice.hpp"
 #include "engines/ranks.hpp"
 #include "engines/shm_hosts.hpp"
 #include "task/text.hpp"

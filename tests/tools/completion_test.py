@@ -1,11 +1,9 @@
-"""lapwing completion: its words, and its scripts in the shells themselves."""
+"""lapwing completion: its words, its script in bash, and the manual pages, which are made of the same options."""
 
 import os
 import pathlib
-import pty
 import re
 import subprocess
-import tempfile
 import unittest
 
 from support import TOOL, ToolTest, clean_environment
@@ -41,7 +39,7 @@ class Candidates(ToolTest):
         self.assertIn("barrier", self.complete("explain", "")[1])
         self.assertEqual(self.complete("run", "--tuning", ""), ("files", []))
         self.assertEqual(self.complete("run", "--algorithm", ""), ("", []))
-        self.assertEqual(self.complete("completion", "z")[1], ["zsh"])
+        self.assertEqual(self.complete("completion", "b")[1], ["bash"])
 
     def test_the_value_of_an_option_is_no_subcommand(self):
         self.assertEqual(self.complete("report", "--title", "run", "--engi")[1], [])
@@ -50,75 +48,42 @@ class Candidates(ToolTest):
         self.assertEqual(self.complete("run", "--report", "--", "mpi"), ("command:3", []))
 
     def test_unknown_shell(self):
-        self.refused("completion", "zzsh", because="did you mean 'zsh'?")
+        self.refused("completion", "zzsh", because="bash")
 
 
-class Shells(ToolTest):
-    """The scripts, in their shells."""
-
-    def setUp(self):
-        self.home = tempfile.TemporaryDirectory()
-        self.addCleanup(self.home.cleanup)
-        self.environment = clean_environment(
-            PATH=f"{pathlib.Path(TOOL).parent}:{os.environ['PATH']}", HOME=self.home.name, TERM="dumb"
-        )
-
-    def run_shell(self, *words):
-        return subprocess.run(
-            words, env=self.environment, check=True, capture_output=True, text=True, timeout=60
-        ).stdout
-
+class Bash(ToolTest):
     def bash(self, *words):
         """The completions of the last word."""
         quoted = " ".join(f"'{word}'" for word in words)
-        return self.run_shell(
-            "bash", "--norc", "-c",
-            "compopt() { echo \"compopt $*\"; }; source <(lapwing completion bash); "
-            f"COMP_WORDS=({quoted}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _lapwing; "
-            'printf "%s\\n" "${COMPREPLY[@]}"',
-        ).split("\n")[:-1]  # fmt: skip
+        script = ("compopt() { echo \"compopt $*\"; }; source <(lapwing completion bash); "
+                  f"COMP_WORDS=({quoted}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _lapwing; "
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        environment = clean_environment(PATH=f"{pathlib.Path(TOOL).parent}:{os.environ['PATH']}")
+        done = subprocess.run(["bash", "--norc", "-c", script], env=environment, check=True, capture_output=True, text=True, timeout=60)
+        return done.stdout.split("\n")[:-1]
 
-    def test_bash(self):
+    def test_completions(self):
         self.assertEqual(self.bash("lapwing", "run", "--en"), ["--engine"])
         self.assertEqual(self.bash("lapwing", "run", "--engine", ""), ["auto", "kernel", "host", "triggered", "mlx5", "mpi"])
         self.assertEqual(self.bash("lapwing", "run", "--tuning", ""), ["compopt -o default", ""])
         self.assertEqual(self.bash("lapwing", "run", "--", "mpir"), ["compopt -o default", ""])
 
-    def test_fish(self):
-        def fish(line):
-            out = self.run_shell("fish", "-N", "-c", f"lapwing completion fish | source; complete -C '{line}'")
-            return [line.split("\t")[0] for line in out.splitlines()]
 
-        self.assertEqual(fish("lapwing run --en"), ["--engine"])
-        self.assertEqual(sorted(fish("lapwing run --engine ")), ["auto", "host", "kernel", "mlx5", "mpi", "triggered"])
-        (pathlib.Path(self.home.name) / "listfile").touch()
-        self.assertIn(f"{self.home.name}/listfile", fish(f"lapwing verify {self.home.name}/list"))
-        self.assertIn("--report", fish("lapwing cluster --hosts 2 -- lapwing run --rep"))
+class ManPages(ToolTest):
+    def test_one_for_each_subcommand_with_its_options(self):
+        self.call("man-pages", self.scratch, "--date", "November 22, 2026")
+        pages = {page.name: page.read_text().replace("\\-", "-") for page in self.scratch.iterdir()}
+        _, *subcommands = self.call("complete", "")[0].splitlines()
+        names = [line.split()[0] for line in subcommands]
+        self.assertEqual(set(pages), {"lapwing.1", *(f"lapwing-{name}.1" for name in names)})
+        for name in names:
+            _, *options = self.call("complete", name, "--")[0].splitlines()
+            self.assertTrue(options)
+            for option in options:
+                self.assertIn(option.split("\t")[0], pages[f"lapwing-{name}.1"])
 
-    def test_zsh(self):
-        process, terminal = pty.fork()
-        if process == 0:
-            os.execvpe("zsh", ["zsh", "-f", "-i"], self.environment)
-        seen = b""
-
-        def until(text):
-            nonlocal seen
-            while text not in seen:
-                seen += os.read(terminal, 4096)
-            seen = seen.partition(text)[2]
-
-        os.write(terminal, b"autoload -Uz compinit; compinit -u -D; source <(lapwing completion zsh); print set'-up'\n")
-        until(b"set-up")
-        kill_line = b"\x15"
-        os.write(terminal, b"lapwing run --eng\t")
-        until(b"ine ")
-        os.write(terminal, kill_line + b"lapwing run --engine k\t")
-        until(b"ernel ")
-        os.write(terminal, kill_line + b"lapwing cluster -- lapwing ver\t")
-        until(b"ify ")
-        os.write(terminal, kill_line + b"exit\n")
-        os.waitpid(process, 0)
-        os.close(terminal)
+    def test_a_directory_that_is_not_there(self):
+        self.refused("man-pages", "/dev/null/pages", "--date", "today", because="/dev/null/pages/lapwing.1")
 
 
 if __name__ == "__main__":

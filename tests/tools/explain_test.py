@@ -130,9 +130,6 @@ class EveryCollective(ToolTest):
         self.assertEqual(self.explained("reduce", "--op", "bit_xor")["problem"]["type"], "int64")
         self.assertEqual(self.explained("reduce", "--op", "user")["problem"]["element"], 8)
         self.assertEqual(self.explained("reduce", "--type", "int16")["problem"]["bytes"], 2)
-        out, _ = self.call("explain", "allreduce", "--ranks", 4, "--op", "maximum", "--ordered")
-        self.assertTrue(out.startswith("allreduce on 4 ranks, 8 bytes in a block, maximum of float64 in the order of "
-                                       "the ranks: "), out)
 
     def test_hosts(self):
         told = json.loads(self.call("explain", "broadcast", "--hosts", "2x3", "--format", "json")[0])
@@ -142,15 +139,11 @@ class EveryCollective(ToolTest):
         self.assertEqual(self.explained("barrier", "--hosts", "1+2+1")["problem"]["hosts"], [0, 1, 1, 2])
         out, _ = self.call("explain", "barrier", "--hosts", "7,3,7,7", "--algorithm", "two_level")
         self.assertIn("\n  hosts       2: ranks 0 2 3; ranks 1\n", out)
-        out, _ = self.call("explain", "barrier", "--ranks", 4)
-        self.assertIn("two_level                      declines: the hosts of the ranks are unknown", out)
-        for hosts in ("2x", "x4", "2x0", "0x2", "1+x", "0,,1", "2x4x1", "1+2,3", "9999999x9999999"):
-            self.refused("explain", "barrier", "--hosts", hosts, because=f"'{hosts}' does not describe hosts")
-        self.refused("explain", "barrier", "--hosts", "2x4", "--ranks", 4,
-                     because="the hosts of 8 ranks are given, but the group has 4")
-        self.refused("explain", "barrier", because="or their hosts, as in --hosts 2x4")
+        self.refused_each([("--hosts", hosts, f"'{hosts}'") for hosts in
+                           ("2x", "x4", "2x0", "0x2", "1+x", "0,,1", "2x4x1", "1+2,3", "9999999x9999999")], "explain", "barrier")
+        self.refused_each([("--hosts", "2x4", "--ranks", 4, "8 ranks"), ("--hosts",)], "explain", "barrier")
         _, err = self.call("explain", "barrier", "--ranks", 4, "--algorithm", "two_level", status=2)
-        self.assertIn("two_level declines this problem: the hosts of the ranks are unknown; give them with --hosts", err)
+        self.assertIn("--hosts", err)
 
     def test_groups_inside_hosts(self):
         told = json.loads(self.call("explain", "reduce", "--hosts", "2x4", "--numa", 2, "--algorithm", "multi_level",
@@ -160,8 +153,7 @@ class EveryCollective(ToolTest):
         self.assertIn("\n  hosts       1: ranks 0 1 | 2 3 | 4 5 | 6 7\n", out)
         self.proven("allreduce", "--hosts", "4+1", "--numa", 2, "--algorithm", "multi_level", "--bytes", "64Ki")
         self.proven("broadcast", "--hosts", "one", "--numa", 3, "--algorithm", "multi_level")
-        self.refused("explain", "barrier", "--ranks", 8, "--numa", 2, because="--numa and --caches divide known hosts")
-        self.refused("explain", "barrier", "--hosts", "one", "--ranks", 8, "--numa", 0, because="--numa")
+        self.refused_each([("--numa", 2, "--numa"), ("--hosts", "one", "--numa", 0, "--numa")], "explain", "barrier", "--ranks", 8)
 
     def test_sizes(self):
         even = self.explained("alltoallv", "--bytes", 100)
@@ -175,16 +167,10 @@ class EveryCollective(ToolTest):
         self.assertNotEqual(one["problem"]["parts"], two["problem"]["parts"])
 
     def test_header_tells_blocks_and_neighbours(self):
-        out, _ = self.call("explain", "gatherv", "--ranks", 4, "--sizes", "uneven")
-        self.assertTrue(out.startswith("gatherv on 4 ranks, root 0, up to 16 bytes in a block: "), out)
-        self.assertIn("  blocks      of no bytes, and of 1/2, 1, 1 1/2 and 2 times 8 bytes, in turn\n", out)
-        out, _ = self.call("explain", "alltoallv", "--ranks", 4, "--sizes", "9")
-        self.assertIn("of random lengths up to 16 bytes, from the seed 9", out)
-        out, _ = self.call("explain", "ineighbor_alltoallv", "--ranks", 4)
-        self.assertIn("  blocks      all of one length; for others use --sizes uneven or a seed\n", out)
-        self.assertIn("  neighbours  of each rank those before and behind it, in a line whose ends meet\n", out)
-        out, _ = self.call("explain", "gather", "--ranks", 4)
-        self.assertNotIn("  blocks ", out)
+        for words, blocks, neighbours in ((("gatherv", "--sizes", "uneven"), True, False), (("alltoallv", "--sizes", "9"), True, False),
+                                          (("ineighbor_alltoallv",), True, True), (("gather",), False, False)):
+            out, _ = self.call("explain", *words, "--ranks", 4)
+            self.assertEqual(("\n  blocks  " in out, "\n  neighbours  " in out), (blocks, neighbours), words)
 
     def test_text_of_parts(self):
         out, _ = self.call("explain", "alltoallv", "--ranks", 3, "--bytes", 100, "--sizes", "uneven", "--algorithm",
@@ -198,7 +184,7 @@ class EveryCollective(ToolTest):
     def test_many_ranks(self):
         out, _ = self.call("explain", "neighbor_alltoall", "--ranks", "100000", "--rank", "5")
         self.assertIn("2 sends", out)
-        self.refused("explain", "alltoallv", "--ranks", "100000", "--rank", "5", because="the maximum is 4096")
+        self.refused("explain", "alltoallv", "--ranks", "100000", "--rank", "5", because="4096")
 
 
 class Choice(ToolTest):
@@ -257,65 +243,23 @@ class Formats(ToolTest):
         self.assertEqual(xml.dom.minidom.parse(str(file)).documentElement.tagName, "svg")
 
     def test_svg_without_graphviz(self):
-        self.refused(*BARRIER, "--format", "svg", because="install Graphviz", PATH="/dev/null")
+        self.refused(*BARRIER, "--format", "svg", because="Graphviz", PATH="/dev/null")
 
 
 class Wrong(ToolTest):
-    def test_nearest_names(self):
-        for arguments, near in (
-            (("explian", "barrier"), "'explain'"),
-            (("explain", "barier", "--ranks", "4"), "'barrier'"),
-            (("explain", "MPI_Ialltoal", "--ranks", "4"), "'MPI_Ialltoall'"),
-            ((*BARRIER, "--level", "quue"), "'queues'"),
-            ((*BARRIER, "--format", "svgg"), "'svg'"),
-            ((*BARRIER, "--levle", "list"), "'--level'"),
-            (("explain", "gather", "--ranks", "4", "--algorithm", "binomal"), "'binomial'"),
-        ):
-            self.refused(*arguments, because=f"did you mean {near}?")
-
-    def test_values_out_of_range(self):
-        self.refused("explain", "barrier", because="--ranks")
-        self.refused("explain", "barrier", "--ranks", "0", because="at least 1 rank")
-        self.refused("explain", "barrier", "--ranks", "four", because="four")
-        self.refused(*BARRIER, "--rank", "4", because="rank 4 is out of range: the group has ranks 0 to 3")
-        self.refused("explain", "gather", "--ranks", "4", "--root", "-1", because="root -1")
-        self.refused("explain", "gather", "--ranks", "4", "--bytes", "1x", because="'1x'")
-        self.refused("explain", "gather", "--ranks", "4", "--bytes", "99999999999999999999", because="9999")
-        self.refused("explain", "alltoall", "--ranks", "100000", because="--rank")
-        for more in ((), ("--rank", "3")):
-            self.refused("explain", "alltoall", "--ranks", "2000000000", *more, because="at most 1048576")
-
-    def test_options_of_other_collectives(self):
-        self.refused("explain", "alltoall", "--ranks", "2", "--op", "sum", because="--op does not apply")
-        self.refused("explain", "barrier", "--ranks", "2", "--type", "int8", because="--type does not apply")
-        self.refused("explain", "gather", "--ranks", "2", "--ordered", because="--ordered does not apply")
-        self.refused("explain", "gather", "--ranks", "2", "--sizes", "even", because="--sizes does not apply")
-        self.refused("explain", "barrier", "--ranks", "2", "--bytes", "8", because="barrier carries no bytes")
-        self.refused("explain", "alltoallv", "--ranks", "2", "--in-place", because="never in_place")
-
-    def test_reductions_that_make_no_sense(self):
-        scan = ("explain", "scan", "--ranks", "2")
-        self.refused(*scan, "--op", "sun", because="did you mean 'sum'?")
-        self.refused(*scan, "--type", "float63", because="did you mean 'float64'?")
-        self.refused(*scan, "--type", "int32:4", because="'int32:4' is not a type")
-        self.refused(*scan, "--op", "user", "--type", "opaque", because="opaque:24")
-        self.refused(*scan, "--op", "user", "--type", "opaque:0", because="need a size")
-        self.refused(*scan, "--type", "opaque:8", because="the caller's own function")
-        self.refused(*scan, "--op", "bit_or", "--type", "float32", because="bit_or does not apply to elements of float32")
-        self.refused(*scan, "--op", "maximum_location", "--bytes", "16", because="whole elements of float64_int32")
-        for collective in ("scan", "reduce_scatter"):
-            self.refused("explain", collective, "--ranks", "2", "--bytes", "7", because="whole elements of float64")
-        self.refused("explain", "gatherv", "--ranks", "2", "--sizes", "unevn", because="did you mean 'uneven'?")
-        self.refused("explain", "gatherv", "--ranks", "2", "--sizes", "-1", because="'-1'")
-        self.refused("explain", "gatherv", "--ranks", "2", "--root", "2", because="root 2")
-        self.refused("explain", "alltoallv", "--ranks", "4", "--bytes", "4000000000000000000", because="too many")
-
-    def test_chains_are_not_drawn(self):
-        for form in ("dot", "svg"):
-            for level in ("queues", "chains"):
-                self.refused(*BARRIER, "--level", level, "--format", form, because="only lists can be drawn")
-        self.refused("explain", "broadcast", "--ranks", "2", "--bytes", "1152921504606846976",
-                     "--level", "chains", because="too long to show")
+    def test_names(self):
+        self.refused_each([(*words, f"did you mean {near}?") for *words, near in (
+            ("explian", "barrier", "'explain'"),
+            ("explain", "barier", "--ranks", "4", "'barrier'"),
+            ("explain", "MPI_Ialltoal", "--ranks", "4", "'MPI_Ialltoall'"),
+            (*BARRIER, "--level", "quue", "'queues'"),
+            (*BARRIER, "--format", "svgg", "'svg'"),
+            (*BARRIER, "--levle", "list", "'--level'"),
+            ("explain", "gather", "--ranks", "4", "--algorithm", "binomal", "'binomial'"),
+            ("explain", "scan", "--ranks", "2", "--op", "sun", "'sum'"),
+            ("explain", "scan", "--ranks", "2", "--type", "float63", "'float64'"),
+            ("explain", "gatherv", "--ranks", "2", "--sizes", "unevn", "'uneven'"),
+        )])
 
     def test_goal_is_a_schedule_of_all_ranks(self):
         self.assertIn("rank 3 {\nl1: recv 1b from ", self.call(*BARRIER, "--format", "goal")[0])
@@ -325,13 +269,51 @@ class Wrong(ToolTest):
     def test_unknown_variable(self):
         self.refused("explain", "barrier", "--ranks", "4", because="'LAPWING_ENGINE'", LAPWING_ENGIEN="host")
 
+    def test_values(self):
+        self.refused_each([
+            ("barrier", "--ranks"),
+            ("barrier", "--ranks", "0", "rank"),
+            ("barrier", "--ranks", "four", "four"),
+            ("barrier", "--ranks", "4", "--rank", "4", "rank 4"),
+            ("barrier", "--ranks", "4", "--level", "chains", "--format", "dot", "chains"),
+            ("barrier", "--ranks", "4", "--level", "chains", "--format", "svg", "chains"),
+            ("gather", "--ranks", "4", "--root", "-1", "root -1"),
+            ("gather", "--ranks", "4", "--bytes", "1x", "'1x'"),
+            ("gather", "--ranks", "4", "--bytes", "99999999999999999999", "9999"),
+            ("gatherv", "--ranks", "2", "--root", "2", "root 2"),
+            ("gatherv", "--ranks", "2", "--sizes", "-1", "'-1'"),
+            ("alltoall", "--ranks", "100000", "--rank"),
+            ("alltoall", "--ranks", "2000000000", "1048576"),
+            ("alltoall", "--ranks", "2000000000", "--rank", "3", "1048576"),
+            ("alltoallv", "--ranks", "4", "--bytes", "4000000000000000000", "bytes"),
+            ("broadcast", "--ranks", "2", "--bytes", "1152921504606846976", "--level", "chains", "too long"),
+        ], "explain")
+
+    def test_options_that_do_not_apply(self):
+        self.refused_each([
+            ("alltoall", "--op", "sum", "--op"),
+            ("barrier", "--type", "int8", "--type"),
+            ("gather", "--ordered", "--ordered"),
+            ("gather", "--sizes", "even", "--sizes"),
+            ("barrier", "--bytes", "8", "bytes"),
+            ("alltoallv", "--in-place", "in_place"),
+            ("scan", "--type", "int32:4", "'int32:4'"),
+            ("scan", "--op", "user", "--type", "opaque", "opaque:24"),
+            ("scan", "--op", "user", "--type", "opaque:0", "size"),
+            ("scan", "--type", "opaque:8", "opaque"),
+            ("scan", "--op", "bit_or", "--type", "float32", "float32"),
+            ("scan", "--op", "maximum_location", "--bytes", "16", "float64_int32"),
+            ("scan", "--bytes", "7", "float64"),
+            ("reduce_scatter", "--bytes", "7", "float64"),
+        ], "explain", "--ranks", "2")
+
     def test_output_that_cannot_be_written(self):
-        self.refused(*BARRIER, "-o", "/dev/null/barrier.txt", because="/dev/null/barrier.txt: Not a directory")
-        self.refused(*BARRIER, "-o", "/dev/full", because="the table cannot be written to /dev/full: No space left on device")
+        self.refused(*BARRIER, "-o", "/dev/null/barrier.txt", because="/dev/null/barrier.txt")
+        self.refused(*BARRIER, "-o", "/dev/full", because="/dev/full")
         with open("/dev/full", "w") as full:
             done = subprocess.run([TOOL, *BARRIER], stdout=full, stderr=subprocess.PIPE, text=True, env=clean_environment())
         self.assertEqual(done.returncode, 2)
-        self.assertIn("the output could not be written: No space left on device", done.stderr)
+        self.assertTrue(done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // Cards for a test build of the tool: doubles, as TEST_NIC says: "seed=3 strict no_cross_channel
-// no_wait_on_data fault=2", or "none".
+// fault=2", or "none".
 #include "lapwing/doctor/nic_devices.hpp"
 
 #include <cstdlib>
@@ -19,7 +19,6 @@ Nics open_nics(const std::string& name) {
         if (word == "none") return {{}, "the double of the host has none"};
         if (word == "strict") rules.strict = true;
         if (word == "no_cross_channel") rules.cross_channel = false;
-        if (word == "no_wait_on_data") rules.wait_on_data = false;
         if (word.starts_with("seed=")) rules.seed = value;
         if (word.starts_with("fault=")) rules.fault = static_cast<mlx5_double::Fault>(value);
     }

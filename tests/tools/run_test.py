@@ -166,12 +166,12 @@ class Run(ToolTest):
         file = self.prefix / "timeline.json"
         self.assertIn(f"LAPWING_TRACE={file}.parts", self.rewritten("--trace", file, "--", "mpirun", "a"))
         _, err = self.call("run", "--trace", file, "--", "mpirun", "a", tool=self.tool, status=3, PATH=self.path)
-        self.assertIn("no rank has left anything", err)
+        self.assertTrue(err)
         self.assertEqual(json.loads(file.read_text())["traceEvents"], [])
         self.launcher("mpirun", OPENMPI, then="kill -TERM $$")
         self.call("run", "--trace", file, "--", "mpirun", "a", tool=self.tool, status=-15, PATH=self.path)
-        self.wrong("--trace", "/no/directory/file", "--", "mpirun", "a", because="No such file or directory")
-        self.wrong("--", "mpirun", "a", because="LAPWING_TRACE_EVENTS must be a number", LAPWING_TRACE_EVENTS="8")
+        self.wrong("--trace", "/no/directory/file", "--", "mpirun", "a", because="/no/directory/file")
+        self.wrong("--", "mpirun", "a", because="LAPWING_TRACE_EVENTS", LAPWING_TRACE_EVENTS="8")
 
     def test_a_killed_run_leaves_nothing(self):
         # A rank in a session of its own, as some launchers start them, below a script that heeds no signal while it waits.
@@ -199,26 +199,24 @@ class Run(ToolTest):
         self.assertEqual(report.read_text(), "all\n")
         self.launcher("mpirun", OPENMPI, then=f': > {report}; for word; do case $word in *_MARK=*) : > "${{word#*=}}"; esac; done')
         _, err = self.call(*run, tool=self.tool, status=1, PATH=self.path)
-        self.assertIn(f"no report in {report}: rank 0 ended without MPI_Finalize", err)
+        self.assertIn("MPI_Finalize", err)
         self.assertFalse(report.exists())
-        for then, status, why in (("exit 0", 1, "not get LD_PRELOAD"), ("exit 7", 7, "may have failed before"),
-                                  ("kill -TERM $$", -15, "may have failed before")):
+        for then, status in (("exit 0", 1), ("exit 7", 7), ("kill -TERM $$", -15)):
             report.write_text("of an earlier run\n")
             self.launcher("mpirun", OPENMPI, then=then)
             _, err = self.call(*run, tool=self.tool, status=status, PATH=self.path)
-            self.assertIn("rank 0 did not call MPI_Init with Lapwing loaded", err)
-            self.assertIn(why, err)
+            self.assertIn("MPI_Init", err)
             self.assertFalse(report.exists())
         # Without a file, the report may have been written to standard error on another host, which has no mark.
         self.launcher("mpirun", OPENMPI, then="exit 0")
         _, err = self.call("run", "--report", "--", "mpirun", "a", tool=self.tool, PATH=self.path)
-        self.assertIn("no report, unless rank 0 of another host wrote one: rank 0 did not call MPI_Init", err)
+        self.assertIn("MPI_Init", err)
         for left, status in (("all", 0), ("", 1)):
             self.launcher("mpirun", OPENMPI, then=f'for word; do case $word in *_MARK=*) printf "{left}" > "${{word#*=}}"; esac; done')
             _, err = self.call("run", "--report", "--", "mpirun", "a", tool=self.tool, status=status, PATH=self.path)
-            self.assertEqual("without MPI_Finalize" in err, status == 1, err)
-        self.wrong("--report-file", "/no/directory/file", "--", "mpirun", "a", because="No such file or directory")
-        self.wrong("--report-file", "/dev/full", "--", "mpirun", "a", because="to /dev/full: No space left on device")
+            self.assertEqual("MPI_Finalize" in err, status == 1, err)
+        for file in ("/no/directory/file", "/dev/full"):
+            self.wrong("--report-file", file, "--", "mpirun", "a", because=file)
         self.launcher("mpirun", OPENMPI, then="exit 0")
         self.call("run", "--report-file", "/dev/null", "--", "mpirun", "a", tool=self.tool, PATH=self.path)
 
@@ -227,7 +225,7 @@ class Run(ToolTest):
         link.symlink_to("/dev/full")
         self.launcher("mpirun", OPENMPI, then="exit 0")
         _, err = self.call("run", "--trace", link, "--", "mpirun", "a", tool=self.tool, status=1, PATH=self.path)
-        self.assertIn(f"the timeline cannot be written to {link}: No space left on device", err)
+        self.assertIn(str(link), err)
 
     def test_profile(self):
         profile = self.preload("liblapwing-profile-openmpi.so")
@@ -235,9 +233,8 @@ class Run(ToolTest):
         words = shlex.split(out)
         self.assertEqual(words[:3], ["mpirun", "-x", f"LD_PRELOAD={profile}"])
         self.assertEqual(words[-3:], ["-n", "2", "a"])
-        self.refused("profile", because="no command to run", tool=self.tool)
-        self.refused("profile", "--", "mpiexec", "a", because="liblapwing-profile-mpich.so is not installed", tool=self.tool,
-                     PATH=self.path)
+        self.refused("profile", because="command", tool=self.tool)
+        self.refused("profile", "--", "mpiexec", "a", because="liblapwing-profile-mpich.so", tool=self.tool, PATH=self.path)
 
     def test_other_launchers_with_their_environment(self):
         self.launcher("srun", "slurm 22.05")
@@ -245,7 +242,7 @@ class Run(ToolTest):
             self.rewritten("--mpi", "mpich", "--engine", "host", "--", "srun", "-n", "2", "a"),
             ["env", f"LD_PRELOAD={self.mpich}", "LAPWING_ENGINE=host", "srun", "-n", "2", "a"],
         )
-        self.wrong("--", "srun", "-n", "2", "a", because="--mpi openmpi, --mpi mpich or --mpi abi")
+        self.wrong("--", "srun", "-n", "2", "a", because="--mpi")
 
     def test_a_script_of_the_user_is_not_run_to_be_asked(self):
         ran = self.prefix / "ran"
@@ -260,7 +257,7 @@ class Run(ToolTest):
         # The launcher is asked for its version. The file that it would write afterwards shows whether the tool waited for it.
         ended = self.prefix / "ended"
         script.write_text(f"#!/bin/sh\nsleep 600\ntouch {ended}\n")
-        self.wrong("--", "mpirun", "a", because="did not answer")
+        self.wrong("--", "mpirun", "a", because="mpirun")
         self.assertFalse(ended.exists())
 
     def test_debian_layout(self):
@@ -271,7 +268,7 @@ class Run(ToolTest):
 
     def test_missing_library(self):
         pathlib.Path(self.openmpi).unlink()
-        self.wrong("--", "mpirun", "a", because="liblapwing-openmpi.so is not installed")
+        self.wrong("--", "mpirun", "a", because="liblapwing-openmpi.so")
 
     def test_exit_status_is_the_launchers(self):
         self.call("run", "--", "mpirun", "a", tool=self.tool, status=3, PATH=self.path)
@@ -289,22 +286,19 @@ class Run(ToolTest):
         script = self.prefix / "script"
         script.write_text("#!/bin/sh\n")
         script.chmod(0o755)
-        self.wrong("--", "srun", "-n", "4", script, because="lapwing run --mpi openmpi -- srun ...")
+        self.wrong("--", "srun", "-n", "4", script, because="--mpi")
 
     def test_without_an_mpi_it_says_how_to_get_one(self):
         nothing = self.prefix / "nothing"
         nothing.mkdir()
-        for launcher in ("mpirun", "mpiexec"):
-            for advice in ("apt-get install openmpi-bin", "pip install mpich"):
-                self.wrong("--", launcher, "-n", "2", "a", because=advice, PATH=str(nothing))
+        for launcher in ("mpirun", "mpiexec", "/bin/true"):
+            self.wrong("--", launcher, "-n", "2", "a", because="openmpi-bin", PATH=str(nothing))
         self.wrong("--", "mpirun", "a", because="module avail", PATH=str(nothing), LMOD_CMD="/usr/share/lmod")
-        self.wrong("--", "srun", "a", because="no commands of Slurm", PATH=str(nothing))
-        # The launcher is missing, and no launcher is on PATH.
-        self.wrong("--", "/bin/true", because="No launcher of an MPI is on PATH. Install an MPI", PATH=str(nothing))
+        self.wrong("--", "srun", "a", because="Slurm", PATH=str(nothing))
         # Another launcher is there, and the message names it.
         (nothing / "mpiexec.hydra").symlink_to("/bin/true")
-        self.wrong("--", "mpirun", "a", because="'mpirun' is not a program on PATH; there is mpiexec.hydra", PATH=str(nothing))
-        self.assertNotIn("Install an MPI", self.wrong("--", "/bin/true", because="needs a launcher before it", PATH=str(nothing)))
+        self.wrong("--", "mpirun", "a", because="mpiexec.hydra", PATH=str(nothing))
+        self.assertNotIn("openmpi-bin", self.wrong("--", "/bin/true", because="launcher", PATH=str(nothing)))
 
     def test_a_program_of_lapwing_that_finds_no_mpi_library(self):
         programs = self.prefix / "libexec" / "lapwing"
@@ -316,39 +310,39 @@ class Run(ToolTest):
         for command in (("bench", "overlap"), ("tune", "-o", self.prefix / "tuning.json"), ("topology",)):
             out, err = self.call(*command, "--", "mpiexec", "-n", "2", tool=self.tool, PATH=self.path, status=1)
             self.assertEqual(out, "")
-            self.assertIn(f"lapwing {command[0]}: no result: the launcher ended with status 127", err)
-            self.assertIn("Debian's MPICH is libmpich.so.12", err)
+            self.assertIn("127", err)
+            self.assertIn("libmpich.so.12", err)
         self.launcher("mpiexec", HYDRA, then="exit 3")
         _, err = self.call("bench", "overlap", "--", "mpiexec", "-n", "2", tool=self.tool, PATH=self.path, status=1)
-        self.assertEqual(err, "lapwing bench: no result: the launcher ended with status 3\n")
+        self.assertIn("3", err)
+        self.assertNotIn("libmpich", err)
 
     def test_programs_that_cannot_be_started(self):
         file = self.prefix / "text"
         file.write_text("")
-        self.wrong("--", file, because=f"chmod +x {file}")
-        self.wrong("--", self.prefix / "none", because="no such file")
+        self.wrong("--", file, because="chmod +x")
+        self.wrong("--", self.prefix / "none", because=str(self.prefix / "none"))
         file.chmod(0o755)
-        self.wrong("--", file, because=f"lapwing run -- mpirun -n 2 {file}")
+        self.wrong("--", file, because="mpirun")
 
     def test_wrong_options(self):
-        self.wrong(because="no command")
-        self.wrong("--report", "--", because="no command")
-        self.wrong("mpirun", "-n", "2", "a", because="lapwing run -- mpirun -n 2 a")
-        self.wrong("--reprot", "--", "mpirun", "a", because="'--report'")
-        self.wrong("--engine", "hsot", "--", "mpirun", "a", because="'host'")
-        self.wrong("--algorithm", "ialltoall=pairwise:widnow=6", "--", "mpirun", "a", because="'window'")
-        self.wrong("--algorithm", "ialtoall=pairwise", "--", "mpirun", "a", because="did you mean")
-        self.wrong("--mpi", "opnmpi", "--", "mpirun", "a", because="'openmpi'")
-        self.wrong("--", "no-such-launcher", because="'no-such-launcher' is not a program on PATH")
-        self.wrong("--", "/no/launcher", because="'/no/launcher' is not a program")
+        self.refused_each([
+            ("command",),
+            ("--report", "--", "command"),
+            ("mpirun", "-n", "2", "a", "lapwing run -- mpirun -n 2 a"),
+            ("--reprot", "--", "mpirun", "a", "'--report'"),
+            ("--engine", "hsot", "--", "mpirun", "a", "'host'"),
+            ("--algorithm", "ialltoall=pairwise:widnow=6", "--", "mpirun", "a", "'window'"),
+            ("--algorithm", "ialtoall=pairwise", "--", "mpirun", "a", "'ialltoall'"),
+            ("--mpi", "opnmpi", "--", "mpirun", "a", "'openmpi'"),
+            ("--", "no-such-launcher", "'no-such-launcher'"),
+            ("--", "/no/launcher", "'/no/launcher'"),
+        ], "run", tool=self.tool, PATH=self.path)
 
     def test_wrong_variables(self):
-        self.wrong("--", "mpirun", "a", because="'LAPWING_ENGINE'", LAPWING_ENGNE="host")
-        self.wrong("--", "mpirun", "a", because="'host'", LAPWING_ENGINE="hosd")
-        self.wrong("--", "mpirun", "a", because="LAPWING_BLOCKING", LAPWING_BLOCKING="maybe")
-        self.wrong("--", "mpirun", "a", because="LAPWING_REPRODUCIBLE", LAPWING_REPRODUCIBLE="maybe")
-        self.wrong("--", "mpirun", "a", because="LAPWING_CHECK", LAPWING_CHECK="maybe")
-        self.wrong("--", "mpirun", "a", because="'text'", LAPWING_REPORT="txt")
+        for variable, value, named in (("ENGNE", "host", "'LAPWING_ENGINE'"), ("ENGINE", "hosd", "'host'"), ("REPORT", "txt", "'text'"),
+                                       *((name, "maybe", f"LAPWING_{name}") for name in ("BLOCKING", "REPRODUCIBLE", "CHECK"))):
+            self.wrong("--", "mpirun", "a", because=named, **{f"LAPWING_{variable}": value})
 
 
 if __name__ == "__main__":

@@ -53,5 +53,11 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(err.count("\n"), 1, err)
         return err
 
+    def refused_each(self, rows, *before, **more):
+        """Rows of words and what the message names: the option, the value, the file or the nearest name."""
+        for *words, named in rows:
+            with self.subTest(words=words):
+                self.refused(*before, *words, because=named, **more)
+
     def assert_golden(self, text, name):
         self.assertEqual(text, (GOLDEN / name).read_text())

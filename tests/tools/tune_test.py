@@ -71,7 +71,7 @@ class Simulate(WithFile):
         for costs in found.values():
             self.assertAlmostEqual(costs["per_byte"] / 80e-9, 1, delta=0.1)
             self.assertLess(costs["task_per_byte"], 8e-9)
-        self.refused("tune", "--fit", "-o", self.file, because="no table with message costs")
+        self.refused("tune", "--fit", "-o", self.file, because=self.file)
 
     def test_times_of_a_starved_machine_are_fitted(self):
         # A second for 8 bytes, three microseconds for each byte of a long message: simulations accept no such costs.
@@ -87,7 +87,7 @@ class Simulate(WithFile):
         self.call("predict", "ibcast", "--ranks", 4, "--engine", "kernel", "--work", 0, "--tuning", file)
 
     def test_without_costs_of_messages(self):
-        self.refused("tune", "--simulate", 64, "-o", self.file, because="measure on several hosts first")
+        self.refused("tune", "--simulate", 64, "-o", self.file, because="hosts")
         self.refused("tune", "--simulate", 1, "-o", self.file, because="--simulate")
 
 
@@ -136,13 +136,15 @@ class WrongFiles(WithFile):
     def test_are_told_before_anything_starts(self):
         wrong = self.write("wrong.json", {"lapwing_tuning": 1, "tables": [{**TABLE, "choices": {
             "alltoall": [{"from": 0, "take": "pairwize"}]}}]})
-        because = f"{wrong}: tables[0].choices.alltoall[0].take: alltoall has no algorithm 'pairwize'; did you mean 'pairwise'?"
-        self.refused("explain", "alltoall", "--ranks", 4, because=because, LAPWING_TUNING=wrong)
-        self.refused("run", "--tuning", wrong, "--", "mpirun", "-n", 2, "true", because=because)
-        self.assertIn(because, self.call("info", status=2, LAPWING_TUNING=wrong)[1])
+        place = f"{wrong}: tables[0].choices.alltoall[0].take: "
+        for err in (self.refused("explain", "alltoall", "--ranks", 4, because=place, LAPWING_TUNING=wrong),
+                    self.refused("run", "--tuning", wrong, "--", "mpirun", "-n", 2, "true", because=place),
+                    self.call("info", status=2, LAPWING_TUNING=wrong)[1]):
+            self.assertIn(place, err)
+            self.assertIn("'pairwise'", err)
         wrong = self.write("control.json", {"lapwing_tuning": 1, "tables": [], "a\x1b[2J\nb": 1})
-        self.refused("run", "--tuning", wrong, "--", "mpirun", "true", because="unknown field 'a\\x1b[2J\\nb'")
-        self.refused("run", "--tuning", "/nowhere/t.json", "--", "mpirun", "true", because="'/nowhere/t.json' cannot be read")
+        self.refused("run", "--tuning", wrong, "--", "mpirun", "true", because="'a\\x1b[2J\\nb'")
+        self.refused("run", "--tuning", "/nowhere/t.json", "--", "mpirun", "true", because="'/nowhere/t.json'")
 
 
 class Options(WithFile):
@@ -155,13 +157,11 @@ class Options(WithFile):
     def test_wrong_ones_name_the_nearest(self):
         launcher = ("--", self.launcher(), "-n", 2)
         for option, value, because in (
-                ("--engine", "kernle", "'kernel'"), ("--collective", "ialltoal", "alltoall'?"),
-                ("--collective", "iscatterv", "only one algorithm"), ("--ranks", "1", "not a number of ranks"),
-                ("--bytes", "64Kb", "not a number of bytes"), ("--rounds", 2, "rounds"),
-                ("--outptu", "f", "'--output'")):
+                ("--engine", "kernle", "'kernel'"), ("--collective", "ialltoal", "alltoall'"),
+                ("--collective", "iscatterv", "scatterv"), ("--ranks", "1", "1"), ("--bytes", "64Kb", "64Kb"), ("--rounds", 2, "rounds"),
+                ("--outptu", "f", "'--output'"), ("-o", "/nowhere/file", "/nowhere/file")):
             self.refused("tune", option, value, *launcher, because=because)
-        self.refused("tune", because="no launcher")
-        self.refused("tune", "-o", "/nowhere/file", *launcher, because="the tuning file cannot be written to /nowhere/file")
+        self.refused("tune", because="launcher")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 #include "engines/kernel/chain_progress.hpp"
 
 #include "base/error.hpp"
-#include "engines/kernel/step_tag.hpp"
 
 namespace lapwing::kernel {
 

@@ -6,13 +6,13 @@
 // The idea is CORE-Direct's (Graham et al. 2010), where the network card runs the list.
 //
 // The files, from a list to its completion:
-//   chain_plan, host_step_plan   the plan of a list, made once
+//   chain_plan                   the plan of a list, made once
 //   prepared, run                the runs of a list, each with its progress (chain_progress, intra_node)
-//   group, event_thread_calls    a group: its mutex, and the calls of the event thread
+//   group, event_thread          a group: its mutex, and the calls of the event thread
 //   scheduler                    takes runs through their stages, by
-//     lane_queue, run_table        the lanes and ids of runs
-//     submission, completions      chains into io_uring (ring), and their completions
-//     inline_steps                 the same steps by plain system calls
+//     lanes                        the lanes of runs
+//     submission                   chains into io_uring (ring), and their completions
+//     run                          the same steps by plain system calls
 //     host_steps, intra_node       the steps that the processor does
 //   trace                        the events of a traced job
 #pragma once

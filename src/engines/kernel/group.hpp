@@ -5,7 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "engines/kernel/event_thread_calls.hpp"
+#include "engines/kernel/event_thread.hpp"
 #include "engines/kernel/options.hpp"
 #include "engines/kernel/scheduler.hpp"
 #include "links/event/poll_set.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/error.hpp"
 #include "base/values.hpp"
 #include "links/tcp/options.hpp"
 
@@ -11,8 +10,6 @@ namespace lapwing::kernel {
 Options read_options(const Settings& settings) {
     Options options;
     options.event_thread_lists = read_progress_choice(settings).lists;
-    if (settings.submit == "helper")
-        throw Error(ErrorCode::invalid_argument, "LAPWING_SUBMIT=helper is now LAPWING_SUBMIT=thread");
     if (settings.submit != "caller" && settings.submit != "thread")
         refuse_value("LAPWING_SUBMIT", "caller or thread", settings.submit);
     options.event_thread_submits = settings.submit == "thread";

@@ -8,7 +8,7 @@
 #include "base/object_pool.hpp"
 #include "engines/engine.hpp"
 #include "engines/kernel/group.hpp"
-#include "engines/kernel/persistent_lanes.hpp"
+#include "engines/kernel/lanes.hpp"
 #include "engines/kernel/thread_choice.hpp"
 #include "engines/progress_thread.hpp"
 #include "task/list.hpp"

@@ -9,13 +9,37 @@
 
 #include "engines/engine.hpp"
 #include "engines/kernel/chain_progress.hpp"
-#include "engines/kernel/gates.hpp"
 #include "engines/kernel/intra_node.hpp"
 #include "engines/kernel/thread_choice.hpp"
 #include "engines/kernel/trace.hpp"
 #include "engines/memory.hpp"
 
 namespace lapwing::kernel {
+
+// A gate makes one chain wait until another one has reached some step. It is a byte through a socket pair,
+// which is two to three times faster than an eventfd, and which counts. Linux 6.7 has futex operations, which
+// would need no descriptors.
+struct Gate {
+    int entrance = -1;  // where signals are sent
+    int exit = -1;      // where they are awaited
+};
+
+// Reuses gates. A gate must be empty when it is released.
+class Gates {
+  public:
+    Gates() = default;
+    Gates(const Gates&) = delete;
+    Gates& operator=(const Gates&) = delete;
+    ~Gates();
+
+    // Throws Error (system) when no descriptors are left.
+    Gate acquire();
+    void release(Gate gate) { idle_.push_back(gate); }
+    static void close(Gate gate);
+
+  private:
+    std::vector<Gate> idle_;
+};
 
 // The descriptors and bytes that the steps of a run's chains work on.
 struct StepOperands {
@@ -122,5 +146,38 @@ struct KernelRun : Operation {
         return chains.all_complete(*plan) && !host_steps_left() && !host.intra_node.open;
     }
 };
+
+// The runs of a group that are in flight, by small numbers that completions carry.
+class RunTable {
+  public:
+    void add(KernelRun& run) {
+        if (free_.empty()) {
+            run.id = static_cast<std::uint32_t>(runs_.size());
+            runs_.push_back(&run);
+        } else {
+            run.id = free_.back();
+            free_.pop_back();
+            runs_[run.id] = &run;
+        }
+    }
+    void remove(const KernelRun& run) {
+        runs_[run.id] = nullptr;
+        free_.push_back(run.id);
+    }
+    // Returns null if the run is no longer in flight.
+    KernelRun* find(std::uint32_t id) const { return runs_[id]; }
+    std::size_t size() const { return runs_.size() - free_.size(); }
+    // By id; null where an id is free.
+    const std::vector<KernelRun*>& by_id() const { return runs_; }
+
+  private:
+    std::vector<KernelRun*> runs_;
+    std::vector<std::uint32_t> free_;
+};
+
+// Advances all chains of the run that are not in the kernel, by system calls that do not block: a caller that
+// only waits saves the kernel's interrupts. Returns false if a step fails, and records the failure in the
+// run.
+bool advance_inline(KernelRun& run);
 
 }  // namespace lapwing::kernel

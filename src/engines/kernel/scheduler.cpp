@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "engines/kernel/inline_steps.hpp"
+#include "engines/kernel/run.hpp"
 
 namespace lapwing::kernel {
 Scheduler::Scheduler(Connections& connections, const Options& options, Link* intra_node,

@@ -9,14 +9,12 @@
 #include <vector>
 
 #include "engines/engine.hpp"
-#include "engines/kernel/completions.hpp"
-#include "engines/kernel/gates.hpp"
+#include "engines/kernel/event_thread.hpp"
 #include "engines/kernel/host_steps.hpp"
-#include "engines/kernel/lane_queue.hpp"
+#include "engines/kernel/lanes.hpp"
 #include "engines/kernel/options.hpp"
 #include "engines/kernel/ring.hpp"
-#include "engines/kernel/run_table.hpp"
-#include "engines/kernel/socket_watch.hpp"
+#include "engines/kernel/run.hpp"
 #include "engines/kernel/submission.hpp"
 #include "links/connections.hpp"
 

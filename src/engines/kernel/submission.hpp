@@ -1,5 +1,5 @@
-// Submits chains of a run as linked operations of io_uring. Each step is one operation, except a receive with
-// a low-water mark. It is up to five operations:
+// Submits chains of a run as linked operations of io_uring, and applies their completions. Each step is one
+// operation, except a receive with a low-water mark. It is up to five operations:
 //   body   set SO_RCVLOWAT to the mark; receive all but the tail
 //   pause  poll, which waits for the whole tail; set SO_RCVLOWAT to 1
 //   tail   receive the last low_water_mark bytes
@@ -10,10 +10,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "engines/kernel/chain_progress.hpp"
 #include "engines/kernel/ring.hpp"
 #include "engines/kernel/run.hpp"
-#include "engines/kernel/step_tag.hpp"
 
 namespace lapwing::kernel {
 
@@ -37,6 +38,29 @@ class Submission {
                         std::uint64_t offset, std::uint64_t end);
 
     Ring& ring_;
+};
+
+// Applies completions of io_uring to the chains that they belong to.
+class Completions {
+  public:
+    // Adds each run that a completion belongs to to `changed`.
+    Completions(Ring& ring, const RunTable& runs, std::vector<KernelRun*>& changed)
+        : ring_(ring), runs_(runs), changed_(changed) {}
+
+    // Handles all completions of the ring.
+    void poll();
+    void handle(const io_uring_cqe& completion);
+    // Number of steps that have completed, been cancelled or failed. It changes when a run may advance.
+    std::uint64_t handled() const { return handled_; }
+
+  private:
+    void stop(KernelRun& run, const StepTag& tag, std::uint64_t offset, int result);
+    void leave_kernel(KernelRun& run, ChainProgress& chain);
+
+    Ring& ring_;
+    const RunTable& runs_;
+    std::vector<KernelRun*>& changed_;
+    std::uint64_t handled_ = 0;
 };
 
 }  // namespace lapwing::kernel

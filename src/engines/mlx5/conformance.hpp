@@ -3,15 +3,21 @@
 // card, or the double of one.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engines/mlx5/conformance_limits.hpp"
 #include "engines/mlx5/device.hpp"
 
 namespace lapwing::mlx5 {
+
+// How long the conformance program waits.
+struct ConformanceLimits {
+    std::chrono::milliseconds max_wait{2000};  // for an event that must come
+    std::chrono::milliseconds min_wait{100};   // for an event that must not come
+};
 
 enum class Outcome : std::uint8_t {
     passed,

@@ -12,14 +12,31 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "base/verdict.hpp"
-#include "engines/mlx5/card_order.hpp"
 
 namespace lapwing::mlx5 {
 
 constexpr std::uint32_t block_bytes = 64;    // of a send queue (WQEBB), and of an entry of a completion queue
 constexpr std::uint32_t receive_bytes = 16;  // of an entry of a receive queue: one data segment
+
+// Barriers between the processor and a card. ARM's order between processors does not hold for devices, which
+// are in its outer shareable domain (as in util/udma_barrier.h of rdma-core). x86 needs no barrier.
+
+// The card sees stores before this call before stores after it.
+inline void order_stores_for_the_card() {
+#if defined(__aarch64__)
+    asm volatile("dmb oshst" ::: "memory");
+#endif
+}
+
+// Loads after this call are at least as new as loads before it.
+inline void order_reads_of_the_card() {
+#if defined(__aarch64__)
+    asm volatile("dmb oshld" ::: "memory");
+#endif
+}
 
 // The 8-byte register that makes the card look at a queue.
 struct Bell {
@@ -108,7 +125,6 @@ struct Capabilities {
     Verdict cross_channel = Verdict::no("not asked");
     // WAIT for a completion queue is taken in a plain queue pair, too.
     Verdict wait_in_plain = Verdict::no("not asked");
-    bool wait_on_data = false;  // WAIT, opmod 1
     std::uint32_t max_send_blocks = 0;
     std::uint32_t max_receive_entries = 0;
     std::uint32_t max_completions = 0;
@@ -144,6 +160,35 @@ class Device {
     virtual void arm(const CompletionQueue& queue, std::uint32_t consumed) = 0;
     virtual int event_descriptor() const = 0;
     virtual void clear_events() = 0;
+};
+
+// Registers memory with the card, as long as this object lives.
+class Registered {
+  public:
+    Registered() = default;
+    Registered(Device& device, const std::byte* memory, std::size_t bytes) {
+        if (bytes == 0) return;
+        key_ = device.register_memory(const_cast<std::byte*>(memory), bytes);
+        device_ = &device;
+    }
+    ~Registered() { reset(); }
+    Registered(Registered&& other) noexcept
+        : device_(std::exchange(other.device_, nullptr)), key_(other.key_) {}
+    Registered& operator=(Registered&& other) noexcept {
+        reset();
+        device_ = std::exchange(other.device_, nullptr);
+        key_ = other.key_;
+        return *this;
+    }
+
+    void reset() {
+        if (device_ != nullptr) std::exchange(device_, nullptr)->deregister(key_);
+    }
+    const MemoryKey& key() const { return key_; }
+
+  private:
+    Device* device_ = nullptr;  // null: nothing is registered
+    MemoryKey key_;
 };
 
 }  // namespace lapwing::mlx5

@@ -14,20 +14,156 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <vector>
 
 #include "base/error.hpp"
-#include "engines/mlx5/devx_commands.hpp"
-#include "engines/mlx5/devx_library.hpp"
 #include "links/rdma_devices.hpp"
 
 namespace lapwing::mlx5 {
 namespace {
+
+void* load(const char* soname) {
+    void* handle = ::dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+    if (handle != nullptr) return handle;
+    const char* reason = ::dlerror();
+    throw Error(ErrorCode::unsupported, reason == nullptr ? soname : reason);
+}
+
+// A function of a library, which becomes a pointer of whatever type it is assigned to.
+struct Symbol {
+    void* address;
+    template <typename Function>
+    operator Function*() const {
+        return reinterpret_cast<Function*>(address);
+    }
+};
+
+Symbol symbol(void* handle, const char* name) {
+    void* const address = ::dlsym(handle, name);
+    if (address == nullptr)
+        throw Error(ErrorCode::unsupported, fmt::format("rdma-core lacks the function {}", name));
+    return {address};
+}
+
+// Functions of rdma-core, which is loaded when a card is opened.
+struct Library {
+    void* verbs = load("libibverbs.so.1");
+    void* mlx5 = load("libmlx5.so.1");
+
+    decltype(&::ibv_get_device_list) get_device_list = symbol(verbs, "ibv_get_device_list");
+    decltype(&::ibv_free_device_list) free_device_list = symbol(verbs, "ibv_free_device_list");
+    decltype(&::ibv_get_device_name) get_device_name = symbol(verbs, "ibv_get_device_name");
+    decltype(&::ibv_close_device) close_device = symbol(verbs, "ibv_close_device");
+    decltype(&::ibv_alloc_pd) alloc_pd = symbol(verbs, "ibv_alloc_pd");
+    decltype(&::ibv_dealloc_pd) dealloc_pd = symbol(verbs, "ibv_dealloc_pd");
+    decltype(&::ibv_destroy_cq) destroy_cq = symbol(verbs, "ibv_destroy_cq");
+    decltype(&::ibv_create_comp_channel) create_comp_channel = symbol(verbs, "ibv_create_comp_channel");
+    decltype(&::ibv_destroy_comp_channel) destroy_comp_channel = symbol(verbs, "ibv_destroy_comp_channel");
+    decltype(&::ibv_get_cq_event) get_cq_event = symbol(verbs, "ibv_get_cq_event");
+    decltype(&::ibv_ack_cq_events) ack_cq_events = symbol(verbs, "ibv_ack_cq_events");
+    decltype(&::ibv_dereg_mr) dereg_mr = symbol(verbs, "ibv_dereg_mr");
+    decltype(&::ibv_create_ah) create_ah = symbol(verbs, "ibv_create_ah");
+    decltype(&::ibv_destroy_ah) destroy_ah = symbol(verbs, "ibv_destroy_ah");
+    ibv_mr* (*reg_mr)(ibv_pd*, void*, std::size_t, int) = symbol(verbs, "ibv_reg_mr");
+    int (*query_port)(ibv_context*, std::uint8_t, void*) = symbol(verbs, "ibv_query_port");
+    int (*query_gid)(ibv_context*, std::uint8_t, int, ibv_gid*) = symbol(verbs, "ibv_query_gid");
+    int (*query_gid_ex)(ibv_context*, std::uint32_t, std::uint32_t, ibv_gid_entry*, std::uint32_t,
+                        std::size_t) = symbol(verbs, "_ibv_query_gid_ex");
+
+    decltype(&::mlx5dv_is_supported) is_supported = symbol(mlx5, "mlx5dv_is_supported");
+    decltype(&::mlx5dv_open_device) open_device = symbol(mlx5, "mlx5dv_open_device");
+    decltype(&::mlx5dv_init_obj) init_obj = symbol(mlx5, "mlx5dv_init_obj");
+    decltype(&::mlx5dv_devx_general_cmd) general_command = symbol(mlx5, "mlx5dv_devx_general_cmd");
+    decltype(&::mlx5dv_devx_obj_create) obj_create = symbol(mlx5, "mlx5dv_devx_obj_create");
+    decltype(&::mlx5dv_devx_obj_modify) obj_modify = symbol(mlx5, "mlx5dv_devx_obj_modify");
+    decltype(&::mlx5dv_devx_obj_destroy) obj_destroy = symbol(mlx5, "mlx5dv_devx_obj_destroy");
+    decltype(&::mlx5dv_devx_umem_reg) umem_reg = symbol(mlx5, "mlx5dv_devx_umem_reg");
+    decltype(&::mlx5dv_devx_umem_dereg) umem_dereg = symbol(mlx5, "mlx5dv_devx_umem_dereg");
+    decltype(&::mlx5dv_devx_alloc_uar) alloc_uar = symbol(mlx5, "mlx5dv_devx_alloc_uar");
+    decltype(&::mlx5dv_devx_free_uar) free_uar = symbol(mlx5, "mlx5dv_devx_free_uar");
+};
+
+// Throws Error (unsupported) if rdma-core is not installed, or lacks a function.
+const Library& library() {
+    static const Library loaded;
+    return loaded;
+}
+
+// Commands of a card and the offsets of their fields, after DPDK's mlx5_prm.h.
+namespace command {
+
+// A field of a command: offset and length in bits (mlx5_prm.h).
+struct Bits {
+    std::uint32_t at;
+    std::uint32_t width;
+    constexpr Bits in(std::uint32_t structure) const { return {structure + at, width}; }
+};
+
+void set_bits(unsigned char* data, Bits field, std::uint64_t value) {
+    for (std::uint32_t bit = 0; bit < field.width; ++bit) {
+        const std::uint32_t at = field.at + field.width - 1 - bit;
+        const unsigned mask = 0x80U >> at % 8;
+        const unsigned byte = data[at / 8];
+        data[at / 8] = static_cast<unsigned char>((value >> bit & 1) != 0 ? byte | mask : byte & ~mask);
+    }
+}
+
+std::uint64_t get_bits(const unsigned char* data, Bits field) {
+    std::uint64_t value = 0;
+    for (std::uint32_t at = field.at; at < field.at + field.width; ++at)
+        value = value << 1 | (data[at / 8] >> (7 - at % 8) & 1U);
+    return value;
+}
+
+// A command or its answer.
+template <std::size_t bytes>
+class Command {
+  public:
+    void set(Bits field, std::uint64_t value) { set_bits(data(), field, value); }
+    std::uint64_t get(Bits field) const { return get_bits(data(), field); }
+    unsigned char* data() { return data_.data(); }
+    const unsigned char* data() const { return data_.data(); }
+    static constexpr std::size_t size() { return bytes; }
+
+  private:
+    std::array<unsigned char, bytes> data_{};
+};
+
+constexpr Bits opcode{0x0, 16}, op_mod{0x30, 16}, number{0x48, 24}, status_syndrome{0x20, 32};
+constexpr std::uint32_t query_hca_cap = 0x100, create_qp = 0x500, rst2init = 0x502, init2rtr = 0x503,
+                        rtr2rts = 0x504;
+// In QUERY_HCA_CAP's answer, after its header.
+constexpr std::uint32_t capability = 0x80;
+constexpr Bits cap_log_max_qp_sz{0x88, 8}, cap_log_max_cq_sz{0xc8, 8}, cap_log_max_msg{0x1c3, 5},
+    cap_cd{0x22c, 1};
+// The context of a queue pair, in all its commands.
+constexpr std::uint32_t context = 0xc0;
+constexpr Bits st{0x8, 8}, pm_state{0x13, 2}, pd{0x28, 24}, mtu{0x40, 3}, log_msg_max{0x43, 5},
+    log_rq_size{0x49, 4}, log_rq_stride{0x4d, 3}, log_sq_size{0x51, 4}, uar_page{0x68, 24},
+    remote_qpn{0xa8, 24}, log_sra_max{0x388, 3}, retry_count{0x38d, 3}, rnr_retry{0x390, 3},
+    next_send_psn{0x3c8, 24}, cqn_snd{0x3e8, 24}, log_rra_max{0x488, 3}, rre{0x490, 1}, rwe{0x491, 1},
+    cd_slave_send{0x49e, 1}, cd_master{0x49f, 1}, min_rnr_nak{0x4a3, 5}, next_rcv_psn{0x4a8, 24},
+    cqn_rcv{0x4e8, 24}, dbr_addr{0x500, 64}, rq_type{0x565, 3}, dbr_umem_valid{0x683, 1},
+    dbr_umem_id{0x720, 32};
+// The path to the peer, in the context.
+constexpr std::uint32_t path = context + 0xc0;
+constexpr Bits path_fl{0x0, 1}, path_grh{0x28, 1}, path_mlid{0x29, 7}, path_rlid{0x30, 16},
+    path_ack_timeout{0x40, 5}, path_src_addr_index{0x48, 8}, path_hop_limit{0x58, 8}, path_tclass{0x64, 8},
+    path_udp_sport{0x110, 16}, path_port{0x128, 8}, path_rmac{0x130, 48};
+constexpr std::uint32_t path_rgid = 0x80;
+// After the context of CREATE_QP.
+constexpr Bits wq_umem_offset{0x800, 64}, wq_umem_id{0x840, 32}, wq_umem_valid{0x860, 1};
+constexpr std::size_t create_bytes = 0x880 / 8, modify_bytes = 0x880 / 8, answer_bytes = 0x80 / 8;
+
+}  // namespace command
 
 using namespace command;
 

@@ -9,8 +9,8 @@
 //   lane       the queues of collectives that take them in turn
 //   landing    where peers write messages to
 //   keep_alive whether peers are there
-//   plan, run, run_memory, prepared   lists and their runs
-//   advance    advances runs
+//   plan, run  a list, and one run
+//   prepared   advances runs
 //   group      what the lists of a group share
 //   probe      whether a card does what the engine needs
 //

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "engines/mlx5/card_run.hpp"
 #include "engines/mlx5/plan.hpp"
-#include "engines/mlx5/queue_memory.hpp"
+#include "engines/mlx5/queues.hpp"
+#include "engines/mlx5/run.hpp"
 
 namespace lapwing::mlx5 {
 namespace {

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engines/mlx5/run_memory.hpp"
+#include "engines/mlx5/run.hpp"
 #include "links/link.hpp"
 
 namespace lapwing::mlx5 {

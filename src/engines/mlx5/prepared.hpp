@@ -1,4 +1,5 @@
-// A list prepared for the card.
+// A list prepared for the card, and its runs: connects, posts requests, reads completions, and does the
+// processor's tasks.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,8 @@
 
 #include "base/object_pool.hpp"
 #include "engines/engine.hpp"
-#include "engines/mlx5/card_run.hpp"
 #include "engines/mlx5/group.hpp"
+#include "engines/mlx5/run.hpp"
 
 namespace lapwing::mlx5 {
 

@@ -10,7 +10,6 @@
 
 #include "engines/mlx5/devx.hpp"
 #include "engines/mlx5/queues.hpp"
-#include "engines/mlx5/registered.hpp"
 
 namespace lapwing::mlx5 {
 namespace {

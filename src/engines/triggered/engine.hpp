@@ -5,16 +5,15 @@
 //
 // After Portals' and libfabric's triggered operations (Underwood et al. 2011; fi_trigger(3)).
 //
-//   schedule       what a list becomes, once
-//   works          what a run of a schedule queues in the network
-//   ledger         which slots and counts a run uses of each pair of ranks
-//   demand         what lists take of the network, so that all ranks decline the same lists
-//   announcements  messages by which ranks announce their memory
-//   channel        that memory, and its counters: one channel for all lists of a group; and one for each
-//                  persistent list, whose messages land in the caller's buffers
-//   run            one run: its queued works, and what the processor does for it
-//   group          takes runs from start to completion
-//   prepared       a list that can be started
+//   schedule what a list becomes, once
+//   works    what a run of a schedule queues in the network
+//   ledger   which slots and counts a run uses of each pair of ranks
+//   demand   what lists take of the network, so that all ranks decline the same lists
+//   channel  memory that ranks announce to each other, and its counters: one channel for all lists of a
+//            group; and one for each persistent list, whose messages land in the caller's buffers
+//   run      one run: its queued works, and what the processor does for it
+//   group    takes runs from start to completion
+//   prepared a list that can be started
 // The first four are about data alone and use no network.
 #pragma once
 

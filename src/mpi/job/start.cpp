@@ -18,7 +18,7 @@
 #include "base/values.hpp"
 #include "device/memory.hpp"
 #include "engines/job.hpp"
-#include "engines/progress_advice.hpp"
+#include "engines/progress_choice.hpp"
 #include "job/settings.hpp"
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/metadata.hpp"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <span>
 
-#include "engines/progress_suspension.hpp"
+#include "engines/progress_thread.hpp"
 #include "engines/wait_strategy.hpp"
 
 namespace lapwing {

@@ -70,7 +70,6 @@ std::string print(const Transcript& card) {
     std::vector<std::vector<std::string>> rows = {
         {"masters and managed queue pairs", print(can.cross_channel)},
         {"WAIT in plain queue pairs", print(can.wait_in_plain)},
-        {"WAIT for data", can.wait_on_data ? "yes" : "no"},
         {"most blocks of a send queue", std::to_string(can.max_send_blocks)},
         {"most receives of a queue", std::to_string(can.max_receive_entries)},
         {"most completions of a queue", std::to_string(can.max_completions)},
@@ -97,7 +96,6 @@ OrderedJson as_json(const Transcript& card) {
                        {"capabilities",
                         {{"cross_channel", print(can.cross_channel)},
                          {"wait_in_plain", print(can.wait_in_plain)},
-                         {"wait_on_data", can.wait_on_data},
                          {"max_send_blocks", can.max_send_blocks},
                          {"max_receive_entries", can.max_receive_entries},
                          {"max_completions", can.max_completions},

@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "engines/doubles/mlx5/network.hpp"
-#include "engines/doubles/mlx5/wire.hpp"
 #include "engines/doubles/mlx5/wqe.hpp"
 
 namespace lapwing::mlx5_double {
@@ -29,35 +28,32 @@ namespace lapwing::mlx5_double {
 // One broken rule of the card. Tests of the double and the conformance program must find it.
 enum class Fault : std::uint8_t {
     none,
-    wait_one_early,             // a WAIT for index n ends with n completions
-    wait_one_late,              // with n + 2
-    wait_never_blocks,          //
-    wait_in_16_bits,            // the count of completions wraps too early
-    wait_forgets_overrun,       // counts only what its ring holds
-    enable_one_more,            //
-    enable_is_relative,         // counted from what is enabled already
-    enable_not_needed,          // managed sends run when posted
-    enable_once,                // a later one does nothing
-    receive_enable_not_needed,  //
-    completion_before_data,     //
-    completion_unasked,         // for an unsignalled request, too
-    owner_never_turns,          //
-    immediate_lost,             //
-    order_lost,                 // a queue's sends overtake each other
-    index_not_checked,          //
-    key_not_checked,            //
-    overrun_ignored,            // where it must not be
-    record_not_needed,          // the bell's index is believed
+    wait_one_early,          // a WAIT for index n ends with n completions
+    wait_one_late,           // with n + 2
+    wait_never_blocks,       //
+    wait_in_16_bits,         // the count of completions wraps too early
+    wait_forgets_overrun,    // counts only what its ring holds
+    enable_one_more,         //
+    enable_is_relative,      // counted from what is enabled already
+    enable_not_needed,       // managed sends run when posted
+    enable_once,             // a later one does nothing
+    completion_before_data,  //
+    completion_unasked,      // for an unsignalled request, too
+    owner_never_turns,       //
+    immediate_lost,          //
+    order_lost,              // a queue's sends overtake each other
+    index_not_checked,       //
+    key_not_checked,         //
+    overrun_ignored,         // where it must not be
+    record_not_needed,       // the bell's index is believed
 };
 constexpr int faults = static_cast<int>(Fault::record_not_needed) + 1;
 
 struct Rules {
     std::uint64_t seed = 1;
-    // Where sources differ or are silent. WAIT in a queue without cd_master: refused, or as DPDK's transmit
-    // queues do. RECV_EN beyond what is posted: refused, or without effect there as in pcx.
+    // Where sources differ. WAIT in a queue without cd_master: refused, or as DPDK's transmit queues do.
     bool strict = false;
     bool cross_channel = true;  // masters and managed queues exist
-    bool wait_on_data = true;
     // Whether an error completion counts for a WAIT.
     bool errors_count = true;
     std::uint16_t first_send = 0xfff0;
@@ -87,20 +83,18 @@ struct PairRings {
     std::uint32_t receive_completions = 0;
     bool master = false;
     bool managed_sends = false;
-    bool managed_receives = false;
 };
 
 enum class Round {
     idle,  // waits for a posted request or a packet
-    held,  // waits for a time, or for memory
+    held,  // waits for a time
     moved,
 };
 
 // Any thread may call it.
 class Card {
   public:
-    // `wire` moves messages; null: the network does.
-    Card(std::shared_ptr<Network> network, const Rules& rules, std::unique_ptr<Wire> wire = nullptr);
+    Card(std::shared_ptr<Network> network, const Rules& rules);
     ~Card();
     Card(const Card&) = delete;
     Card& operator=(const Card&) = delete;
@@ -116,8 +110,10 @@ class Card {
     void connect(std::uint32_t pair, std::uint32_t peer_card, std::uint32_t peer_pair);
     void remove_pair(std::uint32_t pair);
     void remove_completion_queue(std::uint32_t queue);
-    // Local and remote key; equal only if they are equal on the wire.
-    using Keys = Wire::Keys;
+    struct Keys {
+        std::uint32_t local = 0;
+        std::uint32_t remote = 0;
+    };
     Keys add_memory(void* memory, std::size_t bytes);
     void remove_memory(std::uint32_t local_key);
 
@@ -162,7 +158,6 @@ class Card {
     bool start_message(Pair& pair, const Request& request, Refusal& refusal);
     bool wait_is_over(const Request& request, Refusal& refusal) const;
     Refusal enable_sends(const Request& request);
-    Refusal enable_receives(const Request& request);
     void fail(Pair& pair, std::uint16_t index, std::uint32_t blocks, std::uint8_t opcode, Refusal refusal,
               const std::string& more = "");
     Round transmit(Pair& pair);
@@ -175,9 +170,6 @@ class Card {
     void answer(Pair& pair, PacketKind kind, std::uint32_t message, std::uint8_t syndrome = 0,
                 std::uint64_t offset = 0);
     void send_answers(Pair& pair);
-    Round exchange_with_wire();
-    void take_sent(Pair& pair, const Wire::Done& done);
-    void take_received(Pair& pair, const Wire::Done& done);
     Round retire(Pair& pair);
     Round retire_receive(Pair& pair);
     void flush(Pair& pair);
@@ -188,7 +180,6 @@ class Card {
 
     std::shared_ptr<Network> network_;
     Rules rules_;
-    std::unique_ptr<Wire> wire_;
     std::uint32_t card_;
     mutable std::mutex lock_;
     std::mt19937_64 random_;

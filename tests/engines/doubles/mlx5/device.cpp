@@ -102,9 +102,8 @@ struct DoubleDevice::Rings {
     }
 };
 
-DoubleDevice::DoubleDevice(std::shared_ptr<Network> network, const Rules& rules, Drive drive,
-                           std::unique_ptr<Wire> wire)
-    : card_(std::make_unique<Card>(network, rules, std::move(wire))),
+DoubleDevice::DoubleDevice(std::shared_ptr<Network> network, const Rules& rules, Drive drive)
+    : card_(std::make_unique<Card>(network, rules)),
       drive_(drive),
       name_(fmt::format("double_{}", card_->number())),
       event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -126,7 +125,6 @@ mlx5::Capabilities DoubleDevice::capabilities() const {
     all.cross_channel =
         rules.cross_channel ? Verdict::yes() : Verdict::no("the double of the card was made without");
     all.wait_in_plain = rules.strict ? Verdict::no("the double of the card is strict") : Verdict::yes();
-    all.wait_on_data = rules.wait_on_data;
     all.max_send_blocks = max_blocks;
     all.max_receive_entries = max_blocks;
     all.max_completions = max_completions;

@@ -45,8 +45,7 @@ enum class Drive {
 
 class DoubleDevice : public mlx5::Device {
   public:
-    DoubleDevice(std::shared_ptr<Network> network, const Rules& rules, Drive drive = Drive::thread,
-                 std::unique_ptr<Wire> wire = nullptr);
+    DoubleDevice(std::shared_ptr<Network> network, const Rules& rules, Drive drive = Drive::thread);
     ~DoubleDevice() override;
 
     Card& card() { return *card_; }

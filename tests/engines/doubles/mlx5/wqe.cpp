@@ -54,20 +54,17 @@ constexpr Field key{8, 31, 0};
 constexpr Field reserved{12, 31, 0};
 }  // namespace remote
 
-// DPDK: struct mlx5_wqe_dseg, MLX5_ETH_WQE_DATA_INLINE 1 << 31. Linux: struct mlx5_wqe_data_seg,
-// mlx5_wqe_inline_seg, MLX5_INLINE_SEG (device.h), MLX5_WQE_INLINE_SEG_BYTE_COUNT_MASK.
+// DPDK: struct mlx5_wqe_dseg, MLX5_ETH_WQE_DATA_INLINE 1 << 31. Linux: struct mlx5_wqe_data_seg.
 namespace data {
 constexpr Field is_inline{0, 31, 31};
 constexpr Field bytes{0, 30, 0};
-constexpr Field inline_bytes{0, 9, 0};
 constexpr Field key{4, 31, 0};
 constexpr Field address_high{8, 31, 0};
 constexpr Field address_low{12, 31, 0};
-constexpr std::size_t inline_begin = 4;
 }  // namespace data
 
-// WAIT with opmod 0, SEND_EN, RECV_EN. DPDK: struct mlx5_wqe_qseg, used by mlx5_txpp.c and mlx5_tx.h (WAIT),
-// mlx5_txpp.c and mlx5_crypto_gcm.c (SEND_EN). Mellanox pcx dv_mgr.cc: mlx5_wqe_coredirect_seg (all three).
+// WAIT with opmod 0, SEND_EN. DPDK: struct mlx5_wqe_qseg, used by mlx5_txpp.c and mlx5_tx.h (WAIT),
+// mlx5_txpp.c and mlx5_crypto_gcm.c (SEND_EN). Mellanox pcx dv_mgr.cc: mlx5_wqe_coredirect_seg.
 namespace management {
 constexpr Field reserved_0{0, 31, 0};
 constexpr Field reserved_1{4, 31, 0};
@@ -75,63 +72,22 @@ constexpr Field max_index{8, 31, 0};
 constexpr Field object{12, 31, 0};
 }  // namespace management
 
-// WAIT with opmod 1. DPDK: struct mlx5_wqe_wseg, MLX5_WAIT_COND_*. UCC tl_mlx5_wqe.c: wait_on_data_seg, whose
-// va_fail has "3 bits action on fail + 61 bits of va".
-namespace data_wait {
-constexpr Field reserved{0, 31, 5};
-constexpr Field inverted{0, 4, 4};
-constexpr Field operation{0, 3, 0};
-constexpr Field key{4, 31, 0};
-constexpr Field address_high{8, 31, 0};
-constexpr Field address_low{12, 31, 0};  // its last three bits are the action
-constexpr Field on_failure{12, 2, 0};
-constexpr Field value_high{16, 31, 0};
-constexpr Field value_low{20, 31, 0};
-constexpr Field mask_high{24, 31, 0};
-constexpr Field mask_low{28, 31, 0};
-}  // namespace data_wait
-
 std::uint64_t get64(std::span<const std::byte> segment, Field high, Field low) {
     return std::uint64_t{get(segment, high)} << 32 | get(segment, low);
 }
 
 Refusal read_data(std::span<const std::byte> segments, Request& request) {
     while (!segments.empty()) {
-        if (get(segments, data::is_inline) != 0) {
-            const std::size_t bytes = get(segments, data::inline_bytes);
-            const std::size_t taken =
-                (data::inline_begin + bytes + segment_bytes - 1) / segment_bytes * segment_bytes;
-            if (taken > segments.size()) return Refusal::wrong_size;
-            const std::byte* const begin = segments.data() + data::inline_begin;
-            request.inline_data.insert(request.inline_data.end(), begin, begin + bytes);
-            request.bytes += bytes;
-            segments = segments.subspan(taken);
-            // A card takes both kinds in one request; the engine does not use that.
-            if (!request.spans.empty()) return Refusal::unsupported;
-            continue;
-        }
+        // The engine posts no inline data.
+        if (get(segments, data::is_inline) != 0) return Refusal::unsupported;
         const Span span = read_data_segment(segments);
         // Linux (hw/mlx5/qp.c) and rdma-core leave spans of no bytes out: a count of 0 has another meaning.
         if (span.bytes == 0) return Refusal::memory_key;
-        if (!request.inline_data.empty()) return Refusal::unsupported;
         request.spans.push_back(span);
         request.bytes += span.bytes;
         segments = segments.subspan(segment_bytes);
     }
     return Refusal::none;
-}
-
-Refusal read_data_wait(std::span<const std::byte> segment, DataWait& wait) {
-    if (get(segment, data_wait::reserved) != 0) return Refusal::reserved_bits;
-    wait.inverted = get(segment, data_wait::inverted) != 0;
-    wait.operation = static_cast<std::uint8_t>(get(segment, data_wait::operation));
-    wait.key = get(segment, data_wait::key);
-    wait.address = get64(segment, data_wait::address_high, data_wait::address_low) & ~std::uint64_t{7};
-    wait.on_failure = static_cast<std::uint8_t>(get(segment, data_wait::on_failure));
-    wait.value = get64(segment, data_wait::value_high, data_wait::value_low);
-    wait.mask = get64(segment, data_wait::mask_high, data_wait::mask_low);
-    // MLX5_WAIT_COND_*: 0 to 5. Actions: 0 tries again, 1 ends in an error; others are not described.
-    return wait.operation > 5 || wait.on_failure > 1 ? Refusal::unknown_modifier : Refusal::none;
 }
 
 }  // namespace
@@ -211,13 +167,7 @@ Refusal read_request(std::span<const std::byte> bytes, Request& request) {
             if (get(rest, remote::reserved) != 0) return Refusal::reserved_bits;
             return read_data(rest.subspan(segment_bytes), request);
         case wait:
-            if (head.immediate != 0) return Refusal::reserved_bits;
-            if (head.modifier == 1)  // MLX5_OPC_MOD_WAIT_DATA
-                return head.segments == 3 ? read_data_wait(rest, request.data_wait) : Refusal::wrong_size;
-            [[fallthrough]];
         case send_enable:
-        case receive_enable:  // 0x16: Mellanox pcx dv_mgr.cc cd_recv_enable; libmlx5 4.1
-                              // MLX5_OPCODE_RECV_ENABLE
             if (head.modifier != 0) return Refusal::unknown_modifier;  // MLX5_OPC_MOD_WAIT_CQ_PI is 0
             if (head.segments != 2) return Refusal::wrong_size;
             if (head.immediate != 0 || get(rest, management::reserved_0) != 0 ||
@@ -229,37 +179,6 @@ Refusal read_request(std::span<const std::byte> bytes, Request& request) {
         default:
             return Refusal::unknown_opcode;
     }
-}
-
-bool holds(const DataWait& wait, std::uint64_t memory) {
-    // The difference of cyclic comparisons is taken in the bits of the mask.
-    const std::uint64_t have = memory & wait.mask;
-    const std::uint64_t want = wait.value & wait.mask;
-    const std::uint64_t half = (wait.mask >> 1) + 1;
-    bool result = false;
-    switch (wait.operation) {
-        case 0:
-            result = true;
-            break;
-        case 1:
-            result = have == want;
-            break;
-        case 2:
-            result = have > want;
-            break;
-        case 3:
-            result = have < want;
-            break;
-        case 4:
-            result = have != want && ((have - want) & wait.mask) < half;
-            break;
-        case 5:
-            result = have != want && ((want - have) & wait.mask) < half;
-            break;
-        default:
-            break;
-    }
-    return result != wait.inverted;
 }
 
 const char* print(Refusal refusal) {
@@ -278,14 +197,12 @@ std::string print(const Request& request) {
                                                               {send, "SEND"},
                                                               {send_immediate, "SEND_IMM"},
                                                               {wait, "WAIT"},
-                                                              {receive_enable, "RECV_EN"},
                                                               {send_enable, "SEND_EN"}};
     const auto found = names.find(head.opcode);
     std::string name = found != names.end() ? found->second : "?";
-    if (head.opcode == wait && head.modifier != 0) name += " (data)";
     std::string text = fmt::format("{} index {:#06x} queue {:#08x} segments {}", name, head.index, head.queue,
                                    head.segments);
-    if (head.opcode == wait || head.opcode == send_enable || head.opcode == receive_enable)
+    if (head.opcode == wait || head.opcode == send_enable)
         text += fmt::format(" max_index {:#x} object {:#08x}", request.max_index, request.object);
     return text;
 }

@@ -24,7 +24,6 @@ enum Opcode : std::uint8_t {
     send = 0x0a,
     send_immediate = 0x0b,
     wait = 0x0f,
-    receive_enable = 0x16,
     send_enable = 0x17,
 };
 
@@ -39,17 +38,6 @@ struct Span {
     std::uint64_t address = 0;
     std::uint32_t bytes = 0;
     std::uint32_t key = 0;
-};
-
-// A wait for bytes in memory (WAIT, opmod 1).
-struct DataWait {
-    std::uint8_t operation = 0;
-    bool inverted = false;
-    std::uint32_t key = 0;
-    std::uint64_t address = 0;
-    std::uint8_t on_failure = 0;
-    std::uint64_t value = 0;  // as a big-endian number, as its memory is read
-    std::uint64_t mask = 0;
 };
 
 struct Control {
@@ -73,12 +61,10 @@ struct Request {
     Control control;
     std::uint64_t remote_address = 0;
     std::uint32_t remote_key = 0;
-    std::vector<Span> spans;             // bytes to send, in order
-    std::vector<std::byte> inline_data;  // or this
-    std::uint64_t bytes = 0;             // of either
-    std::uint32_t max_index = 0;         // as it lies there: 32 bits
+    std::vector<Span> spans;      // bytes to send, in order
+    std::uint64_t bytes = 0;      // of all spans
+    std::uint32_t max_index = 0;  // as it lies there: 32 bits
     std::uint32_t object = 0;
-    DataWait data_wait;
 };
 
 Control read_control(std::span<const std::byte> first_segment);
@@ -88,9 +74,6 @@ Span read_data_segment(std::span<const std::byte> segment);
 
 // The lkey after the last span of a receive that has room for more: MLX5_INVALID_LKEY, Linux qp.h.
 constexpr std::uint32_t end_of_receive = 0x100;
-
-// Whether the value in memory ends the wait.
-bool holds(const DataWait& wait, std::uint64_t memory_big_endian);
 
 std::string print(const Request& request);
 

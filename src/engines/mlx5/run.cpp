@@ -1,4 +1,4 @@
-#include "engines/mlx5/run_memory.hpp"
+#include "engines/mlx5/run.hpp"
 
 #include <cstring>
 

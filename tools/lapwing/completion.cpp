@@ -1,14 +1,60 @@
-#include "lapwing/completion/candidates.hpp"
+// lapwing completion: makes bash complete lapwing's command lines. The script asks the tool itself, by
+// `lapwing complete WORD...`, what may follow. The answers come from the options themselves.
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
 
+#include "base/error.hpp"
 #include "command_line/command_line.hpp"
 #include "engines/catalogue.hpp"
+#include "lapwing/common/command.hpp"
 #include "lapwing/mpi/family.hpp"
 #include "task/problem.hpp"
 
 namespace lapwing::tool {
 namespace {
+
+// Where the words belong to another program its own completion takes over, if the shell has one.
+constexpr const char* bash = R"shell(# lapwing's completion for bash.
+_lapwing() {
+    local candidates rest
+    # What stands after the cursor does not count; COMP_WORDS has "=" and ":" apart, which is enough here.
+    candidates=$("${COMP_WORDS[0]}" complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null) || return
+    rest=${candidates%%$'\n'*}
+    case $rest in
+        command:*)
+            if declare -F _command_offset > /dev/null; then
+                _command_offset $((${rest#command:} + 1))
+            else
+                compopt -o default
+            fi
+            return ;;
+        files) compopt -o default ;;
+    esac
+    local IFS=$'\n'
+    COMPREPLY=($(printf '%s\n' "$candidates" | tail -n +2 | cut -f 1))
+}
+complete -F _lapwing lapwing
+)shell";
+
+struct Candidate {
+    std::string word;
+    std::string meaning;  // may be empty
+};
+
+struct Completion {
+    enum class Rest {
+        nothing,
+        files,    // file names are possible, too
+        command,  // the words from `command_at` on are another program's
+    };
+    std::vector<Candidate> candidates;
+    Rest rest = Rest::nothing;
+    std::size_t command_at = 0;  // among the words
+};
 
 const CommandLine* subcommand(const CommandLine& app, const std::string& name) {
     for (const auto& nested : app.subcommands()) {
@@ -60,12 +106,11 @@ void add_values(const std::string& type, Completion& completion) {
     } else if (type == "COLLECTIVE" || type == "C") {
         for (const Collective collective : all_collectives()) add(name(collective), mpi_name(collective));
     } else if (type == "SHELL") {
-        for (const char* shell : {"bash", "zsh", "fish"}) add(shell, "");
+        add("bash", "");
     }
 }
 
-}  // namespace
-
+// `words`: those after the tool's name; the last one is incomplete and may be empty.
 Completion complete(const CommandLine& tool, const std::vector<std::string>& words) {
     Completion completion;
     const CommandLine* app = &tool;
@@ -99,6 +144,50 @@ Completion complete(const CommandLine& tool, const std::vector<std::string>& wor
     std::erase_if(completion.candidates,
                   [&](const Candidate& candidate) { return !candidate.word.starts_with(written); });
     return completion;
+}
+
+int print_script(const std::string& shell) {
+    if (shell != "bash")
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("no completion for the shell '{}', but for bash", shell));
+    fmt::print("{}", bash);
+    return success;
+}
+
+int print_candidates(const CommandLine& tool, const std::vector<std::string>& words) {
+    const Completion completion = complete(tool, words);
+    switch (completion.rest) {
+        case Completion::Rest::nothing:
+            fmt::print("\n");
+            break;
+        case Completion::Rest::files:
+            fmt::print("files\n");
+            break;
+        case Completion::Rest::command:
+            fmt::print("command:{}\n", completion.command_at);
+            break;
+    }
+    for (const Candidate& candidate : completion.candidates)
+        fmt::print("{}\t{}\n", candidate.word, candidate.meaning);
+    return success;
+}
+
+}  // namespace
+
+Command add_completion(CommandLine& tool) {
+    auto shell = std::make_shared<std::string>();
+    CommandLine* app = tool.add_subcommand("completion", "Print the completion script of a shell");
+    app->add_option("SHELL", *shell, "bash")->required();
+    app->footer(
+        "Example:\n"
+        "  source <(lapwing completion bash)        in ~/.bashrc\n"
+        "\nAn installed lapwing has it in place already.");
+    return {app, [shell] { return print_script(*shell); }};
+}
+
+Command add_complete(CommandLine& tool, const Words& words) {
+    CommandLine* app = tool.add_subcommand("complete", "Print what may follow on a command line")->group("");
+    return {app, [&tool, &words] { return print_candidates(tool, words.words); }, true};
 }
 
 }  // namespace lapwing::tool

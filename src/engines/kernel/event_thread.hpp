@@ -1,15 +1,17 @@
-// Lets the event thread call into a group of the kernel engine: when connections change, when the ring has
-// completions, or on request. The event thread may outlive the group. No call comes after the destructor.
+// What the event thread of the connections does for a group of the kernel engine.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 
 #include "links/connections.hpp"
 
 namespace lapwing::kernel {
 
+// Lets the event thread call into a group: when connections change, when the ring has completions, or on
+// request. The event thread may outlive the group. No call comes after the destructor.
 class EventThreadCalls {
   public:
     // `call` may run before the constructor returns. `ring` is a descriptor.
@@ -44,6 +46,32 @@ class EventThreadCalls {
     const std::shared_ptr<Target> target_;
     bool watches_ring_ = false;
     int sockets_ = -1;
+};
+
+// Makes one descriptor readable when any of several sockets and gates is ready. The event thread sleeps on
+// it while it advances short lists: for these, a wake-up for each message costs the program less than
+// io_uring's operations and their interrupts. Not thread-safe.
+class SocketWatch {
+  public:
+    SocketWatch() = default;
+    ~SocketWatch();
+    SocketWatch(const SocketWatch&) = delete;
+    SocketWatch& operator=(const SocketWatch&) = delete;
+
+    // Watches `socket` until it is ready for the first time, to send or to receive. Makes no system call if
+    // it is watched already. Throws Error (system).
+    void watch(int socket, bool to_send);
+    // Stops watching the sockets that have become ready.
+    void collect();
+    // Must be called before the socket is closed.
+    void forget(int socket);
+    // Throws Error (system).
+    int descriptor();
+
+  private:
+    int poller_ = -1;
+    // The epoll events for which each known socket is watched; 0: it has become ready.
+    std::unordered_map<int, unsigned> watched_;
 };
 
 }  // namespace lapwing::kernel

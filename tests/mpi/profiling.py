@@ -248,7 +248,7 @@ def main():
             test.expect("a program that loads its MPI late", status == 0 and "MPI_Ialltoall" in output, output)
         status, output = test.run(["--file", "/no/directory/file"], program)
         test.expect("a file that cannot be written", status == 2 and "all done" not in output and
-                    "the profile cannot be written to /no/directory/file" in output, output)
+                    "/no/directory/file" in output, output)
         status, output = test.run([], [build / "tests" / f"faults-{mpi}", "killed", "1", "offered"], 3)
         test.expect("a rank that is killed", status not in (0, None) and "did not reach MPI_Finalize" in output, output)
         left = list(pathlib.Path.cwd().glob("lapwing-profile.parts*"))

@@ -1,4 +1,4 @@
-#include "engines/kernel/lane_queue.hpp"
+#include "engines/kernel/lanes.hpp"
 
 #include <algorithm>
 
