@@ -22,36 +22,51 @@ myst_links_external_new_tab = False
 pygments_style = "default"
 highlight_language = "none"
 
-# The order of pages beside the text.
+# The pages beside the text, in three groups.
 CONTENTS = """
 
 ```{toctree}
 :hidden:
 :titlesonly:
+:caption: Use
 
 Five minutes <self>
 install
 overlap
 guide
-lists
-synthesis
 reference
-troubleshooting
 compatibility
+doctor
+troubleshooting
 containers
 security
-doctor
-cluster
-benchmarks
-report
+```
+
+```{toctree}
+:hidden:
+:titlesonly:
+:caption: Extend
+
+lists
+synthesis
 applications
-algorithms
 c-api
 c-api-reference
 python
-scale
-results
+algorithms
 design
+```
+
+```{toctree}
+:hidden:
+:titlesonly:
+:caption: Research
+
+benchmarks
+report
+cluster
+results
+scale
 ```
 """
 

@@ -130,6 +130,11 @@ class Docs(unittest.TestCase):
                         self.assertIn(anchor, anchors(there), f"no such heading in {there.name}")
         self.assertGreater(count, 50)
 
+    def test_results_are_linked(self):
+        linked = {(page.parent / target.partition("#")[0]).resolve() for page in PAGES for target in targets(page)}
+        saved = {file for file in (ROOT / "docs/results").rglob("*") if file.is_file()}
+        self.assertEqual(saved - linked, set(), "no page links these files")
+
     def test_files_that_are_named_exist(self):
         folders = {"src", "tools", "tests", "bench", "scripts", "apps", "include"}
         folders |= {room.name for room in (ROOT / "src").iterdir() if room.is_dir()}
