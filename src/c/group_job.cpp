@@ -12,7 +12,7 @@
 #include "c/log.hpp"
 #include "c/status.hpp"
 #include "engines/wait_strategy.hpp"
-#include "links/tcp/descriptors.hpp"
+#include "links/tcp/sockets.hpp"
 
 namespace lapwing::c {
 namespace {

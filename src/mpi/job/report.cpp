@@ -152,8 +152,6 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
         text += fmt::format("not all ranks can be asked by lapwing status: {}\n", manner.watch_trouble);
     for (const std::string& choice : manner.choices) text += fmt::format("rank 0: {}\n", choice);
     if (!manner.advice.empty()) text += manner.advice + "\n";
-    if (!manner.copies_refused.empty())
-        text += fmt::format("long messages pass in pieces since rank 0 met: {}\n", manner.copies_refused);
     text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10} {:>9}  {:<30}  {}\n", "collective",
                         "taken", "bytes sent", "start s", "wait s", "hidden s", "wake-ups",
                         "algorithms (of rank 0)", "left to the native MPI");
@@ -220,7 +218,6 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
              {"pieces_microseconds", times.nanoseconds[0] * 1e-3},
              {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
     }
-    if (!manner.copies_refused.empty()) json["inside_host"]["copies_refused"] = manner.copies_refused;
     if (!manner.advice.empty()) json["inside_host"]["advice"] = manner.advice;
     if (const StagedBytes staged = staged_bytes(sums); staged.buffers > 0) {
         json["device_memory"] = {{"buffers", staged.buffers},

@@ -73,9 +73,8 @@ struct Manner {
     // Who moves messages inside rank 0's host: "caller" or "progress thread"; empty where its ranks share no
     // memory.
     std::string progress = {};
-    // There, of long messages that rank 0 has received, and why no more are copied by the kernel.
+    // There, of long messages that rank 0 has received.
     std::vector<shm::TransferTimes> transfers = {};
-    std::string copies_refused = {};
     // Of rank 0's engines: see JobEngine::choices().
     std::vector<std::string> choices = {};
     std::string watch_trouble = {};  // which ranks `lapwing status` cannot ask, and why

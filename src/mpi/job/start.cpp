@@ -164,7 +164,6 @@ void report_job() {
             const ProgressThread* const thread = network.progress_thread();
             manner.progress = thread != nullptr && thread->serves_all() ? "thread" : "caller";
             manner.transfers = node->transfer_times();
-            manner.copies_refused = node->copies_refused();
             if (manner.progress == "caller")
                 manner.advice = advise_progress_thread(progressed(node->ranks()));
         }
