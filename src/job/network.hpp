@@ -34,6 +34,8 @@ class JobNetwork {
     // Collective over the job. `engine` is the one that was asked for. Rank 0 prints the requested features
     // that are unavailable. Throws Error (invalid_argument).
     JobNetwork(Job& job, const std::string& engine, RankLocations locations);
+    // Of a job of one rank: the host engine alone, over the owner's link.
+    explicit JobNetwork(Job& job);
     ~JobNetwork();
     JobNetwork(const JobNetwork&) = delete;
     JobNetwork& operator=(const JobNetwork&) = delete;
