@@ -90,10 +90,6 @@ void read_fact(const Json& fact, Rank& rank, int& ranks) {
         read_rank(fact, rank);
         get(fact, "ranks", ranks);
     } else if (kind == "clock") {
-        ClockReading& reading = rank.clocks.emplace_back();
-        get(fact, "at", reading.at);
-        get(fact, "offset", reading.offset);
-        get(fact, "error", reading.error);
         rank.ended = rank.ended || fact.value("when", "") == "end";
     } else if (kind == "site") {
         Site& site = rank.sites[number];
@@ -107,8 +103,6 @@ void read_fact(const Json& fact, Rank& rank, int& ranks) {
         Counts& counts = rank.counts[number];
         get(fact, "all", counts.all);
         get(fact, "sum", counts.sum);
-        get(fact, "max", counts.max);
-        get(fact, "nonzero", counts.nonzero);
     } else if (kind == "type") {
         get(fact, "name", rank.types[number].name);
         get(fact, "bytes", rank.types[number].bytes);

@@ -142,25 +142,16 @@ struct Communicator {
     std::vector<int> sources, destinations;
 };
 
-// Bytes to or from each rank of the communicator, or each neighbor. Only the bytes' sum, maximum and how many
-// are not 0 are known if `all` is empty: the lists would have taken too much room.
+// Bytes to or from each rank of the communicator, or each neighbor. Only their sum is known if `all` is
+// empty: the lists would have taken too much room.
 struct Counts {
     std::vector<std::uint64_t> all;
     std::uint64_t sum = 0;
-    std::uint64_t max = 0;
-    std::uint64_t nonzero = 0;
 };
 
 struct Type {
     std::string name;  // "MPI_DOUBLE"
     std::uint64_t bytes = 0;
-};
-
-// A reading of this host's steady clock beside that of rank 0.
-struct ClockReading {
-    std::uint64_t at = 0;
-    std::int64_t offset = 0;  // to be added to `at`
-    std::uint64_t error = 0;  // of the offset, at most
 };
 
 struct Rank {
@@ -174,8 +165,7 @@ struct Rank {
     std::string mpi;              // the library's own name and version
     std::string lapwing;          // version of the recorder
     std::uint64_t process = 0;
-    bool ended = false;                // reached MPI_Finalize
-    std::vector<ClockReading> clocks;  // in MPI_Init, and in MPI_Finalize
+    bool ended = false;  // reached MPI_Finalize
     // By number.
     std::map<std::uint32_t, Site> sites;
     std::map<std::uint32_t, Communicator> communicators;

@@ -40,24 +40,19 @@ inline std::vector<Cost> costs_of(const Lists& lists, const Parameters& paramete
     std::vector<Cost> costs;
     costs.reserve(lists.lengths.size());
     for (const std::uint64_t length : lists.lengths) {
-        // LogGP counts the bytes after the first; a message has at least one.
-        const std::uint64_t counted =
-            parameters.rules == Rules::loggopsim ? std::max<std::uint64_t>(length, 1) - 1 : length;
-        const auto of = [](std::uint64_t bytes, double each) {
-            return static_cast<Time>(std::llround(static_cast<double>(bytes) * each));
+        const auto bytes_at = [length](double picoseconds) {
+            return static_cast<Time>(std::llround(static_cast<double>(length) * picoseconds));
         };
         Cost cost;
-        cost.processor = parameters.overhead + of(counted, parameters.overhead_per_byte);
+        cost.processor = parameters.overhead + bytes_at(parameters.overhead_per_byte);
         cost.latency = parameters.latency;
-        cost.wire = of(counted, parameters.per_byte);
-        cost.near_processor = parameters.near_overhead + of(counted, parameters.overhead_per_byte);
+        cost.wire = bytes_at(parameters.per_byte);
+        cost.near_processor = parameters.near_overhead + bytes_at(parameters.overhead_per_byte);
         cost.near_latency = parameters.near_latency;
-        cost.near_wire = of(counted, parameters.near_per_byte);
-        cost.reduce = of(length, parameters.copy_per_byte);
+        cost.near_wire = bytes_at(parameters.near_per_byte);
+        cost.reduce = bytes_at(parameters.copy_per_byte);
         cost.copy = parameters.copy + cost.reduce;
-        if (length >= parameters.rendezvous_bytes && length > 0 && parameters.rules == Rules::lapwing) {
-            use_rendezvous(cost, length, parameters);
-        }
+        if (length >= parameters.rendezvous_bytes && length > 0) use_rendezvous(cost, length, parameters);
         costs.push_back(cost);
     }
     return costs;

@@ -1,5 +1,5 @@
-// The cost of messages: LogGP (Alexandrov et al. 1995) with processor time for each byte, as in LogGOPSim
-// (Hoefler, Schneider, Lumsdaine 2010).
+// The cost of messages: LogGP (Alexandrov et al. 1995) with processor time for each byte (LogGOPS, Hoefler,
+// Schneider, Lumsdaine 2010).
 //
 // The processor works for `overhead`, then the sending interface is busy for `gap` and the bytes. The first
 // byte arrives at the peer `latency` after the interface took the message; the receiving interface is busy
@@ -22,15 +22,7 @@
 
 namespace lapwing::simulate {
 
-enum class Rules : std::uint8_t {
-    lapwing,  // as above
-    // The rules of LogGOPSim, for comparison. A message of s bytes has s - 1 bytes after the first. A send
-    // also waits for its interface. The bytes keep the receiving processor busy.
-    loggopsim
-};
-
 struct Parameters {
-    Rules rules = Rules::lapwing;
     Time latency = 0;
     Time overhead = 0;                            // of a send, and of a wait for each message
     Time gap = 0;                                 // of an interface, for each message

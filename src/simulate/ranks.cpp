@@ -422,21 +422,6 @@ void Ranks::take(int rank, State& state, Time begin, Time work) {
     }
 }
 
-Time Ranks::send_by_loggopsim(int rank, State& state, const Cost& cost) {
-    const Time begin = std::max(state.program, state.interface.free);
-    state.program = on_processor(rank, begin, cost.processor);
-    state.interface.free = begin + parameters_.gap + cost.wire;
-    return state.program;
-}
-
-void Ranks::receive_by_loggopsim(int rank, State& state, Flight& flight, Time arrival, const Cost& cost) {
-    // `runner` is the receiving interface here.
-    const Time begin = std::max({state.program, arrival, flight.runner});
-    const Time work = parameters_.overhead + std::max(cost.processor - parameters_.overhead, cost.wire);
-    state.program = on_processor(rank, begin, work);
-    flight.runner = begin + parameters_.gap + cost.wire;
-}
-
 void Ranks::consume(std::uint32_t slot) {
     ++received_;
     Time& place = arrivals_[slot];

@@ -244,8 +244,6 @@ class Ranks {
     void work_until(int rank, State& state, Time until);
     Time perform(int rank, State& state, Flight& flight, Runner runner, Time ready, Time work);
     void take(int rank, State& state, Time begin, Time work);
-    Time send_by_loggopsim(int rank, State& state, const Cost& cost);
-    void receive_by_loggopsim(int rank, State& state, Flight& flight, Time arrival, const Cost& cost);
     void consume(std::uint32_t slot);
 
     const int ranks_;
@@ -321,9 +319,7 @@ void Ranks::perform_step(int rank, State& state, Flight& flight, Send&& send) {
             const auto request = static_cast<std::int32_t>(&flight - &flight_of(rank, 0));
             const SentMessage message{
                 flight.first_slot + step.slot, peer, cost_index, request, flight.meeting, step.peer};
-            if (parameters_.rules == Rules::loggopsim) {
-                send(rank, message, send_by_loggopsim(rank, state, cost));
-            } else if (is_near(rank, peer)) {
+            if (is_near(rank, peer)) {
                 const Time done = perform(rank, state, flight, channel.local, 0, cost.near_processor);
                 if (arrive(message.slot, done + cost.near_latency + cost.near_wire)) {
                     woken_.push_back(peer);
@@ -338,13 +334,9 @@ void Ranks::perform_step(int rank, State& state, Flight& flight, Send&& send) {
             const std::uint32_t slot = flight.first_slot + step.slot;
             const Time arrival = arrivals_[slot];
             consume(slot);
-            if (parameters_.rules == Rules::loggopsim) {
-                receive_by_loggopsim(rank, state, flight, arrival, cost);
-            } else {
-                const bool near = is_near(rank, channel.rank(flight.first_rank, step.peer));
-                perform(rank, state, flight, near ? channel.local : channel.messages, arrival,
-                        near ? cost.near_processor : cost.processor);
-            }
+            const bool near = is_near(rank, channel.rank(flight.first_rank, step.peer));
+            perform(rank, state, flight, near ? channel.local : channel.messages, arrival,
+                    near ? cost.near_processor : cost.processor);
             break;
         }
         case Step::Kind::copy:
@@ -399,9 +391,7 @@ Ranks::Turn Ranks::run(int rank, Time horizon, Send&& send, Called&& called) {
         if (scripts_ != nullptr) enter(rank, state, action.site);
         Flight& awaited_flight = flight_of(rank, action.request);
         if (!awaited_flight.complete) return {Progress::waits, ready};
-        if (parameters_.rules == Rules::lapwing) {
-            state.program = std::max(state.program, awaited_flight.runner);
-        }
+        state.program = std::max(state.program, awaited_flight.runner);
         awaited_flight.active = false;
         next_action(rank, state);
     }

@@ -57,11 +57,8 @@ Outcome by_worklist(int count, std::span<const Operation> operations, const Sett
     std::vector<int> ready;
     const auto send = [&](int rank, const SentMessage& message, Time done) {
         const Cost& cost = ranks.cost(message.cost);
-        const Time begin = setting.parameters.rules == Rules::loggopsim
-                               ? done
-                               : ranks.enter_interface(rank, done, cost.wire).first;
-        const Time wire = setting.parameters.rules == Rules::loggopsim ? 0 : cost.wire;
-        if (ranks.arrive(message.slot, begin + setting.parameters.latency + wire)) {
+        const Time begin = ranks.enter_interface(rank, done, cost.wire).first;
+        if (ranks.arrive(message.slot, begin + setting.parameters.latency + cost.wire)) {
             ready.push_back(message.peer);
         }
     };
@@ -419,7 +416,7 @@ class Queue {
 };
 
 bool has_rendezvous(const Lists& lists, const Setting& setting) {
-    return setting.parameters.rules == Rules::lapwing && setting.engine.messages != Runner::offload &&
+    return setting.engine.messages != Runner::offload &&
            std::any_of(lists.lengths.begin(), lists.lengths.end(), [&](std::uint64_t length) {
                return length >= setting.parameters.rendezvous_bytes && length > 0;
            });
@@ -433,7 +430,6 @@ Time Outcome::end() const {
 
 bool needs_queue(const Lists& lists, const Setting& setting) {
     if (setting.network != nullptr) return true;
-    if (setting.parameters.rules == Rules::loggopsim) return false;
     if (setting.parameters.gap > 0) return true;
     if (has_rendezvous(lists, setting)) return true;
     if (setting.parameters.per_byte == 0) return false;
@@ -456,7 +452,6 @@ Outcome simulate(int ranks, std::span<const Operation> operations, const Setting
     }
     if (setting.program.scripts != nullptr) {
         check(*setting.program.scripts, ranks, operations);
-        if (setting.parameters.rules == Rules::loggopsim) refuse("LogGOPSim's rules have no scripts");
         check(setting.native);
         return Queue<HeapQueue<Event>>(ranks, operations, setting, true).run();
     }
@@ -468,9 +463,6 @@ Outcome simulate(int ranks, std::span<const Operation> operations, const Setting
                                operation.stride, ranks));
         }
     }
-    if (network != nullptr && setting.parameters.rules == Rules::loggopsim) {
-        refuse("LogGOPSim's rules have no network of links");
-    }
     const auto any = [&](bool (*has)(const Lists&, const Setting&)) {
         return std::any_of(operations.begin(), operations.end(),
                            [&](const Operation& one) { return has(*one.lists, setting); });
@@ -481,7 +473,6 @@ Outcome simulate(int ranks, std::span<const Operation> operations, const Setting
         refuse("interfaces are shared, or collectives in flight: the order of messages matters");
     }
     const bool by_queue = queue || setting.evaluation == Evaluation::queue;
-    if (by_queue && setting.parameters.rules == Rules::loggopsim) refuse("LogGOPSim's rules need no queue");
     if (!by_queue) return by_worklist(ranks, operations, setting);
     return timed ? Queue<HeapQueue<Event>>(ranks, operations, setting, true).run()
                  : Queue<CalendarQueue<Event>>(ranks, operations, setting, false).run();

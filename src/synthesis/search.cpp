@@ -181,10 +181,8 @@ double value_of(const Schedule& schedule, Objective objective) {
     return objective == Objective::time ? time : schedule.work + mean_share * time;
 }
 
-Routes search(const Links& links, const Problem& problem, int pieces, double bytes, const Search& how,
-              std::vector<Routes> more) {
+Routes search(const Links& links, const Problem& problem, int pieces, double bytes, const Search& how) {
     std::vector<Routes> starts = constructions(links, problem, pieces, bytes);
-    for (Routes& routes : more) starts.push_back(std::move(routes));
     if (starts.empty()) return routes_of(problem, pieces);
     const auto value = [&](const Routes& routes) {
         return value_of(schedule(links, routes, bytes), how.objective);

@@ -26,9 +26,8 @@ struct Search {
 // than 8 ranks. `links` must be connected. `bytes`: of a chunk.
 std::vector<Routes> constructions(const Links& links, const Problem& problem, int pieces, double bytes);
 
-// Improves the best of the constructions and of `more`. The same input gives the same routes.
-Routes search(const Links& links, const Problem& problem, int pieces, double bytes, const Search& how,
-              std::vector<Routes> more = {});
+// Improves the best of the constructions. The same input gives the same routes.
+Routes search(const Links& links, const Problem& problem, int pieces, double bytes, const Search& how);
 
 // What the search minimizes.
 double value_of(const Schedule& schedule, Objective objective);

@@ -34,13 +34,6 @@ inline Parameters parameters(Time latency, Time overhead, double per_byte = 0, T
     return parameters;
 }
 
-// The defaults of LogGOPSim.
-inline Parameters loggopsim_defaults() {
-    Parameters defaults = parameters(2500, 1500, 6, 1000);
-    defaults.rules = Rules::loggopsim;
-    return defaults;
-}
-
 inline std::vector<Time> ends_in_nanoseconds(const Lists& lists, const Setting& setting) {
     std::vector<Time> ends = simulate(lists, setting).ends;
     for (Time& end : ends) end /= nanosecond;

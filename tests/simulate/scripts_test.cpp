@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 #include "cases.hpp"
 #include "simulate/networks/networks.hpp"
-#include "simulate/recorded/passes.hpp"
 
 namespace lapwing::simulate {
 namespace {
@@ -335,37 +334,6 @@ TEST_F(Scripted, LoopsInLoopsRunAsOftenAsTheirProduct) {
     EXPECT_THAT(run({script, script}).ends, Each(4 * 13));
 }
 
-TEST_F(Scripted, AFewPassesStandForAll) {
-    const int left = message(3000);
-    const int right = message(100);
-    scripts_.sites = 2;
-    const auto scripts = [&](int passes) {
-        std::vector<std::vector<Action>> found;
-        for (int rank = 0; rank < 3; ++rank) {
-            found.push_back({computing(500), repeat(passes), receive((rank + 1) % 3),
-                             at(1, send(left, (rank + 2) % 3, 1)), computing(700 + 100 * rank), wait(0),
-                             wait(1), end, repeat(passes / 2), receive((rank + 2) % 3),
-                             at(1, send(right, (rank + 1) % 3, 1)), wait(0), wait(1), end});
-        }
-        return found;
-    };
-    scripts_.of_ranks = scripts(200);
-    const auto run = [&](const Scripts& of) {
-        Setting setting = setting_;
-        setting.program.scripts = &of;
-        return simulate(3, operations_, setting);
-    };
-    const Outcome all = run(scripts_);
-    const Outcome few = simulate_passes(scripts_, 10, run);
-    EXPECT_EQ(few.ends, all.ends);
-    EXPECT_EQ(few.sites, all.sites);
-    EXPECT_EQ(few.computing, all.computing);
-    EXPECT_EQ(few.messages, all.messages);
-    EXPECT_EQ(simulate_passes(scripts_, 500, run).ends, all.ends);
-    scripts_.of_ranks[1][1].times = 199;
-    EXPECT_THROW(simulate_passes(scripts_, 10, run), Error);
-}
-
 TEST_F(Scripted, RanksOfAHostUseItsMemory) {
     setting_.native.near_latency = 300 * nanosecond;
     setting_.native.near_overhead = 20 * nanosecond;
@@ -394,8 +362,6 @@ TEST_F(Scripted, WhatDoesNotFitIsRefused) {
     refused({end, repeat(2)});                        //
     refused({at(9, send(word, 1)), wait()});          // no such site
     refused({computing(-1)});                         //
-    setting_.parameters.rules = Rules::loggopsim;
-    refused({computing(1)});
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "simulate/random.hpp"
-#include "synthesis/exact.hpp"
 #include "synthesis/search.hpp"
 #include "task/checker.hpp"
 #include "task/sample.hpp"
@@ -216,50 +215,6 @@ TEST(Synthesis, WorkIsLeastWithOneMessageForEachRank) {
     const Problem problem = problem_of(Collective::allreduce, 4);
     const Routes routes = search(links, problem, 1, 1000, {.objective = Objective::work, .steps = 500});
     EXPECT_DOUBLE_EQ(schedule(links, routes, 1000).work, 2 * 3 * 2 * task);
-}
-
-class ExactSynthesis : public testing::Test {
-  protected:
-    void SetUp() override {
-        if (!solver_version()) GTEST_SKIP() << "Z3 is not installed";
-    }
-    static constexpr std::uint64_t limit = 2000000;
-};
-
-TEST_F(ExactSynthesis, KnownOptima) {
-    const Links links = equal_links(4);
-    const auto steps = [&](Collective collective, int pieces, double bytes) {
-        const Problem problem = problem_of(collective, 4);
-        const Exact exact = find_exactly(links, problem, pieces, bytes, limit);
-        EXPECT_EQ(exact.end, Exact::End::optimal) << name(collective);
-        if (!exact.routes) return -1;
-        EXPECT_THAT(wrong(lists_of(problem, *exact.routes, schedule(links, *exact.routes, bytes))), IsEmpty())
-            << name(collective);
-        return exact.steps;
-    };
-    EXPECT_EQ(steps(Collective::broadcast, 1, 1), 2);      // log2 P
-    EXPECT_EQ(steps(Collective::broadcast, 3, 65536), 4);  // pieces - 1 + log2 P
-    EXPECT_EQ(steps(Collective::allgather, 1, 65536), 3);  // P - 1
-    EXPECT_EQ(steps(Collective::alltoall, 1, 65536), 3);
-    EXPECT_EQ(steps(Collective::reduce, 1, 1), 2);
-    EXPECT_EQ(steps(Collective::allreduce, 1, 1), 4);  // one chunk: up and down
-    EXPECT_EQ(steps(Collective::reduce_scatter_block, 1, 65536), 3);
-}
-
-TEST_F(ExactSynthesis, ASlowLinkIsAvoidedWithoutFurtherSteps) {
-    Links links = equal_links(4);
-    set_pair(links, 0, 1, 10);
-    const Problem problem = problem_of(Collective::allgather, 4);
-    const Exact exact = find_exactly(links, problem, 1, 65536, limit);
-    ASSERT_EQ(exact.end, Exact::End::optimal);
-    EXPECT_EQ(exact.steps, 3);
-    EXPECT_EQ(messages_between(lists_of(problem, *exact.routes, schedule(links, *exact.routes, 65536)), 0, 1),
-              0);
-}
-
-TEST_F(ExactSynthesis, LargeProblemsAreDeclined) {
-    EXPECT_EQ(find_exactly(equal_links(24), problem_of(Collective::alltoall, 24), 1, 1000, limit).end,
-              Exact::End::too_large);
 }
 
 }  // namespace

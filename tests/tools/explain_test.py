@@ -317,6 +317,11 @@ class Wrong(ToolTest):
         self.refused("explain", "broadcast", "--ranks", "2", "--bytes", "1152921504606846976",
                      "--level", "chains", because="too long to show")
 
+    def test_goal_is_a_schedule_of_all_ranks(self):
+        self.assertIn("rank 3 {\nl1: recv 1b from ", self.call(*BARRIER, "--format", "goal")[0])
+        for words in (("--level", "queues"), ("--rank", 1)):
+            self.refused(*BARRIER, "--format", "goal", *words, because="the lists of all ranks")
+
     def test_unknown_variable(self):
         self.refused("explain", "barrier", "--ranks", "4", because="'LAPWING_ENGINE'", LAPWING_ENGIEN="host")
 

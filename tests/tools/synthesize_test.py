@@ -18,7 +18,7 @@ class Synthesize(ToolTest):
         return path
 
     def rows(self, collective, links, *options, steps=300, status=0):
-        out, _ = self.call("synthesize", collective, "--topology", self.links(links), "--steps", steps, "--solver", 0, "--json", *options,
+        out, _ = self.call("synthesize", collective, "--topology", self.links(links), "--steps", steps, "--json", *options,
                            status=status)
         return json.loads(out)
 

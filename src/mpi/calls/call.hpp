@@ -12,15 +12,56 @@
 
 #include "base/clock.hpp"
 #include "mpi/calls/completion.hpp"
+#include "mpi/calls/exported.hpp"
 #include "mpi/calls/init.hpp"
-#include "mpi/calls/recorded_call.hpp"
+#include "mpi/job/recording.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/native_requests.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/start.hpp"
 #include "task/bracketing.hpp"
+#include "watch/journal.hpp"
 
 namespace lapwing {
+
+// The record of a call of a collective in the journal.
+class RecordedCall {
+  public:
+    template <typename Call>
+    RecordedCall(const Call& call, MPI_Comm communicator, watch::Form form, const CallSite& site,
+                 std::uint64_t now = watch::coarse_nanoseconds()) {
+        id_.communicator = record_of(communicator);
+        if (id_.communicator == nullptr) return;
+        watch::CallArguments arguments = call.recorded(id_.communicator->rank());
+        arguments.collective = Call::collective;
+        id_.serial = id_.communicator->call(arguments, form, site.function, site.address, now);
+    }
+    RecordedCall(const RecordedCall&) = delete;
+    RecordedCall& operator=(const RecordedCall&) = delete;
+    // The description of the call on this rank.
+    void described(const Problem& problem) const {
+        if (!problem.parts.empty() && id_.communicator != nullptr)
+            id_.communicator->blocks(id_.serial, problem);
+    }
+    // The call has returned this error of the MPI.
+    void returned(int error) const {
+        if (error != MPI_SUCCESS && id_.communicator != nullptr) [[unlikely]]
+            id_.communicator->refused();
+    }
+    const watch::CallId& id() const { return id_; }
+    void taken() const {
+        if (id_.communicator != nullptr) id_.communicator->taken(id_.serial);
+    }
+    void completed() const {
+        if (id_.communicator != nullptr) id_.communicator->completed(id_.serial);
+    }
+    watch::CallRecord* persistent(bool by_lapwing) const {
+        return id_.communicator == nullptr ? nullptr : id_.communicator->persistent(id_.serial, by_lapwing);
+    }
+
+  private:
+    watch::CallId id_;
+};
 
 // The group of the communicator; null if the native MPI must run the call.
 Communicator* taking_communicator(MPI_Comm communicator, Collective collective);

@@ -15,8 +15,8 @@
 
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/init.hpp"
-#include "mpi/calls/recorded_call.hpp"
 #include "mpi/calls/signatures.hpp"
+#include "mpi/job/recording.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/communicator.hpp"

@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "base/trace.hpp"
 #include "mpi/calls/exported.hpp"
-#include "mpi/calls/recorded_call.hpp"
+#include "mpi/job/recording.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"

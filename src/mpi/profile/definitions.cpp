@@ -242,9 +242,7 @@ std::uint32_t counts_number(const std::vector<std::uint64_t>& counts) {
     const auto number = static_cast<std::uint32_t>(state.counts.size() + 1);
     Json fact = {{"fact", "counts"},
                  {"number", number},
-                 {"sum", std::accumulate(counts.begin(), counts.end(), std::uint64_t{0})},
-                 {"max", *std::ranges::max_element(counts)},
-                 {"nonzero", std::ranges::count_if(counts, [](auto count) { return count != 0; })}};
+                 {"sum", std::accumulate(counts.begin(), counts.end(), std::uint64_t{0})}};
     const std::size_t bytes = counts.size() * sizeof counts[0];
     if (state.bytes_of_counts + bytes <= max_bytes_of_counts)
         fact["all"] = counts;

@@ -36,29 +36,33 @@ void begin();
 void end();
 
 // One rank's part in a collective.
-enum class Role : std::uint8_t { equal, gives, takes };  // gives, takes: has a root, which gives or takes all
+enum class Role : std::uint8_t { equal, gives, takes };  // gives, takes: the root gives or takes all
 struct Root {
     Role role = Role::equal;
     int rank = 0;
 };
-// `Call`: a struct of arguments, see calls/call.hpp.
-template <typename Call>
-Root root_of(const Call& call) {
-    switch (Call::collective) {
+constexpr Role role_in(Collective collective) {
+    switch (collective) {
         case Collective::broadcast:
         case Collective::scatter:
         case Collective::scatterv:
-            if constexpr (requires { call.root; }) return {Role::gives, call.root};
-            break;
+            return Role::gives;
         case Collective::gather:
         case Collective::gatherv:
         case Collective::reduce:
-            if constexpr (requires { call.root; }) return {Role::takes, call.root};
-            break;
+            return Role::takes;
         default:
-            break;
+            return Role::equal;
     }
-    return {};
+}
+// `Call`: a struct of arguments, see calls/call.hpp.
+template <typename Call>
+Root root_of([[maybe_unused]] const Call& call) {
+    constexpr Role role = role_in(Call::collective);
+    if constexpr (role == Role::equal)
+        return {};
+    else
+        return {role, call.root};
 }
 
 // A collective, or a call that sends or receives messages, from its beginning to the event that records it.

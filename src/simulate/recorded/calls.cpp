@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "base/error.hpp"
-#include "simulate/recorded/sets.hpp"
 #include "task/parts.hpp"
 
 namespace lapwing::simulate {
@@ -26,18 +25,19 @@ struct Passed {
     const Call* call = nullptr;
 };
 
-// Ranks of a grid have two neighbours in each dimension, of which those beyond its edges are -1.
-int dimensions_of(Collective collective, std::span<const Passed> members) {
-    if (!has_neighbors(collective)) return 0;
-    const auto own = [](const Passed& one) -> const recording::Communicator& {
-        return one.rank->communicators.at(one.call->communicator);
-    };
-    const std::size_t neighbors = own(members.front()).sources.size();
-    const bool same = std::all_of(members.begin(), members.end(), [&](const Passed& one) {
-        return own(one).sources.size() == neighbors && own(one).destinations.size() == neighbors;
-    });
-    return same && neighbors % 2 == 0 && neighbors <= 6 ? static_cast<int>(neighbors) / 2 : 0;
-}
+// Numbers that turn out to belong together (union-find).
+class Sets {
+  public:
+    // Returns the number that represents the set of `one`.
+    int find(int one) {
+        const auto found = parents_.try_emplace(one, one).first;
+        return found->second == one ? one : found->second = find(found->second);
+    }
+    void join(int one, int other) { parents_[find(one)] = find(other); }
+
+  private:
+    std::map<int, int> parents_;
+};
 
 class Describer {
   public:
@@ -268,8 +268,7 @@ void RecordedCalls::find_collectives(const recording::Recording& recording) {
                                       static_cast<int>(collectives_.size()));
                 if (fresh) {
                     collectives_.push_back({Describer(*first.collective, passed).describe(),
-                                            static_cast<int>(index), first.form == recording::Form::blocking,
-                                            dimensions_of(*first.collective, passed)});
+                                            static_cast<int>(index), first.form == recording::Form::blocking});
                 }
                 for (std::size_t member = 0; member < members.size(); ++member) {
                     const int rank = communicator.rank(static_cast<int>(member));

@@ -17,8 +17,6 @@ struct RecordedCollective {
     Problem problem;        // without placement
     int communicator = -1;  // index
     bool blocking = true;
-    // Of a collective of neighbours: of the grid in which all ranks have equally many; 0: unknown.
-    int dimensions = 0;
 };
 
 class RecordedCalls {

@@ -63,12 +63,11 @@ const Node* main_loop(const std::vector<Node>& sequence) {
 
 class Converter {
   public:
-    Converter(const recording::Recording& recording, Computation computation, bool samples)
-        : recording_(recording), computation_(computation), samples_(samples), calls_(recording) {
+    Converter(const recording::Recording& recording, Computation computation)
+        : recording_(recording), computation_(computation), calls_(recording) {
         for (const RecordedCollective& one : calls_.collectives()) {
             replay_.operations.push_back({.problem = one.problem,
                                           .communicator = one.communicator,
-                                          .dimensions = one.dimensions,
                                           .blocking = one.blocking});
         }
         replay_.ranks = recording.ranks;
@@ -143,7 +142,7 @@ class Converter {
             for (std::uint64_t i = 0; i < passes; ++i) add_pass(node, mean);
             return;
         }
-        if (has_loop(node) || !samples_) {
+        if (has_loop(node)) {
             repeat(passes, [&] { add_pass(node, mean); });
             return;
         }
@@ -166,7 +165,7 @@ class Converter {
     template <class Body>
     void repeat(std::uint64_t times, Body body) {
         if (times == 0) return;
-        if (times == 1 && samples_) {
+        if (times == 1) {
             body();
             return;
         }
@@ -375,7 +374,6 @@ class Converter {
 
     const recording::Recording& recording_;
     const Computation computation_;
-    const bool samples_;
     RecordedCalls calls_;
     Replay replay_;
     std::map<std::tuple<std::string, std::string, std::uint64_t>, int> sites_;
@@ -403,8 +401,8 @@ class Converter {
 
 }  // namespace
 
-Replay make_replay(const recording::Recording& recording, Computation computation, bool samples) {
-    return Converter(recording, computation, samples).convert();
+Replay make_replay(const recording::Recording& recording, Computation computation) {
+    return Converter(recording, computation).convert();
 }
 
 Scripts without_computation(const Scripts& scripts) {

@@ -21,7 +21,6 @@ enum class Computation : std::uint8_t {
 struct ReplayOperation {
     Problem problem = {};      // of a collective, without placement
     int communicator = -1;     // -1: a message
-    int dimensions = 0;        // as in RecordedCollective
     bool blocking = true;      // the program waits for it in the call that starts it
     std::uint64_t bytes = 0;   // of a message
     bool synchronous = false;  // a message
@@ -52,9 +51,9 @@ struct Replay {
     std::vector<std::string> notes;  // what is not as recorded
 };
 
-// Throws Error (invalid_argument) for a recording that is not whole. With `samples`, the passes of a loop
-// compute for the recorded times in turn; else each for the mean, and a loop of one pass counts as a loop.
-Replay make_replay(const recording::Recording& recording, Computation computation, bool samples = true);
+// Throws Error (invalid_argument) for a recording that is not whole. The passes of a loop compute for the
+// recorded times in turn.
+Replay make_replay(const recording::Recording& recording, Computation computation);
 
 // Returns the same calls, without computation between them.
 Scripts without_computation(const Scripts& scripts);

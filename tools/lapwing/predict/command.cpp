@@ -9,14 +9,9 @@
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
-#include "lapwing/predict/cases.hpp"
-#include "lapwing/predict/pipeline/result.hpp"
+#include "lapwing/predict/collectives.hpp"
 #include "lapwing/predict/pipeline/study.hpp"
-#include "lapwing/predict/program/result.hpp"
 #include "lapwing/predict/program/study.hpp"
-#include "lapwing/predict/result.hpp"
-#include "lapwing/predict/run.hpp"
-#include "lapwing/predict/study.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -79,7 +74,7 @@ Command add_predict(CommandLine& tool) {
     app->usage(
         "Usage: lapwing predict COLLECTIVE,... --ranks P,... [OPTIONS]\n"
         "       lapwing predict --pipeline fft|cg|lu|FILE --ranks P,... [OPTIONS]\n"
-        "       lapwing predict --program DIR ... [--ranks P,...] [OPTIONS]");
+        "       lapwing predict --program DIR ... [OPTIONS]");
     add_predict_options(*app, *options);
     app->footer(
         "Examples:\n"
@@ -89,7 +84,7 @@ Command add_predict(CommandLine& tool) {
         "  lapwing predict barrier --ranks 64:16Ki --work 1ms --noise 10hz:2500us,1000hz:25us --json "
         "noise.json\n"
         "  lapwing predict --pipeline fft:n=512,variables=3 --ranks 16:1Ki --tests 0,100\n"
-        "  lapwing predict --program recording-on-2 recording-on-4 --ranks 64,1024\n"
+        "  lapwing predict --program recording --engine native,kernel --noise 10hz:2500us\n"
         "\nEach rank's task list runs in simulated time. Nothing is measured: constants from few ranks may "
         "not "
         "hold for\n"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "lapwing/bench/statistics.hpp"
 #include "lapwing/launch/program.hpp"
 #include "lapwing/predict/network.hpp"
 
@@ -27,7 +28,6 @@ Json head_of(const Study& study) {
     Json result = {{"benchmark", "predict"},
                    {"simulated", true},
                    {"model", model},
-                   {"rules", study.rules == simulate::Rules::loggopsim ? "loggopsim" : "lapwing"},
                    {"lapwing", LAPWING_VERSION},
                    {"time", time_of_day()},
                    {"command", own_command_line()},
@@ -72,6 +72,22 @@ Json parameters_of(const Study& study, const Problem& problem, const simulate::E
     if (parameters.window_bytes != UINT64_MAX) json["window_bytes"] = parameters.window_bytes;
     if (parameters.burst_bytes > 0) json["burst_bytes"] = parameters.burst_bytes;
     return json;
+}
+
+Json measurement_of(const simulate::Engine& engine, const std::string& algorithm, std::uint64_t messages,
+                    Json rounds) {
+    Json found = {{"engine", engine.name}, {"used", engine.name}, {"confirmed", true}};
+    if (!algorithm.empty()) found["algorithm"] = algorithm;
+    found["messages"] = messages;
+    Json summary;
+    for (const auto& [quantity, first] : rounds.front().items()) {
+        std::vector<double> values;
+        for (const Json& round : rounds) values.push_back(round.at(quantity));
+        summary[quantity] = spread(values);
+    }
+    found["rounds"] = std::move(rounds);
+    found["summary"] = std::move(summary);
+    return found;
 }
 
 void add_row(Json& rows, Json head, Json measurement) {

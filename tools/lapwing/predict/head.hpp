@@ -17,7 +17,10 @@ inline Problem all_ranks(int ranks) {
 // The constants of an engine, for a collective of the study.
 nlohmann::ordered_json parameters_of(const Study& study, const Problem& problem,
                                      const simulate::Engine& engine);
-// Engines stand side by side in a row, which `head` names.
+// What was simulated of one engine: its rounds, and their spread. `algorithm` may be empty.
+nlohmann::ordered_json measurement_of(const simulate::Engine& engine, const std::string& algorithm,
+                                      std::uint64_t messages, nlohmann::ordered_json rounds);
+// Adds a measurement to the row that `head` names: engines are side by side in a row.
 void add_row(nlohmann::ordered_json& rows, nlohmann::ordered_json head, nlohmann::ordered_json measurement);
 
 // Of a table.

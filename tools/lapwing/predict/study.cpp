@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <functional>
 #include <thread>
 
@@ -13,10 +14,36 @@
 #include "command_line/command_line.hpp"
 #include "lapwing/common/simulated_costs.hpp"
 #include "lapwing/common/values.hpp"
-#include "lapwing/predict/values.hpp"
 #include "plan/selection.hpp"
 
 namespace lapwing::tool {
+
+double read_number(const char* option, std::string_view written, std::string_view number, double least,
+                   double most) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (error != std::errc{} || end != number.data() + number.size() || !(value >= least && value <= most)) {
+        throw_invalid(
+            fmt::format("{}: '{}' is not of its form, or not from {} to {}", option, written, least, most));
+    }
+    return value;
+}
+
+double read_time(const char* option, std::string_view written) {
+    struct Unit {
+        const char* name;
+        double seconds;
+    };
+    for (const Unit unit : {Unit{"ns", 1e-9}, Unit{"us", 1e-6}, Unit{"ms", 1e-3}, Unit{"s", 1}}) {
+        if (!written.ends_with(unit.name)) continue;
+        const std::string_view number =
+            written.substr(0, written.size() - std::string_view(unit.name).size());
+        return read_number(option, written, number, 0, simulate::max_seconds / unit.seconds) * unit.seconds;
+    }
+    throw_invalid(
+        fmt::format("{}: '{}' is not a time; write it like 100ns, 250us or 1.5ms", option, written));
+}
+
 namespace {
 
 constexpr int max_tests = 100000;
@@ -155,8 +182,8 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     text("--pipeline", options.pipeline, "P",
          "Instead of collectives: fft, cg or lu, such as fft:n=512,variables=3; or your own file");
     app.add_option("--program", options.recordings,
-                   "Instead of collectives: a recording of `lapwing profile --record`; two or three on "
-                   "different ranks for --ranks")
+                   "Instead of collectives: recordings of `lapwing profile --record`, which have their own "
+                   "ranks")
         ->type_name("DIR");
     text("--ranks", options.ranks, "P,...", "Numbers of ranks: 100,1000; or 16:1Mi, in steps of factor 4");
     text("--bytes", options.bytes, "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, in steps of factor 4 (8)");
@@ -180,11 +207,7 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     text(
         "--cores", options.cores, "N[:TIME]",
         "Cores that all ranks share, if they yield in MPI calls; and how long a rank computes before another "
-        "one has its turn; or own: a core for each rank (as recorded; on other ranks or networks: own; 4ms)");
-    app.add_option("--passes", options.passes,
-                   "Simulate so many passes of outer loops, in place of all; without noise (all)")
-        ->type_name("N")
-        ->range(2, 1000000);
+        "one has its turn; or own: a core for each rank (as recorded; on another network: own; 4ms)");
     app.add_flag("--blocking", options.take_blocking,
                  "Engines run blocking collectives, too (LAPWING_BLOCKING=1)");
 
@@ -226,8 +249,6 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
                    "Share of the time of a thread's or the kernel's tasks that the program loses (0)")
         ->type_name("X")
         ->range(0.0, 1.0);
-    app.add_flag("--loggopsim", options.loggopsim,
-                 "Use LogGOPSim's rules for overheads, gaps and bytes; host engine only");
 
     app.begin_group("The simulation");
     app.add_option("--threads", options.threads,
@@ -252,7 +273,6 @@ simulate::Parameters Study::parameters(const simulate::Engine& engine, const Pro
         set_costs(parameters, *table->messages);
         if (where != nullptr) *where = tuning->where(*table) + ".messages";
     }
-    parameters.rules = rules;
     parameters.burst_bytes = burst_bytes;
     set_rendezvous(parameters, engine, rendezvous_bytes, window_bytes);
     set_constants(constants, parameters);
@@ -293,16 +313,9 @@ void read_subject(const PredictOptions& options, Study& study) {
                 static_cast<simulate::Computation>(pick("--computation", options.computation, computations));
         }
         study.take_blocking = options.take_blocking;
-        study.passes = options.passes;
-        if (options.passes > 0 && !options.noise.empty()) throw_invalid("--passes: noise needs all passes");
-        if (!options.ranks.empty()) study.ranks = read_ranks(options.ranks);
-        if (!options.ranks.empty() && options.recordings.size() < 2) {
-            throw_invalid(
-                "--ranks: other numbers of ranks need recordings on two or more: --program DIR1 DIR2");
-        }
+        if (!options.ranks.empty()) throw_invalid("--ranks: a recorded program has its own ranks");
         if (options.algorithms == "all")
             throw_invalid("--algorithm: of a program, name them, such as pairwise,ring");
-        if (options.loggopsim) throw_invalid("--loggopsim is for single collectives");
         if (!options.late.empty()) throw_invalid("--late: a recorded program has its own late ranks");
         return;
     }
@@ -319,7 +332,6 @@ void read_subject(const PredictOptions& options, Study& study) {
     study.pipeline = read_pipeline(options.pipeline);
     if (options.algorithms == "all")
         throw_invalid("--algorithm: of a pipeline, name them, such as pairwise,ring");
-    if (options.loggopsim) throw_invalid("--loggopsim is for single collectives");
     for (const Problem& problem : make_pipeline(*study.pipeline, study.ranks.front(), 1).problems) {
         study.collectives.push_back(problem.collective);
     }
@@ -382,14 +394,6 @@ Study read_study(const PredictOptions& options) {
     study.costs = {.wake_up = simulate::from_seconds(read_time("--wake-up", options.wake_up)),
                    .taken = options.taken,
                    .test = simulate::from_seconds(read_time("--test-time", options.test))};
-    if (options.loggopsim) {
-        study.rules = simulate::Rules::loggopsim;
-        if (study.engines.size() != 1 || std::string_view(study.engines.front()->name) != "host") {
-            throw_invalid("--loggopsim works without engines only: add --engine host");
-        }
-        if (options.network != "flat" || options.ranks_per_host > 1)
-            throw_invalid("--loggopsim has no links to share");
-    }
     study.iterations = options.iterations;
     study.rounds = options.rounds;
     study.seed = options.seed;

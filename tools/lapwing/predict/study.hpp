@@ -28,7 +28,6 @@ struct PredictOptions {
     std::string cores;
     std::string measured_with = "native";
     bool take_blocking = false;
-    int passes = 0;
     std::string ranks;
     std::string bytes = "8";
     std::string algorithms = "chosen";
@@ -50,7 +49,6 @@ struct PredictOptions {
     std::string wake_up = "5us";
     double taken = 0;
     std::string test = "0us";
-    bool loggopsim = false;
     int iterations = 100;
     int rounds = 3;
     std::uint64_t seed = 1;
@@ -78,7 +76,6 @@ struct Study {
     simulate::Time slice = 4'000'000 * simulate::nanosecond;  // a turn on shared cores
     std::string measured_with;                                // the engine of the recorded run
     bool take_blocking = false;                               // Lapwing runs blocking collectives, too
-    int passes = 0;                                           // of long loops, which stand for all; 0: all
     std::vector<int> ranks;
     std::vector<std::uint64_t> bytes;
     std::string algorithms;  // "chosen", "all", or "ring,bruck"
@@ -101,7 +98,6 @@ struct Study {
     std::uint64_t window_bytes = UINT64_MAX;
     std::uint64_t burst_bytes = 0;
     simulate::EngineCosts costs;
-    simulate::Rules rules = simulate::Rules::lapwing;
     int iterations = 1;
     int rounds = 1;
     std::uint64_t seed = 1;
@@ -117,5 +113,12 @@ struct Study {
 
 // Throws Error (invalid_argument; system or parse for a file).
 Study read_study(const PredictOptions& options);
+
+// Numbers and times in options and in descriptions of pipelines. Throw Error (invalid_argument) that begins
+// with `option`.
+double read_number(const char* option, std::string_view written, std::string_view number, double least,
+                   double most);
+// "250us"; seconds.
+double read_time(const char* option, std::string_view written);
 
 }  // namespace lapwing::tool

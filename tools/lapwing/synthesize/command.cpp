@@ -15,7 +15,6 @@
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/synthesize/study.hpp"
-#include "synthesis/exact.hpp"
 #include "task/text.hpp"
 
 namespace lapwing::tool {
@@ -33,7 +32,6 @@ struct Options {
     std::string chunks;
     std::uint64_t steps = 10000;
     std::uint64_t seed = 1;
-    std::uint64_t solver = 500000;
     double seconds = 0;
     std::string engine = "kernel";
     std::string tuning;
@@ -220,7 +218,6 @@ int synthesize(const Options& options) {
     how.search.steps = options.steps;
     how.search.seed = options.seed;
     how.pieces = read_chunks(options.chunks);
-    how.solver_limit = options.solver;
     std::vector<std::string> engines;
     for (const simulate::Engine& engine : simulate::engines()) engines.emplace_back(engine.name);
     const simulate::Engine& engine = simulate::engines()[pick("engine", options.engine, engines)];
@@ -236,8 +233,6 @@ int synthesize(const Options& options) {
                                         problem.bytes));
         }
     }
-    if (options.solver > 0 && !synthesis::solver_version())
-        fmt::print(stderr, "lapwing synthesize: no exact search: install Z3's library, libz3-4\n");
 
     std::vector<Row> rows;
     for (std::size_t i = 0; i < problems.size(); ++i) {
@@ -295,9 +290,6 @@ Command add_synthesize(CommandLine& tool) {
                     "Changes that the search tries for each number of chunks (10000)")
         ->type_name("N");
     app->add_option("--seed", options->seed, "Another search (1)")->type_name("N");
-    app->add_option("--solver", options->solver,
-                    "Limit of the exact search, in Z3's units of work; 0: none (500000)")
-        ->type_name("N");
     app->add_option(
            "--seconds", options->seconds,
            "End the search of each size after so long; results then depend on the machine (no limit)")

@@ -16,7 +16,6 @@
 #include "simulate/networks/networks.hpp"
 #include "simulate/random.hpp"
 #include "simulate/simulation.hpp"
-#include "synthesis/exact.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -270,44 +269,25 @@ double SynthesisStudy::work_of(const std::vector<List>& lists) const {
 Synthesized SynthesisStudy::synthesize(const Problem& problem, const SynthesisOptions& options) const {
     const auto bytes = static_cast<double>(problem.bytes);
     Synthesized best;
-    std::string decided;
     const std::vector<int> all = options.pieces.empty() ? default_pieces(problem) : options.pieces;
     for (const int pieces : all) {
-        std::vector<synthesis::Routes> more;
-        std::string how = "best found";
-        if (options.solver_limit > 0 && options.search.objective == synthesis::Objective::time) {
-            synthesis::Exact exact =
-                synthesis::find_exactly(links_, problem, pieces, bytes / pieces, options.solver_limit);
-            if (exact.routes) more.push_back(*exact.routes);
-            if (exact.end == synthesis::Exact::End::optimal)
-                how = fmt::format("optimal: {} steps", exact.steps);
-            if (exact.end == synthesis::Exact::End::found) how = fmt::format("found: {} steps", exact.steps);
-        }
-        const auto consider = [&](const synthesis::Routes& routes) {
-            Synthesized one;
-            one.set =
-                synthesis::lists_of(problem, routes, synthesis::schedule(links_, routes, bytes / pieces));
-            const std::vector<List> lists = scaled(one.set, problem);
-            one.seconds = simulated_seconds(lists);
-            one.work = work_of(lists);
-            one.pieces = pieces;
-            const auto value = [&](const Synthesized& it) {
-                return options.search.objective == synthesis::Objective::time
-                           ? std::pair{it.seconds, it.work}
-                           : std::pair{it.work, it.seconds};
-            };
-            if (best.set.lists.empty() || value(one) < value(best)) {
-                best = std::move(one);
-                decided = how;
-            }
+        const synthesis::Routes routes =
+            synthesis::search(links_, problem, pieces, bytes / pieces, options.search);
+        Synthesized one;
+        one.set = synthesis::lists_of(problem, routes, synthesis::schedule(links_, routes, bytes / pieces));
+        const std::vector<List> lists = scaled(one.set, problem);
+        one.seconds = simulated_seconds(lists);
+        one.work = work_of(lists);
+        one.pieces = pieces;
+        const auto value = [&](const Synthesized& it) {
+            return options.search.objective == synthesis::Objective::time ? std::pair{it.seconds, it.work}
+                                                                          : std::pair{it.work, it.seconds};
         };
-        for (const synthesis::Routes& routes : more) consider(routes);
-        if (how.starts_with("optimal")) how = "best found; " + how.substr(9) + " are the fewest";
-        consider(synthesis::search(links_, problem, pieces, bytes / pieces, options.search, std::move(more)));
+        if (best.set.lists.empty() || value(one) < value(best)) best = std::move(one);
         if (options.search.stop && options.search.stop()) break;
     }
     best.bound = synthesis::lower_bound(links_, problem, bytes);
-    best.how = decided;
+    best.how = "best found";
     return best;
 }
 

@@ -18,7 +18,6 @@ namespace lapwing::tool {
 struct SynthesisOptions {
     std::vector<int> pieces;  // of a block; empty: several
     synthesis::Search search;
-    std::uint64_t solver_limit = 0;  // 0: no exact search
 };
 
 struct Synthesized {
@@ -27,7 +26,7 @@ struct Synthesized {
     double seconds = 0;  // simulated
     double work = 0;     // seconds of all processors, by the model
     double bound = 0;    // seconds that no lists can undercut
-    std::string how;     // "optimal in 5 steps", ...
+    std::string how;     // "best found", or the algorithm whose order of ranks gave the lists
 };
 
 struct Rival {

@@ -9,7 +9,7 @@
 #include "base/text_file.hpp"
 #include "base/values.hpp"
 #include "lapwing/common/values.hpp"
-#include "lapwing/predict/values.hpp"
+#include "lapwing/predict/study.hpp"
 
 namespace lapwing::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "lapwing/predict/pipeline/result.hpp"
+#include "lapwing/predict/pipeline/study.hpp"
 
 #include <fmt/format.h>
 
@@ -40,17 +40,6 @@ Json rounds_of(const PredictedPipeline& row) {
     return rounds;
 }
 
-Json measurement_of(const PredictedPipeline& row) {
-    Json engine = {{"engine", row.engine->name},  {"used", row.engine->name}, {"confirmed", true},
-                   {"algorithm", row.algorithms}, {"messages", row.messages}, {"rounds", rounds_of(row)}};
-    for (const auto& [quantity, first] : engine["rounds"].front().items()) {
-        std::vector<double> values;
-        for (const Json& sample : engine["rounds"]) values.push_back(sample.at(quantity));
-        engine["summary"][quantity] = spread(values);
-    }
-    return engine;
-}
-
 std::vector<std::string> left_out(const Study& study, const std::vector<PipelineCase>& cases) {
     std::vector<std::string> found;
     for (const PipelineCase& one : cases) {
@@ -83,7 +72,7 @@ Json as_json(const Study& study, const std::vector<PipelineCase>& cases) {
                 head["variant"] = fmt::format("{} test{}", row.tests, row.tests == 1 ? "" : "s");
             }
             if (study.disturbed()) head["noise"] = row.noise.empty() ? "none" : row.noise;
-            add_row(rows, std::move(head), measurement_of(row));
+            add_row(rows, std::move(head), measurement_of(*row.engine, row.algorithms, row.messages, rounds_of(row)));
         }
     }
     result["rows"] = std::move(rows);

@@ -14,9 +14,8 @@
 
 #include "base/error.hpp"
 #include "lapwing/common/values.hpp"
-#include "lapwing/predict/cases.hpp"
+#include "lapwing/predict/collectives.hpp"
 #include "lapwing/predict/pipeline/pipeline.hpp"
-#include "lapwing/predict/values.hpp"
 
 namespace lapwing::tool {
 namespace {

@@ -4,10 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "base/error.hpp"
 #include "lapwing/common/simulated_iteration.hpp"
-#include "lapwing/predict/cases.hpp"
+#include "lapwing/predict/collectives.hpp"
 #include "simulate/simulation.hpp"
 
 namespace lapwing::tool {

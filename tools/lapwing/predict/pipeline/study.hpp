@@ -1,7 +1,7 @@
 // Simulates a pipeline with and without overlap.
 #pragma once
 
-#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -41,5 +41,9 @@ std::vector<PipelineCase> pipeline_cases_of(const Study& study);
 
 // One for each case; `cases` must stay where they are until all have run.
 std::vector<Job> jobs_of(const Study& study, std::vector<PipelineCase>& cases);
+
+// The results, in the JSON form of `lapwing bench` and as a table.
+nlohmann::ordered_json as_json(const Study& study, const std::vector<PipelineCase>& cases);
+std::string as_table(const Study& study, const std::vector<PipelineCase>& cases);
 
 }  // namespace lapwing::tool

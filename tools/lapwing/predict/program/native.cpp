@@ -33,8 +33,9 @@ const char* tuned(const Problem& problem) {
         case Collective::allreduce:
             return bytes < 10000 ? "recursive_doubling" : "ring";
         case Collective::reduce_scatter:
-        case Collective::reduce_scatter_block:
             return bytes * ranks < 64 * kibi ? "recursive_halving" : "ring";
+        case Collective::reduce_scatter_block:
+            return "recursive_halving";
         case Collective::scan:
         case Collective::exscan:
             return "linear";

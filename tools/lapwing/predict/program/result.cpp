@@ -1,4 +1,4 @@
-#include "lapwing/predict/program/result.hpp"
+#include "lapwing/predict/program/study.hpp"
 
 #include <fmt/format.h>
 
@@ -67,10 +67,6 @@ std::string name_of(const recording::Site& site, watch::Symbols& symbols) {
     return name;
 }
 
-bool recorded(const ProgramCase& one) {
-    return one.extrapolation == nullptr;
-}
-
 const PredictedProgram* undisturbed(const ProgramCase& one, std::string_view engine) {
     for (const PredictedProgram& row : one.rows) {
         if (row.engine->name == engine && row.noise.empty()) return &row;
@@ -85,15 +81,15 @@ struct Comparison {
 };
 std::optional<Comparison> compare(const Study& study, const ProgramCase& one) {
     const PredictedProgram* const row = undisturbed(one, study.measured_with);
-    if (!recorded(one) || row == nullptr) return {};
-    return Comparison{measured_total(*one.replay), row->total.front()};
+    if (row == nullptr) return {};
+    return Comparison{measured_total(one.replay), row->total.front()};
 }
 
 double median(const std::vector<double>& values) {
     return spread(values).at("median").get<double>();
 }
 
-Json measurement_of(const PredictedProgram& row) {
+Json rounds_of(const PredictedProgram& row) {
     Json rounds = Json::array();
     for (const double total : row.total) {
         rounds.push_back({{"total", total},
@@ -102,23 +98,13 @@ Json measurement_of(const PredictedProgram& row) {
                           {"in_mpi", row.in_mpi},
                           {"overlap", row.overlap()}});
     }
-    Json engine = {{"engine", row.engine->name},
-                   {"used", row.engine->name},
-                   {"confirmed", true},
-                   {"messages", row.messages},
-                   {"rounds", rounds}};
-    for (const auto& [quantity, first] : rounds.front().items()) {
-        std::vector<double> values;
-        for (const Json& sample : rounds) values.push_back(sample.at(quantity));
-        engine["summary"][quantity] = spread(values);
-    }
-    return engine;
+    return rounds;
 }
 
 std::vector<std::string> left_out(const std::vector<ProgramCase>& cases) {
     std::vector<std::string> found;
     for (const ProgramCase& one : cases) {
-        if (!one.left_out.empty()) found.push_back(fmt::format("{} ranks: {}", one.ranks, one.left_out));
+        if (!one.left_out.empty()) found.push_back(fmt::format("{} ranks: {}", one.replay.ranks, one.left_out));
     }
     return found;
 }
@@ -140,17 +126,13 @@ Json json_of_iteration(const std::vector<DrawnSpan>& spans) {
 // is nothing to say.
 std::vector<std::string> words_on_cores(const Study& study, const std::vector<ProgramCase>& cases) {
     const std::string turns = fmt::format("turns of {} ms", simulate::to_seconds(study.slice) * 1e3);
-    const bool shared_then = std::any_of(cases.begin(), cases.end(),
-                                         [](const ProgramCase& one) { return !one.shared_then.empty(); });
     std::vector<std::pair<std::string, std::string>> lines;  // (ranks, text)
     for (const ProgramCase& one : cases) {
         std::string then;
         if (!one.shared_then.empty()) {
             then = print_shared(one.shared_then) + " in the recorded run";
-        } else if (recorded(one) && !one.tells_processors && !study.cores) {
+        } else if (!one.tells_processors && !study.cores) {
             then = "the recording does not have the processors of its ranks";
-        } else if (!recorded(one) && shared_then) {
-            then = "ranks shared processors in a recorded run";
         }
         std::string here = "each rank has a core of its own";
         if (one.cores.groups.empty()) {
@@ -163,24 +145,24 @@ std::vector<std::string> words_on_cores(const Study& study, const std::vector<Pr
         }
         const std::string text = then.empty() ? here : fmt::format("{}; here {}", then, here);
         if (!lines.empty() && lines.back().second == text) {
-            lines.back().first += fmt::format(", {}", one.ranks);
+            lines.back().first += fmt::format(", {}", one.replay.ranks);
         } else {
-            lines.emplace_back(std::to_string(one.ranks), text);
+            lines.emplace_back(std::to_string(one.replay.ranks), text);
         }
     }
     std::vector<std::string> found;
     for (const auto& [ranks, text] : lines) found.push_back(fmt::format("{} ranks: {}", ranks, text));
     for (const ProgramCase& one : cases) {
         const PredictedProgram* const row = undisturbed(one, study.measured_with);
-        if (!recorded(one) || row == nullptr) continue;
-        const double off = seconds_of(one.replay->off_processor, true);
-        if (off <= worth_a_line * measured_total(*one.replay)) continue;
+        if (row == nullptr) continue;
+        const double off = seconds_of(one.replay.off_processor, true);
+        if (off <= worth_a_line * measured_total(one.replay)) continue;
         found.push_back(fmt::format(
             "{} ranks: between calls a rank slept or waited for a processor for {} ms on average; {} ms of "
             "the "
             "replay stand for this",
-            one.ranks, milliseconds(off),
-            milliseconds(std::max(0.0, row->mean_computing - seconds_of(one.replay->on_processor, true)))));
+            one.replay.ranks, milliseconds(off),
+            milliseconds(std::max(0.0, row->mean_computing - seconds_of(one.replay.on_processor, true)))));
     }
     return found;
 }
@@ -190,104 +172,37 @@ std::string table_of_engines(const Study& study, const std::vector<ProgramCase>&
     if (!study.noises.empty()) titles.emplace_back("noise");
     titles.insert(titles.end(),
                   {"total ms", "computing ms", "in MPI ms", "calls alone ms", "overlap %", "of native"});
-    const bool sizes =
-        std::any_of(cases.begin(), cases.end(), [](const ProgramCase& one) { return !recorded(one); });
-    if (sizes) titles.insert(titles.end(), {"at least ms", "at most ms"});
     std::vector<Row> rows{titles};
     for (const ProgramCase& one : cases) {
         const PredictedProgram* const native = undisturbed(one, "native");
         for (const PredictedProgram& row : one.rows) {
-            Row& cells = rows.emplace_back(Row{std::to_string(one.ranks), row.engine->name});
+            Row& cells = rows.emplace_back(Row{std::to_string(one.replay.ranks), row.engine->name});
             if (!study.noises.empty()) cells.push_back(row.noise.empty() ? "none" : row.noise);
             const double total = median(row.total);
             cells.insert(cells.end(),
                          {milliseconds(total), milliseconds(row.computing), milliseconds(row.in_mpi),
                           milliseconds(row.communication), percent(row.overlap()),
                           native == nullptr ? "-" : fmt::format("{:.3f}", total / native->total.front())});
-            if (!sizes) continue;
-            const bool known = recorded(one);
-            cells.insert(cells.end(),
-                         {known ? "-" : milliseconds(row.smallest), known ? "-" : milliseconds(row.largest)});
         }
     }
     return align(rows);
 }
 
-Json json_of_sizes(const ProgramCase& one, watch::Symbols& symbols) {
-    const simulate::Extrapolation& found = *one.extrapolation;
-    const auto json_of = [](const simulate::Growth& growth) {
-        return Json{{"exponent", growth.exponent},
-                    {"min_exponent", growth.min_exponent},
-                    {"max_exponent", growth.max_exponent},
-                    {"error", growth.error}};
-    };
-    const auto site_of = [&](int site) {
-        return name_of(found.expected.sites[static_cast<std::size_t>(site)].of, symbols);
-    };
-    Json json = {{"ranks", one.ranks}};
-    for (const PredictedProgram& row : one.rows) {
-        if (row.noise.empty()) json["range"][row.engine->name] = {row.smallest, row.largest};
-    }
-    for (const simulate::SiteGrowth& growth : found.growths) {
-        json["growths"].push_back({{"site", site_of(growth.site)},
-                                   {"computing", json_of(growth.computing)},
-                                   {"bytes", json_of(growth.bytes)}});
-    }
-    for (const simulate::LeftOut& site : found.left_out) {
-        json["left_out"].push_back({{"site", site_of(site.site)}, {"why", site.why}, {"share", site.share}});
-    }
-    return json;
-}
-
-// How sites grow, and what is left out.
-std::string text_of_sizes(const ProgramCase& one, watch::Symbols& symbols) {
-    const simulate::Extrapolation& found = *one.extrapolation;
-    const auto power = [](const simulate::Growth& growth) {
-        const auto exponent = [](double value) { return fmt::format("{:.3g}", value); };
-        std::string text = exponent(growth.exponent);
-        if (growth.min_exponent < growth.max_exponent) {
-            text += fmt::format(" ({} to {})", exponent(growth.min_exponent), exponent(growth.max_exponent));
-        }
-        return text;
-    };
-    std::vector<Row> rows{
-        {"call site", "computing before grows as ranks to the", "its bytes as ranks to the"}};
-    for (const simulate::SiteGrowth& growth : found.growths) {
-        const simulate::ReplaySite& site = found.expected.sites[static_cast<std::size_t>(growth.site)];
-        if (site.calls == 0) continue;
-        rows.push_back(
-            {name_of(site.of, symbols), power(growth.computing), site.bytes > 0 ? power(growth.bytes) : "-"});
-    }
-    std::string text = align(rows);
-    double share = 0;
-    for (const simulate::LeftOut& site : found.left_out) {
-        const simulate::ReplaySite& of = found.expected.sites[static_cast<std::size_t>(site.site)];
-        text += fmt::format("does not extrapolate: {}: {}; it took {} % of the largest recorded run\n",
-                            name_of(of.of, symbols), site.why, percent(site.share));
-        share += site.share;
-    }
-    if (share > 0) text += fmt::format("The prediction leaves out {} % of the run.\n", percent(share));
-    return text;
-}
-
 std::string table_of_sites(const Study& study, const ProgramCase& one, watch::Symbols& symbols) {
-    const simulate::Replay& replay = *one.replay;
-    Row titles{"call site", "calls", "bytes"};
-    if (recorded(one)) titles.emplace_back("measured ms");
+    const simulate::Replay& replay = one.replay;
+    Row titles{"call site", "calls", "bytes", "measured ms"};
     std::vector<const PredictedProgram*> columns;
     for (const simulate::Engine* engine : study.engines) {
         if (const PredictedProgram* row = undisturbed(one, engine->name)) columns.push_back(row);
     }
     if (columns.empty()) return "";
     for (const PredictedProgram* row : columns) titles.push_back(fmt::format("{} ms", row->engine->name));
-    if (recorded(one)) {
-        for (const PredictedProgram* row : columns)
-            titles.push_back(fmt::format("{}, later wait ms", row->engine->name));
-        titles.emplace_back("bound ms");
-    }
+    for (const PredictedProgram* row : columns)
+        titles.push_back(fmt::format("{}, later wait ms", row->engine->name));
+    titles.emplace_back("bound ms");
     std::vector<std::size_t> sites;
     const auto most = [&](std::size_t site) {
-        double found = recorded(one) ? measured_at(replay, site) : 0;
+        double found = measured_at(replay, site);
         for (const PredictedProgram* row : columns) found = std::max(found, row->sites[site]);
         return found;
     };
@@ -300,10 +215,9 @@ std::string table_of_sites(const Study& study, const ProgramCase& one, watch::Sy
     for (const std::size_t site : sites) {
         const simulate::ReplaySite& of = replay.sites[site];
         Row& cells = rows.emplace_back(Row{name_of(of.of, symbols), std::to_string(of.calls),
-                                           of.calls > 0 ? std::to_string(of.bytes / of.calls) : "-"});
-        if (recorded(one)) cells.push_back(milliseconds(measured_at(replay, site)));
+                                           of.calls > 0 ? std::to_string(of.bytes / of.calls) : "-",
+                                           milliseconds(measured_at(replay, site))});
         for (const PredictedProgram* row : columns) cells.push_back(milliseconds(row->sites[site]));
-        if (!recorded(one)) continue;
         for (const PredictedProgram* row : columns) cells.push_back(milliseconds(row->sites_if_moved[site]));
         cells.push_back(milliseconds(one.bound.sites[site]));
     }
@@ -318,43 +232,43 @@ Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
     result["program"] = {{"recordings", study.recordings}, {"measured_with", study.measured_with}};
     if (const auto cores = words_on_cores(study, cases); !cores.empty()) result["program"]["cores"] = cores;
     for (const simulate::Engine* engine : study.engines) {
-        result["parameters"][engine->name] = parameters_of(study, all_ranks(cases.front().ranks), *engine);
+        result["parameters"][engine->name] = parameters_of(study, all_ranks(cases.front().replay.ranks), *engine);
     }
     Json rows = Json::array();
     for (const ProgramCase& one : cases) {
+        const int ranks = one.replay.ranks;
         if (const auto both = compare(study, one)) {
             result["program"]["replays"].push_back(
-                {{"ranks", one.ranks},
+                {{"ranks", ranks},
                  {"measured", both->measured},
-                 {"measured_in_mpi", measured_in_mpi(*one.replay)},
-                 {"off_processor", seconds_of(one.replay->off_processor, true)},
+                 {"measured_in_mpi", measured_in_mpi(one.replay)},
+                 {"off_processor", seconds_of(one.replay.off_processor, true)},
                  {"predicted", both->predicted}});
         }
         Json sites = Json::array();
-        for (std::size_t site = 1; site < one.replay->sites.size(); ++site) {
-            const simulate::ReplaySite& of = one.replay->sites[site];
+        for (std::size_t site = 1; site < one.replay.sites.size(); ++site) {
+            const simulate::ReplaySite& of = one.replay.sites[site];
             Json entry = {{"function", of.of.function},
                           {"name", name_of(of.of, symbols)},
                           {"calls", of.calls},
-                          {"bytes", of.bytes}};
-            if (recorded(one)) entry["measured"] = measured_at(*one.replay, site);
+                          {"bytes", of.bytes},
+                          {"measured", measured_at(one.replay, site)}};
             for (const PredictedProgram& row : one.rows) {
                 if (!row.noise.empty()) continue;
                 entry["predicted"][row.engine->name] = row.sites[site];
-                if (recorded(one)) entry["later_wait"][row.engine->name] = row.sites_if_moved[site];
+                entry["later_wait"][row.engine->name] = row.sites_if_moved[site];
             }
             if (!one.bound.sites.empty()) entry["bound"] = one.bound.sites[site];
             sites.push_back(std::move(entry));
         }
-        result["program"]["sites"].push_back({{"ranks", one.ranks}, {"sites", std::move(sites)}});
-        if (!recorded(one)) result["program"]["sizes"].push_back(json_of_sizes(one, symbols));
+        result["program"]["sites"].push_back({{"ranks", ranks}, {"sites", std::move(sites)}});
         if (!one.bound.sites.empty()) {
-            Json limits = {{"ranks", one.ranks}, {"bound", one.bound.total}};
+            Json limits = {{"ranks", ranks}, {"bound", one.bound.total}};
             for (const PredictedProgram& row : one.rows) {
                 if (!row.noise.empty()) continue;
                 limits["later_wait"][row.engine->name] = row.total_if_moved;
                 if (row.iteration.empty()) continue;
-                result["program"]["iterations"].push_back({{"ranks", one.ranks},
+                result["program"]["iterations"].push_back({{"ranks", ranks},
                                                            {"engine", row.engine->name},
                                                            {"spans", json_of_iteration(row.iteration)}});
             }
@@ -364,9 +278,9 @@ Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
             Json head = {{"collective", "program"},
                          {"bytes", 0},
                          {"method", "program"},
-                         {"parameter", {{"name", "ranks"}, {"value", one.ranks}}}};
+                         {"parameter", {{"name", "ranks"}, {"value", ranks}}}};
             if (!study.noises.empty()) head["noise"] = row.noise.empty() ? "none" : row.noise;
-            add_row(rows, std::move(head), measurement_of(row));
+            add_row(rows, std::move(head), measurement_of(*row.engine, "", row.messages, rounds_of(row)));
         }
     }
     result["rows"] = std::move(rows);
@@ -382,27 +296,24 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
         text += fmt::format(
             "{} ranks: measured {} ms, {} ms of it in MPI; replayed by {} {} ms: {:.3f} of the measured "
             "time\n",
-            one.ranks, milliseconds(both->measured), milliseconds(measured_in_mpi(*one.replay)),
+            one.replay.ranks, milliseconds(both->measured), milliseconds(measured_in_mpi(one.replay)),
             study.measured_with, milliseconds(both->predicted), both->predicted / both->measured);
     }
     for (const std::string& line : words_on_cores(study, cases)) text += line + "\n";
     text += headline(study);
     for (const simulate::Engine* engine : study.engines) {
-        text += line_of(study, all_ranks(cases.front().ranks), *engine);
+        text += line_of(study, all_ranks(cases.front().replay.ranks), *engine);
     }
     text += "\n" + table_of_engines(study, cases);
     watch::Symbols symbols = linked_symbols();
     for (const ProgramCase& one : cases) {
         if (const std::string sites = table_of_sites(study, one, symbols); !sites.empty()) {
-            text += fmt::format("\nIn MPI, each rank on average, {} ranks:\n{}", one.ranks, sites);
+            text += fmt::format("\nIn MPI, each rank on average, {} ranks:\n{}", one.replay.ranks, sites);
         }
     }
-    const auto other =
-        std::find_if(cases.begin(), cases.end(), [](const ProgramCase& one) { return !recorded(one); });
-    if (other != cases.end()) text += "\n" + text_of_sizes(*other, symbols);
     std::vector<std::string> notes;
     for (const ProgramCase& one : cases) {
-        for (const std::string& note : one.replay->notes) {
+        for (const std::string& note : one.replay.notes) {
             if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
         }
     }

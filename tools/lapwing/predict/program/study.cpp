@@ -4,40 +4,42 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "base/error.hpp"
-#include "lapwing/predict/cases.hpp"
+#include "lapwing/predict/collectives.hpp"
 #include "lapwing/predict/program/native.hpp"
 #include "simulate/networks/networks.hpp"
-#include "simulate/recorded/passes.hpp"
 #include "simulate/simulation.hpp"
 
 namespace lapwing::tool {
 namespace {
 
-// How many times each operation is started by all ranks together, about.
-std::vector<double> starts_of(const simulate::Replay& replay, int passes) {
+// How many times all ranks together start each operation.
+std::vector<double> starts_of(const simulate::Replay& replay) {
     std::vector<double> starts(replay.operations.size());
     for (const std::vector<simulate::Action>& script : replay.scripts.of_ranks) {
-        simulate::each_action(script, [&](const simulate::Action& action, double times) {
-            using Kind = simulate::Action::Kind;
-            if (action.kind != Kind::start && action.kind != Kind::send) return;
-            starts[static_cast<std::size_t>(action.operation)] +=
-                passes > 0 ? std::min(times, 2.0 * passes) : times;
-        });
+        std::vector<double> times{1};  // of each open loop
+        for (const simulate::Action& action : script) {
+            using enum simulate::Action::Kind;
+            if (action.kind == repeat) times.push_back(times.back() * action.times);
+            if (action.kind == end) times.pop_back();
+            if (action.kind == start || action.kind == send)
+                starts[static_cast<std::size_t>(action.operation)] += times.back();
+        }
     }
     return starts;
 }
 
 void estimate_needs(const Study& study, ProgramCase& one) {
-    const std::vector<double> starts = starts_of(*one.replay, study.passes);
+    const std::vector<double> starts = starts_of(one.replay);
     double messages = 0;
     one.memory = 0;
     for (std::size_t i = 0; i < starts.size(); ++i) {
-        const simulate::ReplayOperation& operation = one.replay->operations[i];
+        const simulate::ReplayOperation& operation = one.replay.operations[i];
         if (operation.communicator < 0) {
             messages += starts[i];
             continue;
@@ -47,16 +49,17 @@ void estimate_needs(const Study& study, ProgramCase& one) {
         messages += starts[i] * static_cast<double>(needs.messages) / operation.problem.ranks;
         one.memory += needs.memory();
     }
-    for (const auto& script : one.replay->scripts.of_ranks)
+    for (const auto& script : one.replay.scripts.of_ranks)
         one.memory += script.size() * sizeof(simulate::Action);
     const auto disturbed = static_cast<double>(study.rounds) * static_cast<double>(study.noises.size());
-    one.messages = static_cast<std::uint64_t>(messages * static_cast<double>(study.engines.size()) *
-                                              ((one.extrapolation != nullptr ? 4 : 3) + disturbed));
+    // The calls alone, as recorded, with later waits, and with noise.
+    one.messages =
+        static_cast<std::uint64_t>(messages * static_cast<double>(study.engines.size()) * (3 + disturbed));
     if (one.memory > study.memory) {
         throw Error(
             ErrorCode::unsupported,
             fmt::format("{} ranks need about {} MiB, more than the {} MiB that they may use (--memory)",
-                        one.ranks, one.memory >> 20, study.memory >> 20));
+                        one.replay.ranks, one.memory >> 20, study.memory >> 20));
     }
 }
 
@@ -68,8 +71,8 @@ bool names_network(const Study& study) {
 void share_cores(const Study& study, ProgramCase& one) {
     one.cores.slice = study.slice;
     if (study.cores) {
-        if (*study.cores == 0 || *study.cores >= one.ranks) return;
-        std::vector<int> all(static_cast<std::size_t>(one.ranks));
+        if (*study.cores == 0 || *study.cores >= one.replay.ranks) return;
+        std::vector<int> all(static_cast<std::size_t>(one.replay.ranks));
         std::iota(all.begin(), all.end(), 0);
         one.cores.groups.push_back({std::move(all), *study.cores});
     } else if (!names_network(study)) {
@@ -87,8 +90,8 @@ simulate::Computation computation_of(const Study& study, bool shared) {
 
 // The hosts of the recording, unless the study names a network.
 std::unique_ptr<simulate::Network> network_for(const Study& study, const ProgramCase& one) {
-    const std::vector<std::string>& names = one.replay->hosts;
-    if (names_network(study) || names.empty()) return make_network(study.network, one.ranks);
+    const std::vector<std::string>& names = one.replay.hosts;
+    if (names_network(study)) return make_network(study.network, one.replay.ranks);
     std::map<std::string, int> counts;
     std::map<std::string, std::int32_t> hosts;
     std::vector<std::int32_t> host_of;
@@ -110,13 +113,13 @@ class ProgramRun {
           case_(one),
           bar_(bar),
           network_(network_for(study, one)),
-          calls_alone_(simulate::without_computation(one.replay->scripts)) {
-        barrier_.ranks = one.ranks;
+          calls_alone_(simulate::without_computation(one.replay.scripts)) {
+        barrier_.ranks = one.replay.ranks;
     }
 
     void run() {
         for (const simulate::Engine* engine : study_.engines) run(*engine);
-        if (case_.extrapolation == nullptr) find_bound();
+        find_bound();
     }
 
   private:
@@ -143,9 +146,9 @@ class ProgramRun {
 
     // Lapwing takes nonblocking collectives, and blocking ones if it is told to. `moved`: no collective is
     // blocking.
-    void make_operations(const simulate::Replay& replay, const simulate::Engine& engine, bool moved = false) {
+    void make_operations(const simulate::Engine& engine, bool moved = false) {
         operations_.clear();
-        for (const simulate::ReplayOperation& one : replay.operations) {
+        for (const simulate::ReplayOperation& one : case_.replay.operations) {
             const bool blocking = one.blocking && !moved;
             const bool taken = engine.name != simulate::native_mpi().name && one.communicator >= 0 &&
                                (!blocking || study_.take_blocking);
@@ -156,17 +159,12 @@ class ProgramRun {
         }
     }
 
-    // `observer`: of the first simulation.
-    simulate::Outcome simulate(const simulate::Setting& setting, const simulate::Scripts& scripts,
+    simulate::Outcome simulate(simulate::Setting setting, const simulate::Scripts& scripts,
                                simulate::Observer* observer = nullptr) const {
-        const auto run = [&](const simulate::Scripts& of) {
-            simulate::Setting own = setting;
-            own.program.scripts = &of;
-            own.advance = [this](std::uint64_t messages) { bar_.advance(static_cast<double>(messages)); };
-            own.observer = std::exchange(observer, nullptr);
-            return simulate::simulate(case_.ranks, operations_, own);
-        };
-        return study_.passes > 0 ? simulate::simulate_passes(scripts, study_.passes, run) : run(scripts);
+        setting.program.scripts = &scripts;
+        setting.advance = [this](std::uint64_t messages) { bar_.advance(static_cast<double>(messages)); };
+        setting.observer = observer;
+        return simulate::simulate(case_.replay.ranks, operations_, setting);
     }
 
     void run(const simulate::Engine& engine) {
@@ -180,21 +178,11 @@ class ProgramRun {
         setting.network = network_.get();
         PredictedProgram row;
         row.engine = &engine;
-        if (case_.extrapolation != nullptr) {
-            const auto end_of = [&](const simulate::Replay& replay) {
-                make_operations(replay, engine);
-                return simulate::to_seconds(simulate(setting, replay.scripts).end());
-            };
-            row.smallest = end_of(case_.extrapolation->smallest);
-            row.largest = end_of(case_.extrapolation->largest);
-        }
-        const simulate::Scripts& scripts = case_.replay->scripts;
-        make_operations(*case_.replay, engine);
+        const simulate::Scripts& scripts = case_.replay.scripts;
+        make_operations(engine);
         row.communication = simulate::to_seconds(simulate(setting, calls_alone_).end());
-        const std::uint64_t passes =
-            study_.passes > 0 ? std::min<std::uint64_t>(study_.passes, scripts.passes) : scripts.passes;
-        DrawnIteration drawn(case_.ranks, passes / 2);
-        const bool draws = case_.extrapolation == nullptr && passes > 1;
+        DrawnIteration drawn(case_.replay.ranks, scripts.passes / 2);
+        const bool draws = scripts.passes > 1;
         const simulate::Outcome outcome = simulate(setting, scripts, draws ? &drawn : nullptr);
         if (draws) row.iteration = drawn.spans();
         row.total = {simulate::to_seconds(outcome.end())};
@@ -205,14 +193,12 @@ class ProgramRun {
             simulate::to_seconds(*std::max_element(outcome.computing.begin(), outcome.computing.end()));
         row.mean_computing = simulate::to_seconds(std::accumulate(
                                  outcome.computing.begin(), outcome.computing.end(), simulate::Time{0})) /
-                             case_.ranks;
-        if (case_.extrapolation == nullptr) {
-            make_operations(*case_.replay, engine, true);
-            const simulate::Outcome moved = simulate(setting, simulate::with_later_waits(*case_.replay));
-            row.total_if_moved = simulate::to_seconds(moved.end());
-            row.sites_if_moved = seconds_of_sites(moved);
-            make_operations(*case_.replay, engine);
-        }
+                             case_.replay.ranks;
+        make_operations(engine, true);
+        const simulate::Outcome moved = simulate(setting, simulate::with_later_waits(case_.replay));
+        row.total_if_moved = simulate::to_seconds(moved.end());
+        row.sites_if_moved = seconds_of_sites(moved);
+        make_operations(engine);
         case_.rows.push_back(row);
         for (const NoiseOfStudy& noise : study_.noises) {
             row.noise = noise.what;
@@ -230,7 +216,7 @@ class ProgramRun {
     std::vector<double> seconds_of_sites(const simulate::Outcome& outcome) const {
         std::vector<double> found;
         for (const simulate::Time time : outcome.sites)
-            found.push_back(simulate::to_seconds(time) / static_cast<double>(case_.ranks));
+            found.push_back(simulate::to_seconds(time) / static_cast<double>(case_.replay.ranks));
         return found;
     }
 
@@ -243,8 +229,8 @@ class ProgramRun {
         setting.native = study_.parameters(simulate::native_mpi(), barrier_);
         setting.network = network_.get();
         setting.cores = case_.cores;
-        make_operations(*case_.replay, setting.engine, true);
-        const simulate::Outcome outcome = simulate(setting, case_.replay->scripts);
+        make_operations(setting.engine, true);
+        const simulate::Outcome outcome = simulate(setting, case_.replay.scripts);
         case_.bound = {simulate::to_seconds(outcome.end()), seconds_of_sites(outcome)};
     }
 
@@ -267,35 +253,18 @@ double PredictedProgram::overlap() const {
 
 std::vector<ProgramCase> program_cases_of(Study& study) {
     std::vector<ProgramCase> cases;
-    std::vector<recording::Recording> recordings;
-    bool some_shared = false;
+    std::set<Collective> collectives;
     for (const std::string& directory : study.recordings) {
-        const recording::Recording& recording = recordings.emplace_back(recording::read_recording(directory));
+        const recording::Recording recording = recording::read_recording(directory);
         auto shared = recording::shared_processors(recording);
-        some_shared = some_shared || !shared.empty();
-        const auto replay = std::make_shared<simulate::Replay>(
-            simulate::make_replay(recording, computation_of(study, !shared.empty())));
-        cases.push_back({replay->ranks, replay, nullptr, std::move(shared)});
-        cases.back().tells_processors = !recording.each.front().machine.empty();
-    }
-    std::vector<simulate::Replay> folded;
-    if (!study.ranks.empty()) {
-        for (const recording::Recording& recording : recordings)
-            folded.push_back(simulate::make_replay(recording, computation_of(study, some_shared), false));
-    }
-    for (const int ranks : study.ranks) {
-        const auto found = std::make_shared<simulate::Extrapolation>(simulate::extrapolate(folded, ranks));
-        cases.push_back({ranks, {found, &found->expected}, found});
-    }
-    for (ProgramCase& one : cases) {
+        ProgramCase& one = cases.emplace_back();
+        one.replay = simulate::make_replay(recording, computation_of(study, !shared.empty()));
+        one.shared_then = std::move(shared);
+        one.tells_processors = !recording.each.front().machine.empty();
         share_cores(study, one);
         estimate_needs(study, one);
-    }
-    const bool recorded = study.ranks.empty();
-    std::set<Collective> collectives;
-    for (const ProgramCase& one : cases) {
-        if (recorded) study.ranks.push_back(one.ranks);
-        for (const simulate::ReplayOperation& operation : one.replay->operations) {
+        study.ranks.push_back(one.replay.ranks);
+        for (const simulate::ReplayOperation& operation : one.replay.operations) {
             if (operation.communicator >= 0) collectives.insert(operation.problem.collective);
         }
     }

@@ -1,12 +1,14 @@
-// The simulations that a study stands for, and what they need.
+// Simulates collectives, each for itself: the cases of a study, what they need, and their results.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "lapwing/predict/study.hpp"
+#include "lapwing/predict/jobs.hpp"
 #include "simulate/lists.hpp"
 
 namespace lapwing::tool {
@@ -52,5 +54,35 @@ std::vector<Choice> named_choices(const Study& study, Collective collective);
 
 // As named, where the collective has it and it applies; else as a run would choose.
 Choice choice_of(const Study& study, const simulate::Engine& engine, const Problem& problem);
+
+// Of one engine with so many tests and one disturbance. Seconds; shares are fractions.
+struct Predicted {
+    const simulate::Engine* engine = nullptr;
+    int tests = 0;
+    std::string noise;            // empty: none
+    double base = 0;              // the collective alone, nothing disturbed
+    std::optional<double> alone;  // the work
+    std::optional<double> total;  // both
+    std::optional<double> overlap;
+    // For each seed, and for each iteration on average.
+    double quiet = 0;
+    std::vector<double> disturbed;
+    std::vector<double> alone_disturbed;  // work without a collective: what the noise takes from that
+    std::uint64_t messages = 0;
+};
+
+struct PredictedCase {
+    Case of;
+    std::vector<Predicted> rows = {};
+    std::string left_out = {};  // why there are no rows
+};
+
+// One for each case; `cases` must stay where they are until all have run.
+std::vector<Job> jobs_of(const Study& study, std::vector<PredictedCase>& cases);
+
+// The results, in the JSON form of `lapwing bench` and as a table.
+nlohmann::ordered_json as_json(const Study& study, const Cases& cases,
+                               const std::vector<PredictedCase>& predicted);
+std::string as_table(const Study& study, const Cases& cases, const std::vector<PredictedCase>& predicted);
 
 }  // namespace lapwing::tool

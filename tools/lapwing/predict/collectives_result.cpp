@@ -1,4 +1,4 @@
-#include "lapwing/predict/result.hpp"
+#include "lapwing/predict/collectives.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -53,18 +53,6 @@ Json rounds_of(const Predicted& row) {
         rounds.push_back(sample);
     }
     return rounds;
-}
-
-Json measurement_of(const Case& of, const Predicted& row) {
-    Json engine = {{"engine", row.engine->name},    {"used", row.engine->name}, {"confirmed", true},
-                   {"algorithm", print(of.choice)}, {"messages", row.messages}, {"rounds", rounds_of(row)}};
-    Json& summary = engine["summary"];
-    for (const auto& [quantity, first] : engine["rounds"].front().items()) {
-        std::vector<double> values;
-        for (const Json& sample : engine["rounds"]) values.push_back(sample.at(quantity));
-        summary[quantity] = spread(values);
-    }
-    return engine;
 }
 
 using Row = std::vector<std::string>;
@@ -156,7 +144,8 @@ Json as_json(const Study& study, const Cases& cases, const std::vector<Predicted
                 head["variant"] = variant;
             }
             if (!predicted_row.noise.empty()) head["noise"] = predicted_row.noise;
-            add_row(rows, std::move(head), measurement_of(one.of, predicted_row));
+            add_row(rows, std::move(head), measurement_of(*predicted_row.engine, print(one.of.choice), predicted_row.messages,
+                                   rounds_of(predicted_row)));
         }
     }
     result["rows"] = std::move(rows);
