@@ -16,7 +16,7 @@
 #include "c/status.hpp"
 #include "engines/wait_strategy.hpp"
 #include "job/settings.hpp"
-#include "links/tcp/descriptors.hpp"
+#include "links/tcp/sockets.hpp"
 
 namespace lapwing::c {
 namespace {

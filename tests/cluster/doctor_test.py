@@ -57,10 +57,7 @@ class Sound(DoctorTest):
         self.assertEqual([host["name"] for host in found["hosts"]], ["node1", "node2", "node3"])
         self.assertEqual(sorted(rank for host in found["hosts"] for rank in host["ranks"]), list(range(6)))
         self.assertTrue(all(step["works"] for step in found["steps"].values()))
-        network, = found["networks"]
-        self.assertEqual((network["network"], network["interface"], network["pairs"]), ("10.77.0.0/24", "eth0", 3))
-        self.assertGreater(network["round_trip_us"], 0)
-        self.assertGreater(network["lowest_mbit_per_s"], 0)
+        self.assertEqual(found["steps"]["network"]["words"], "6 of 6 host-to-host paths reachable")
         mpi = found["mpi"]
         self.assertEqual((mpi["engine"], mpi["link_between_hosts"]), ("kernel", "tcp"))
         self.assertEqual(mpi["right"], mpi["collectives"])
@@ -68,11 +65,8 @@ class Sound(DoctorTest):
         for host in found["hosts"]:
             facts = host["facts"]
             self.assertEqual(facts["kernel"]["release"], os.uname().release)
-            # Debian's Open MPI and MPICH come with both.
-            self.assertRegex(facts["ucx"]["version"], r"^\d+\.\d+")
-            self.assertIn("tcp/eth0", facts["ucx"]["devices"])
-            self.assertRegex(facts["libfabric"]["version"], r"^\d+\.\d+")
-            self.assertIn("tcp/eth0", facts["libfabric"]["devices"])
+            self.assertIn("tcp", [network["name"] for network in facts["networks"]["networks"] if network["available"]])
+            self.assertEqual(facts["interfaces"]["used"][0]["interface"], "eth0")
 
     def test_the_table_of_one_host(self):
         command = [TOOL, "doctor", "--", *jobs.launcher(MPI, 2)]
@@ -92,13 +86,14 @@ class Hosts(DoctorTest):
         return f"mpirun.{MPI} -n {ranks} {script}"
 
     def test_what_one_host_refuses(self):
-        """io_uring, copies between processes, descriptors, locked memory. Doubles of libfabric and UCX represent a host with an
-        InfiniBand card whose UCX is broken. Only the agent uses them, because an MPI may use the real libraries."""
+        """io_uring, copies between processes, descriptors, locked memory, a broken UCX. Only the agent uses the double of UCX,
+        because an MPI may use the real one."""
         refuse = f"{BUILD}/tests/refuse io_uring_setup,process_vm_readv"
         doubles = f'case "$1" in *lapwing) export LD_LIBRARY_PATH={BUILD}/tests/doubles/fabrics ;; esac'
         pod = "export KUBERNETES_SERVICE_HOST=10.0.0.1"
         launcher = self.launcher_with(f"ulimit -l 64; ulimit -n 60; {pod}; {doubles}; exec {refuse}", ranks=4)
-        found = self.examine(launcher=launcher, status=1)
+        card = "mkdir -p /sys/class/cxi/cxi0; ln -s /sys/devices/virtual/net /sys/class/net"
+        found = self.examine(f"ssh node2 'mount -t tmpfs card /sys/class && {card}'", launcher=launcher, status=1)
         hint = self.expect(found, "hints", "node2", "kernel engine is unavailable: io_uring_setup: not permitted", "seccomp")
         self.assertIn("over TCP with a progress thread", hint["advice"])
         hint = self.expect(found, "hints", "node2", "Kubernetes container does not permit io_uring")
@@ -110,10 +105,8 @@ class Hosts(DoctorTest):
         self.assertEqual([one["engines"]["seccomp"] == 2 for one in facts], [False, True])
         self.assertEqual(facts[1]["locked_memory"]["soft"], 65536)
         # The other host has no card, so it reports nothing.
-        self.expect(found, "hints", "node2", "a process may lock 64 KiB of memory", "verbs;ofi_rxm/mlx5_0")
-        self.expect(found, "hints", "node2", "libfabric's version is 1.9, but 1.")
-        self.assertEqual(facts[1]["libfabric"]["devices"], ["verbs;ofi_rxm/mlx5_0"])
-        self.expect(found, "hints", "node2", "UCX does not work: the process that loaded it ended by signal 6")
+        self.expect(found, "hints", "node2", "a process may lock 64 KiB of memory", "cxi0")
+        self.expect(found, "hints", "node2", "UCX or libfabric does not work: the process that opened them ended by signal 6")
         self.assertEqual(found["mpi"]["engine"], "host")
 
     def test_little_locked_memory_without_a_card(self):

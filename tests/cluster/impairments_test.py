@@ -1,4 +1,4 @@
-"""lapwing cluster: delay and loss of links, by the kernel's netem or by a relay."""
+"""lapwing cluster: links that the command cuts; delay and loss of links, by the kernel's netem or by a relay."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import tempfile
 import support
 from support import ClusterTest
 
-EXCHANGE = pathlib.Path(__file__).resolve().parent / "exchange.py"
+TRANSFER = pathlib.Path(__file__).resolve().parent / "transfer.py"
 # With a seed, the relay is used on every kernel.
 SEED = 7
 # Each lost packet costs its sender 200 ms or more.
@@ -40,8 +40,8 @@ def losses(host, packets, share):
 class Impairments(ClusterTest):
     def exchange(self, rounds, *options, after=""):
         """Round trips between two hosts: the seconds of the fastest, and the output of the shell command `after`."""
-        output = self.shell(2, f"ssh node2 {sys.executable} {EXCHANGE} answer & "
-                               f"ssh node1 {sys.executable} {EXCHANGE} ask node2 {rounds}; wait; {after}", *options)
+        output = self.shell(2, f"ssh node2 {sys.executable} {TRANSFER} answer & "
+                               f"ssh node1 {sys.executable} {TRANSFER} ask node2 {rounds}; wait; {after}", *options)
         lines = [line for line in output.splitlines() if not line.startswith("lapwing cluster: a relay process ")]
         return float(lines[0]), lines[1:]
 
@@ -72,9 +72,9 @@ class Impairments(ClusterTest):
             self.assertEqual(lost, 0)
 
     def test_links_can_still_be_cut(self):
-        output = self.shell(2, f"ssh node2 {sys.executable} {EXCHANGE} answer & ip link set node2 down; sleep 1; "
+        output = self.shell(2, f"ssh node2 {sys.executable} {TRANSFER} answer & ip link set node2 down; sleep 1; "
                                "grep -c . /proc/net/route; ip link set node2 up; "
-                               f"ssh node1 {sys.executable} {EXCHANGE} ask node2 10 && echo done; wait", "--delay", "1ms")
+                               f"ssh node1 {sys.executable} {TRANSFER} ask node2 10 && echo done; wait", "--delay", "1ms")
         self.assertIn("\ndone\n", output)
 
     def test_it_is_told(self):
@@ -98,6 +98,53 @@ class Impairments(ClusterTest):
             self.assertIn("qdisc add dev eth0 root tbf rate 1gbit ", calls)
             # The attempt is undone.
             self.assertIn("qdisc del dev lo root netem", calls)
+
+
+# Prints whether node2 connects to node1's port 7000 within that many seconds.
+REACH = f"""{sys.executable} -c "
+import socket, sys, time
+end = time.monotonic() + int(sys.argv[1])
+said = 'cut off'
+while said == 'cut off' and time.monotonic() < end:
+    try:
+        socket.create_connection(('node1', 7000), timeout=2).close()
+        said = 'reached'
+    except OSError:
+        time.sleep(0.1)
+print(said)
+" $1"""
+
+
+class Faults(ClusterTest):
+    def test_a_link_is_cut_and_comes_back(self):
+        script = f"""
+cat > $SHARED/reach <<'END'
+{REACH}
+END
+reach() {{ ssh node2 sh $SHARED/reach $1; }}
+ssh node1 {sys.executable} -m http.server 7000 --bind node1 >/dev/null 2>&1 &
+for i in 1 2 3 4 5 6 7 8 9 10; do ssh node1 'ss -tln' | grep -q :7000 && break; sleep 0.5; done
+reach 60
+ip link set node2 down
+ssh node2 cat /sys/class/net/eth0/carrier
+reach 2
+ip link set node2 up
+for i in 1 2 3 4 5 6 7 8 9 10; do ssh node2 grep -q 1 /sys/class/net/eth0/carrier && break; sleep 0.5; done
+reach 60
+tc qdisc show dev node2
+"""
+        # The directory is one that the hosts share with the head.
+        with tempfile.TemporaryDirectory() as directory:
+            words = self.shell(2, f"SHARED={directory}\n{script}", "--rate", "100mbit").split("\n")
+        self.assertEqual(words[:4], ["reached", "0", "cut off", "reached"], words)
+        self.assertIn("tbf", words[4])
+
+    def test_a_transfer_survives_two_seconds(self):
+        output = self.shell(2, f"ssh node1 {sys.executable} {TRANSFER} receive 1 & ssh node2 {sys.executable} {TRANSFER} send node1 10000000 & sleep 1; "
+                               "ip link set node2 down; sleep 2; ip link set node2 up; wait", "--rate", "20mbit")
+        # 4 seconds without the cut, so that two more are visible.
+        self.assertLess(float(output), 15)
+        self.assertGreater(float(output), 0)
 
 
 if __name__ == "__main__":

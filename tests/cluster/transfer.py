@@ -1,5 +1,6 @@
-"""Plain sockets. `receive N` takes N connections to port 7000 and prints megabits per second of all together;
-`send HOST BYTES` opens one."""
+"""Plain sockets, at port 7000. `receive N` takes N connections and prints megabits per second of all together;
+`send HOST BYTES` opens one. `ask HOST N` sends N bytes, each after the answer to the one before, and prints the seconds of
+the fastest round trip; `answer` answers them."""
 
 import socket
 import sys
@@ -30,23 +31,51 @@ def receive(count):
     print(sum(taken) * 8 / 1e6 / (time.monotonic() - start))
 
 
-def send(host, size):
+def connect(host):
     deadline = time.monotonic() + 30
     while True:
         try:
-            connection = socket.create_connection((host, PORT), timeout=30)
-            break
+            return socket.create_connection((host, PORT), timeout=30)
         except OSError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
-    connection.recv(1)
-    connection.sendall(bytes(size))
-    connection.close()
+
+
+def send(host, size):
+    with connect(host) as connection:
+        connection.recv(1)
+        connection.sendall(bytes(size))
+
+
+def answer():
+    with socket.create_server(("", PORT)) as server:
+        connection, _ = server.accept()
+        with connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            while word := connection.recv(1):
+                connection.sendall(word)
+
+
+def ask(host, rounds):
+    with connect(host) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        times = []
+        for _ in range(rounds):
+            began = time.perf_counter()
+            connection.sendall(b"x")
+            connection.recv(1)
+            times.append(time.perf_counter() - began)
+        print(min(times))
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "receive":
-        receive(int(sys.argv[2]))
+    what, *rest = sys.argv[1:]
+    if what == "receive":
+        receive(int(rest[0]))
+    elif what == "send":
+        send(rest[0], int(rest[1]))
+    elif what == "answer":
+        answer()
     else:
-        send(sys.argv[2], int(sys.argv[3]))
+        ask(rest[0], int(rest[1]))

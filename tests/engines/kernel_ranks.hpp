@@ -20,7 +20,7 @@
 #include "engines/kernel/engine.hpp"
 #include "engines/ranks.hpp"
 #include "links/process/process_link.hpp"
-#include "links/process/socket_pairs.hpp"
+#include "links/socket_pairs.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing::testing_engines {

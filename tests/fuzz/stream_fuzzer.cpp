@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "links/process/socket_pairs.hpp"
+#include "links/socket_pairs.hpp"
 #include "links/streams/stream_link.hpp"
 
 namespace {

@@ -6,6 +6,7 @@
 #include <ucontext.h>
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -125,7 +126,11 @@ class Explorer {
     static void enter() {
         Explorer& explorer = *current_;
         Thread& own = *explorer.threads_[explorer.running_];
-        own.work();
+        try {
+            own.work();
+        } catch (const std::exception& error) {
+            fail(error.what());
+        }
         own.ended = true;
         // uc_link goes back to run().
     }

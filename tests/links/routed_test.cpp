@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "links/process/process_link.hpp"
-#include "links/process/socket_pairs.hpp"
+#include "links/socket_pairs.hpp"
 #include "links/streams/stream_link.hpp"
 
 namespace lapwing {

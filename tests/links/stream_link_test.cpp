@@ -10,7 +10,7 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "links/process/socket_pairs.hpp"
+#include "links/socket_pairs.hpp"
 
 namespace lapwing {
 namespace {

@@ -14,7 +14,6 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "links/tcp/descriptors.hpp"
 #include "links/tcp/handshake.hpp"
 #include "links/tcp/sockets.hpp"
 #include "links/tcp_job.hpp"

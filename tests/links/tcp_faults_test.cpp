@@ -15,8 +15,8 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "links/tcp/descriptors.hpp"
 #include "links/tcp/liveness.hpp"
+#include "links/tcp/sockets.hpp"
 #include "links/tcp_job.hpp"
 
 namespace lapwing::tcp {

@@ -17,7 +17,6 @@
 #include <string>
 #include <string_view>
 
-#include "links/shm/protocol_rendezvous.hpp"
 #include "links/shm/protocol_steps.hpp"
 
 namespace lapwing::shm {
@@ -43,8 +42,7 @@ struct Scenario {
     Geometry geometry;
     bool direct = true;  // the system lets ranks copy
     bool sleeps = true;
-    bool helped = false;   // rank 0 has a progress thread, which waits in its place
-    int copies = INT_MAX;  // that the system permits
+    bool helped = false;  // rank 0 has a progress thread, which waits in its place
 };
 const Scenario* scenario = nullptr;
 
@@ -102,7 +100,6 @@ struct Buffer {
 struct World {
     World() : doorbells(static_cast<std::size_t>(scenario->ranks)) {
         Relacy::cells = &cells;
-        Relacy::copies_left = scenario->copies;
         const auto count = static_cast<std::size_t>(scenario->ranks);
         for (std::size_t pair = 0; pair < count * count; ++pair)
             fifos.push_back(std::make_unique<OwnFifo>(scenario->geometry, cells));
@@ -307,9 +304,6 @@ const std::vector<Scenario> scenarios = {
     {"pieces, or copied by the receiver", 2, {8, 200, 100}, mixed, true, false},
     {"pieces, or copied by the receiver, asleep", 2, {8, 200, 100}, mixed},
     {"pieces, or copied by the sender", 2, {320, 8}, mixed, true, false},
-    {"copies refused at once", 2, {120, 100}, tiny, true, true, false, 0},
-    {"copies refused later", 2, {200, 100}, tiny, true, true, false, 1},
-    {"copies refused later, pieces", 2, {200, 100}, mixed, true, true, false, 1},
     {"three ranks", 3, {8, 120}, tiny},
     {"a progress thread, short", 2, {8}, tiny, true, true, true},
     {"a progress thread, long", 2, {200}, tiny, true, true, true},
@@ -393,11 +387,8 @@ constexpr Known known[] = {
     {"doorbell.hpp", "doorbell.asleep.exchange(",
      "the fence behind it is enough; the thread sanitizer, which knows no fences, needs it"},
     {"protocol_steps.hpp", "doorbell_.asleep.exchange(", "the same"},
-    {"protocol.hpp", "ticket.copied.load(", "who goes on by it has loaded the state, or loads this again"},
-    {"protocol_rendezvous.hpp", "message.moved + ticket.copied.load(",
+    {"protocol_steps.hpp", "message.moved + ticket.copied.load(",
      "the sender is told of the end, and that has a fence before the program learns of it"},
-    {"protocol_rendezvous.hpp", "store(Ticket::refused",
-     "the sender reads nothing that was written before it"},
     {"protocol_steps.hpp", "state = ticket.state.load(",
      "in has_events(), which only says whether to look; who looks loads again"},
     {"protocol_steps.hpp", "message->moved + ticket.copied.load(", "the same"},

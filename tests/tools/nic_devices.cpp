@@ -1,6 +1,6 @@
 // Cards for a test build of the tool: doubles, as TEST_NIC says: "seed=3 strict no_cross_channel
 // no_wait_on_data fault=2", or "none".
-#include "lapwing/doctor/nic_devices.hpp"
+#include "lapwing/doctor/nic.hpp"
 
 #include <cstdlib>
 #include <sstream>

@@ -117,8 +117,7 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
                                            add_cluster_shell(tool, words),
                                            add_man_pages(tool),
                                            add_probe(tool),
-                                           add_doctor_agent(tool),
-                                           add_doctor_fabric(tool)};
+                                           add_doctor_agent(tool)};
     for (const auto& [group, names] : groups) {
         for (const char* name : names) tool.subcommand(name).group(group);
     }

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "links/tcp/descriptors.hpp"
+#include "links/tcp/sockets.hpp"
 
 namespace lapwing::kernel {
 

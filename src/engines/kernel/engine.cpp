@@ -13,7 +13,7 @@
 #include "engines/kernel/persistent_lanes.hpp"
 #include "engines/kernel/prepared.hpp"
 #include "engines/kernel/probe.hpp"
-#include "links/tcp/rails.hpp"
+#include "links/tcp/addresses.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing {
@@ -120,10 +120,9 @@ class KernelJob final : public JobEngine {
                 throw Error(ErrorCode::unsupported, available.reason());
         });
         endpoint_ = &job.sockets();
-        // A quarter, so that the peer can send on while this much waits here. Only sockets of TCP promise to
-        // wake a receive when the window is almost closed.
-        if (!endpoint_->may_use_rails() && kernel::sets_socket_options())
-            options_.low_water_mark = options_.socket_bytes / 4;
+        // A quarter, so that the peer can send on while this much waits here. TCP wakes a receive when the
+        // window is almost closed.
+        if (kernel::sets_socket_options()) options_.low_water_mark = options_.socket_bytes / 4;
         descriptors_ = std::make_shared<Descriptors>(tcp::reserved_descriptors + job.descriptors_to_come());
         // The group of all ranks takes these without asking the others again.
         job.together([&] {

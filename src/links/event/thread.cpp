@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "links/event/signals.hpp"
 
 namespace lapwing {
 

@@ -18,7 +18,7 @@
 #include <mutex>
 #include <utility>
 
-#include "links/event/signals.hpp"
+#include "links/event/thread.hpp"
 #include "links/ofi/deferred_rules.hpp"
 #include "links/ofi/endpoint.hpp"
 #include "links/ofi/library.hpp"

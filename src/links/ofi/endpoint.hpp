@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "links/ofi/business_card.hpp"
-#include "links/ofi/objects.hpp"
+#include "links/ofi/library.hpp"
 #include "links/ofi/providers.hpp"
 
 namespace lapwing::ofi {

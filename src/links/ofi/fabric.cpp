@@ -6,13 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
-#include "links/event/signals.hpp"
+#include "links/event/thread.hpp"
 #include "links/ofi/business_card.hpp"
 #include "links/ofi/library.hpp"
 #include "links/ofi/providers.hpp"
 #include "links/ofi/transfers.hpp"
+#include "links/rdma_devices.hpp"
 
 namespace lapwing::ofi {
 namespace {
@@ -165,6 +167,29 @@ std::unique_ptr<Fabric> ofi_fabric(const std::string& provider, const FabricOpti
     auto endpoint =
         ofi::open_first(ofi::candidates(provider, options.rdma_only, options.internet), options.ranks);
     return std::make_unique<ofi::OfiFabric>(std::move(endpoint), options);
+}
+
+std::unique_ptr<Fabric> open_ofi(const FabricOptions& options) {
+    if (options.rdma_only && infiniband_devices().empty() && slingshot_devices().empty())
+        throw Error(ErrorCode::system, "no InfiniBand, RoCE, EFA, Omni-Path or Slingshot device");
+    // libfabric's own variable. A single provider is used even if it is not worth using by default. A list,
+    // and exclusions, are left to libfabric.
+    const char* wanted = std::getenv("FI_PROVIDER");
+    const std::string provider = wanted == nullptr ? "" : wanted;
+    return ofi_fabric(provider.find_first_of(",^") == std::string::npos ? provider : "", options);
+}
+
+}  // namespace lapwing
+
+#else
+
+#include "base/error.hpp"
+#include "links/fabric.hpp"
+
+namespace lapwing {
+
+std::unique_ptr<Fabric> open_ofi(const FabricOptions&) {
+    throw Error(ErrorCode::system, "Lapwing was built without libfabric (libfabric-dev)");
 }
 
 }  // namespace lapwing

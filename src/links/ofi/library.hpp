@@ -3,9 +3,13 @@
 // is inline functions over tables of the provider; these are the functions that need a symbol.
 #pragma once
 
+#include <fmt/format.h>
 #include <rdma/fabric.h>
 
+#include <memory>
 #include <string>
+
+#include "base/error.hpp"
 
 namespace lapwing::ofi {
 
@@ -27,5 +31,28 @@ constexpr std::uint32_t api_version = FI_VERSION(1, 9);
 
 // "Connection refused": the text of an error number, negative or not.
 std::string why(long result);
+
+// libfabric's objects, closed when their owner ends.
+struct Close {
+    template <typename Object>
+    void operator()(Object* object) const {
+        ::fi_close(&object->fid);
+    }
+};
+template <typename Object>
+using Open = std::unique_ptr<Object, Close>;
+
+// Throws Error (unsupported) with the reason, unless `result` is 0.
+inline void check(long result, const char* function) {
+    if (result != 0) throw Error(ErrorCode::unsupported, fmt::format("{}: {}", function, why(result)));
+}
+
+// Calls `function` with the address of a pointer to the object that it opens.
+template <typename Object, typename Function>
+Open<Object> open(const char* name, Function&& function) {
+    Object* object = nullptr;
+    check(function(&object), name);
+    return Open<Object>(object);
+}
 
 }  // namespace lapwing::ofi

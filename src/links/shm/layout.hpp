@@ -46,13 +46,9 @@ struct Elsewhere {
 // The state of an offered message. The receiver opens it. Then either both sides copy chunks of it, whichever
 // has time; or the sender sends pieces, and a side that waits too long for pieces, or for room for them,
 // copies some unclaimed ones. The sender may use the ticket again when the receiver has closed it.
-//
-// The system may refuse copies at any time (for example, if a process changes its user). Then the message
-// starts again, in pieces: the receiver refuses, the sender stops, and the receiver opens the ticket again. A
-// sender whose own copy is refused stops unasked.
 template <typename Platform>
 struct alignas(cache_line) Ticket {
-    enum State : std::uint32_t { free, offered, shared, wants_pieces, refused, stopped, closed };
+    enum State : std::uint32_t { free, offered, shared, wants_pieces, closed };
 
     Word<Platform, std::uint32_t> state;
     Word<Platform, std::uint32_t> claimed;  // chunks or pieces that a side has started to copy

@@ -216,12 +216,6 @@ std::vector<TransferTimes> ShmNode::transfer_times() const {
     return merged(protocol_->transfer_times());
 }
 
-std::string ShmNode::copies_refused() const {
-    if (protocol_ == nullptr) return "";
-    const auto held = protocol_->hold();
-    return protocol_->why_refused();
-}
-
 std::unique_ptr<Link> ShmNode::link(std::uint64_t group, std::vector<int> members) {
     for (int& member : members) member = local_ranks_[static_cast<std::size_t>(member)];
     return std::make_unique<GroupLink>(*protocol_, shared_, group, std::move(members));

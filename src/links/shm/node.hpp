@@ -75,8 +75,6 @@ class ShmNode {
     // Times of both ways for messages that this rank has received, by size; means over all ranks here that
     // have sent some. Empty if there was no choice.
     std::vector<TransferTimes> transfer_times() const;
-    // Why long messages pass in pieces that the kernel has copied before; empty if it still copies.
-    std::string copies_refused() const;
 
     // The link of one group. `members`: its ranks in the job; those that are intra_node() can be reached.
     // `group`: a number that only this group has, on all its ranks. The node must outlive the link.

@@ -86,8 +86,6 @@ class Protocol {
             if (peer.choice != nullptr) all.push_back(peer.choice->times());
         return all;
     }
-    // Why the system refuses copies; empty: it does not.
-    const std::string& why_refused() const { return why_refused_; }
     // Before the first message: the progress thread sleeps in poll(), at the pipe whose writing end is
     // `writer`.
     void sleep_at_pipe(int writer);
@@ -122,10 +120,8 @@ class Protocol {
         std::uint64_t moved = 0;       // pieces that this side has sent, received or copied
         std::uint64_t in_vain = 0;     // since when it waits for a piece, or for room for one; 0: it does not
         std::uint64_t offered_at = 0;  // its address in the sender's memory
-        bool in_pieces = false;        // how the receiver has opened it, as far as this side has seen
+        bool in_pieces = false;        // a receive: how it was opened
         std::uint64_t opened = 0;      // when, if it is timed; otherwise 0
-        int copying = 0;               // threads that copy bytes of it now
-        bool failed = false;           // a copy was refused: the message starts again
         std::uint64_t completed = 0;   // completions up to this one
     };
     // A message that arrived before its receive was posted.
@@ -185,19 +181,8 @@ class Protocol {
     std::uint32_t copy_pieces(Peer& peer, Pending& message, Ticket& ticket);
     void send_pieces(Peer& peer, Pending& message, Ticket& ticket);
     bool copy_chunks(Peer& peer, Pending& message, Ticket& ticket);
-    bool copy_chunk(Peer& peer, Pending& message, std::uint64_t target, std::uint64_t at,
+    void copy_chunk(Peer& peer, Pending& message, std::uint64_t target, std::uint64_t at,
                     std::uint64_t bytes);
-    // Whether a receive needs copies that the system refuses, and no copy is on its way.
-    bool must_refuse(const Peer& peer, const Pending& message, std::uint32_t state) const {
-        return (state == Ticket::shared || state == Ticket::wants_pieces) && message.copying == 0 &&
-               (message.failed || (!message.in_pieces && !peer.copies_directly));
-    }
-    bool all_chunks_copied(const Pending& message, const Ticket& ticket) const {
-        return !message.in_pieces &&
-               ticket.copied.load(std::memory_order_acquire) == chunks_of(message.bytes);
-    }
-    bool begin_again(Peer& peer, Pending& message, Ticket& ticket);
-    void stop_sending(Peer& peer, Pending& message, Ticket& ticket);
     void advance_receive(Peer& peer, Pending& message);
     void advance_send(Peer& peer, Pending& message);
     bool advance_sends(Peer& peer);
@@ -220,7 +205,6 @@ class Protocol {
     std::atomic<bool> given_up_{false};
     std::mutex why_mutex_;
     std::string why_;
-    std::string why_refused_;
     // If several threads use it:
     bool shared_ = false;
     typename Platform::Mutex mutex_;

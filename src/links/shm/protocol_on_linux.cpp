@@ -1,6 +1,5 @@
 #include "links/shm/protocol.hpp"
 
-#include "links/shm/protocol_rendezvous.hpp"
 #include "links/shm/protocol_steps.hpp"
 
 namespace lapwing::shm {

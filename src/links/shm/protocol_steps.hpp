@@ -1,9 +1,10 @@
-// The functions of Protocol, but for long messages.
+// The functions of Protocol.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -239,8 +240,6 @@ bool Protocol<Platform>::has_events() {
             const std::uint32_t state = ticket.state.load(std::memory_order_acquire);
             const std::uint32_t claimed = ticket.claimed.load(std::memory_order_relaxed);
             if (state == Ticket::closed) return true;
-            const bool must_stop = state == Ticket::refused || message->failed;
-            if (must_stop && message->copying == 0) return true;
             if (state == Ticket::wants_pieces && claimed < pieces_of(message->bytes) &&
                 (peer->copies_directly || peer->to.has_room(eager_limit_))) {
                 return true;
@@ -254,9 +253,6 @@ bool Protocol<Platform>::has_events() {
         if (peer.from.next() != nullptr) return true;
         for (const Pending* message : peer.receiving) {
             const Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message->ticket));
-            const std::uint32_t state = ticket.state.load(std::memory_order_acquire);
-            if (state == Ticket::stopped && message->copying == 0) return true;
-            if (must_refuse(peer, *message, state)) return true;
             const std::uint32_t all =
                 message->in_pieces ? pieces_of(message->bytes) : chunks_of(message->bytes);
             if ((peer.copies_directly && ticket.claimed.load(std::memory_order_relaxed) < all) ||
@@ -347,6 +343,193 @@ template <typename Platform>
 void Protocol<Platform>::fail(const std::string& why) {
     give_up(why);
     refuse();
+}
+
+// Long messages.
+
+// Chooses the way that a receive asks for.
+template <typename Platform>
+void Protocol<Platform>::choose_way(Peer& peer, Pending& message) {
+    message.in_pieces = !peer.copies_directly || message.bytes <= geometry_.max_in_pieces;
+    if (!peer.copies_directly || !geometry_.measures_ways) return;
+    if (peer.choice == nullptr) peer.choice = std::make_unique<TransferChoice>(geometry_.max_in_pieces);
+    const auto [way, timed] = peer.choice->next(message.bytes);
+    message.in_pieces = way == Way::pieces;
+    if (timed) message.opened = Platform::nanoseconds();
+}
+
+// A receive meets an offer.
+template <typename Platform>
+void Protocol<Platform>::begin_receiving(Peer& peer, Pending& message, std::uint64_t bytes,
+                                         const Elsewhere& where) {
+    Ticket& ticket = peer.from.ticket(where.ticket);
+    if (bytes > message.bytes) {
+        message.state = Pending::State::too_long;
+        ticket.state.store(Ticket::closed, std::memory_order_release);
+        announce(peer);
+        return;
+    }
+    message.bytes = bytes;
+    message.state = Pending::State::receiving;
+    message.ticket = static_cast<int>(where.ticket);
+    message.offered_at = where.at;
+    peer.receiving.push_back(&message);
+    ticket.target.store(reinterpret_cast<std::uintptr_t>(message.target), std::memory_order_relaxed);
+    choose_way(peer, message);
+    ticket.state.store(message.in_pieces ? Ticket::wants_pieces : Ticket::shared, std::memory_order_release);
+    // A message of one chunk needs no help from its sender.
+    if (message.in_pieces || bytes >= 2 * geometry_.chunk) announce(peer);
+}
+
+template <typename Platform>
+void Protocol<Platform>::complete_receive(Peer& peer, Pending& message, Ticket& ticket) {
+    ticket.state.store(Ticket::closed, std::memory_order_release);
+    announce(peer);
+    std::erase(peer.receiving, &message);
+    complete(message);
+    if (message.opened == 0) return;
+    peer.choice->took(message.bytes, message.in_pieces ? Way::pieces : Way::direct,
+                      Platform::nanoseconds() - message.opened);
+}
+
+template <typename Platform>
+void Protocol<Platform>::add_piece(Peer& peer, const Slot& slot) {
+    const std::uint32_t number = Reader::elsewhere(slot).ticket;
+    const auto found =
+        std::find_if(peer.receiving.begin(), peer.receiving.end(),
+                     [&](const Pending* message) { return message->ticket == static_cast<int>(number); });
+    if (found == peer.receiving.end())
+        fail(fmt::format("rank {} sent a piece of an unknown message", peer.rank));
+    Pending& message = **found;
+    const std::uint64_t bytes = Reader::bytes(slot);
+    std::memcpy(message.target + Reader::elsewhere(slot).bytes, peer.from.data(slot), bytes);
+    message.in_vain = 0;
+    // The sender has room for more.
+    announce(peer);
+    ++message.moved;
+    look_for_end(peer, message);
+}
+
+// Completes a receive in pieces if it has all of them.
+template <typename Platform>
+void Protocol<Platform>::look_for_end(Peer& peer, Pending& message) {
+    Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message.ticket));
+    if (message.moved + ticket.copied.load(std::memory_order_acquire) == pieces_of(message.bytes))
+        complete_receive(peer, message, ticket);
+}
+
+// Releases the lock while it copies; the message stays valid until this chunk is counted.
+template <typename Platform>
+void Protocol<Platform>::copy_chunk(Peer& peer, Pending& message, std::uint64_t target, std::uint64_t at,
+                                    std::uint64_t bytes) {
+    if (shared_) mutex_.unlock();
+    const int error = message.sends ? Platform::copy_to(peer.process, target + at, message.source + at, bytes)
+                                    : Platform::copy_from(peer.process, message.offered_at + at,
+                                                          message.target + at, bytes);
+    if (shared_) mutex_.lock();
+    if (error == 0) return;
+    if (error == ESRCH) fail(fmt::format("rank {} has ended", peer.rank));
+    // The system permitted copies when the job started.
+    const bool refused = error == EPERM || error == EACCES || error == ENOSYS;
+    fail(fmt::format(
+        "copying {} bytes {} the memory of rank {} by {}: {}{}", bytes, message.sends ? "to" : "from",
+        peer.rank, message.sends ? "process_vm_writev" : "process_vm_readv", std::strerror(error),
+        refused ? "; it was permitted when the job started: has the process changed its user, or "
+                  "its system-call filter? LAPWING_TRANSFER=processor sends all long messages "
+                  "through shared memory"
+                : ""));
+}
+
+// Copies unclaimed chunks, in either direction. Returns true if all are copied.
+template <typename Platform>
+bool Protocol<Platform>::copy_chunks(Peer& peer, Pending& message, Ticket& ticket) {
+    const std::uint32_t chunks = chunks_of(message.bytes);
+    while (peer.copies_directly && ticket.claimed.load(std::memory_order_relaxed) < chunks) {
+        const std::uint32_t mine = ticket.claimed.fetch_add(1, std::memory_order_relaxed);
+        if (mine >= chunks) break;
+        const std::uint64_t chunk = geometry_.chunk_of(message.bytes);
+        const std::uint64_t at = mine * chunk;
+        const std::uint64_t bytes = std::min(chunk, message.bytes - at);
+        const std::uint64_t target = message.sends ? ticket.target.load(std::memory_order_relaxed) : 0;
+        copy_chunk(peer, message, target, at, bytes);
+        ticket.copied.fetch_add(1, std::memory_order_release);
+        announce(peer);
+    }
+    return ticket.copied.load(std::memory_order_acquire) == chunks;
+}
+
+// While the other side is busy, this side copies some unclaimed pieces; only a few at once, since it has
+// messages of its own to send. Returns how many it has copied.
+template <typename Platform>
+std::uint32_t Protocol<Platform>::copy_pieces(Peer& peer, Pending& message, Ticket& ticket) {
+    const std::uint32_t pieces = pieces_of(message.bytes);
+    if (ticket.claimed.load(std::memory_order_relaxed) >= pieces) return 0;
+    const auto some =
+        static_cast<std::uint32_t>(std::max<std::uint64_t>(1, geometry_.chunk / 4 / eager_limit_));
+    const std::uint32_t first = ticket.claimed.fetch_add(some, std::memory_order_relaxed);
+    if (first >= pieces) return 0;
+    const std::uint64_t at = first * eager_limit_;
+    const std::uint64_t bytes = std::min(some * eager_limit_, message.bytes - at);
+    const std::uint64_t target = message.sends ? ticket.target.load(std::memory_order_relaxed) : 0;
+    copy_chunk(peer, message, target, at, bytes);
+    const std::uint32_t copied = std::min(some, pieces - first);
+    message.moved += copied;
+    return copied;
+}
+
+template <typename Platform>
+void Protocol<Platform>::advance_receive(Peer& peer, Pending& message) {
+    Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message.ticket));
+    if (message.in_pieces) {
+        if (peer.copies_directly && out_of_patience(message)) copy_pieces(peer, message, ticket);
+        // The sender may have copied the last pieces, even if this side may not copy.
+        look_for_end(peer, message);
+    } else if (copy_chunks(peer, message, ticket)) {
+        complete_receive(peer, message, ticket);
+    }
+}
+
+template <typename Platform>
+void Protocol<Platform>::send_pieces(Peer& peer, Pending& message, Ticket& ticket) {
+    const std::uint32_t pieces = pieces_of(message.bytes);
+    // A claimed piece must be sent: the other side does not take it.
+    while (ticket.claimed.load(std::memory_order_relaxed) < pieces && peer.to.has_room(eager_limit_)) {
+        const std::uint32_t mine = ticket.claimed.fetch_add(1, std::memory_order_relaxed);
+        if (mine >= pieces) break;
+        const std::uint64_t at = mine * eager_limit_;
+        peer.to.piece(message.ticket, at, message.source + at, std::min(eager_limit_, message.bytes - at));
+        ++message.moved;
+        message.in_vain = 0;
+        announce(peer);
+    }
+    if (!peer.copies_directly || ticket.claimed.load(std::memory_order_relaxed) >= pieces) return;
+    if (!out_of_patience(message)) return;
+    if (const std::uint32_t copied = copy_pieces(peer, message, ticket); copied > 0) {
+        ticket.copied.fetch_add(copied, std::memory_order_release);
+        announce(peer);
+    }
+}
+
+// Advances an offered message.
+template <typename Platform>
+void Protocol<Platform>::advance_send(Peer& peer, Pending& message) {
+    Ticket& ticket = peer.to.ticket(message.ticket);
+    switch (ticket.state.load(std::memory_order_acquire)) {
+        case Ticket::shared:
+            if (copy_chunks(peer, message, ticket)) break;
+            return;
+        case Ticket::wants_pieces:
+            send_pieces(peer, message, ticket);
+            if (message.moved == pieces_of(message.bytes)) break;
+            // The receiver has claimed the rest, or may.
+            return;
+        case Ticket::closed:
+            break;
+        default:
+            return;
+    }
+    peer.to.release(message.ticket);
+    complete(message);
 }
 
 }  // namespace lapwing::shm

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include "links/fabric_base.hpp"
 #include "links/streams/stream_fabric.hpp"
@@ -25,13 +28,22 @@ class GroupStreams final : public StreamFabric {
 class StreamLink final : private std::unique_ptr<GroupStreams>, public FabricLink {
   public:
     // As StreamFabric.
-    StreamLink(Connections& connections, int ranks);
+    StreamLink(Connections& connections, int ranks)
+        : std::unique_ptr<GroupStreams>(std::make_unique<GroupStreams>(connections, ranks)),
+          FabricLink(**this, 0, all_of(ranks)) {}
 
     bool any_thread() const override { return false; }
     bool sends_slowly(int, std::uint64_t) const override { return false; }
     int poll_descriptor() override { return get()->descriptor(); }
     // All messages fail with `why`, now and later. By any thread.
     void fail(const std::string& why) { get()->give_up(why); }
+
+  private:
+    static std::vector<int> all_of(int ranks) {
+        std::vector<int> members(static_cast<std::size_t>(ranks));
+        std::iota(members.begin(), members.end(), 0);
+        return members;
+    }
 };
 
 }  // namespace lapwing

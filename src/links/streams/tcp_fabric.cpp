@@ -10,9 +10,9 @@
 
 #include "links/fabrics.hpp"
 #include "links/streams/stream_fabric.hpp"
-#include "links/tcp/descriptors.hpp"
+#include "links/tcp/addresses.hpp"
 #include "links/tcp/endpoint.hpp"
-#include "links/tcp/rails.hpp"
+#include "links/tcp/sockets.hpp"
 
 namespace lapwing {
 namespace {

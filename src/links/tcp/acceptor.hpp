@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "links/event/event_loop.hpp"
+#include "links/tcp/address.hpp"
 #include "links/tcp/handshake.hpp"
-#include "links/tcp/job.hpp"
 #include "links/tcp/sockets.hpp"
 
 namespace lapwing::tcp {

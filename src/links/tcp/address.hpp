@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "links/tcp/options.hpp"
+
 namespace lapwing::tcp {
 
 using Key = std::array<unsigned char, 32>;
@@ -32,5 +34,19 @@ static_assert(std::is_trivially_copyable_v<Address>);
 
 // Whether all members are on one host.
 bool one_host(const std::vector<Address>& members);
+
+// Data that the parts of an endpoint share. They do not change after the first connection.
+struct Job {
+    Options options;
+    Address own;
+    Key key{};  // zeroed by the destructor
+    std::vector<Address> members;
+    int self = -1;  // -1: admit() was not called yet
+
+    Job() = default;
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+    ~Job();
+};
 
 }  // namespace lapwing::tcp

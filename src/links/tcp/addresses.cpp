@@ -19,6 +19,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 
 namespace lapwing::tcp {
 namespace {
@@ -45,33 +46,14 @@ struct Wanted {
 }
 
 Wanted wanted_by(const std::string& entry) {
-    const auto slash = entry.find('/');
-    const std::string address = entry.substr(0, slash);
-    IpAddress ip{};
-    if (inet_pton(AF_INET, address.c_str(), ip.bytes) == 1) {
-        ip.family = 4;
-        ip.prefix = 32;
-    } else if (inet_pton(AF_INET6, address.c_str(), ip.bytes) == 1) {
-        ip.family = 6;
-        ip.prefix = 128;
-    } else if (slash != std::string::npos) {
+    if (const auto ip = read_ip(entry)) return {{}, ip};
+    if (entry.find('/') != std::string::npos)
         refuse(fmt::format("'{}' is not a network; write it as 10.1.0.0/16 or fd00::/64", entry));
-    } else if (entry.empty() || entry.size() >= IFNAMSIZ || entry.find_first_of(" \t") != std::string::npos) {
+    if (entry.empty() || entry.size() >= IFNAMSIZ || entry.find_first_of(" \t") != std::string::npos)
         refuse(fmt::format(
             "'{}' is not an interface, address or network; write it as eth0, 10.1.0.3 or 10.1.0.0/16",
             entry));
-    } else {
-        return {entry, {}};
-    }
-    if (slash != std::string::npos) {
-        const std::string digits = entry.substr(slash + 1);
-        const bool number = !digits.empty() && digits.size() <= 3 &&
-                            digits.find_first_not_of("0123456789") == std::string::npos;
-        if (!number || std::stoi(digits) > ip.prefix)
-            refuse(fmt::format("'{}': the length of the network's prefix must be 0 to {}", entry, ip.prefix));
-        ip.prefix = static_cast<std::uint8_t>(std::stoi(digits));
-    }
-    return {{}, ip};
+    return {entry, {}};
 }
 
 std::vector<Wanted> requested(const std::string& text) {
@@ -131,6 +113,16 @@ std::uint64_t hash_of(const std::string& parts) {
     std::uint64_t number = 0;
     std::memcpy(&number, hash, sizeof number);
     return number;
+}
+
+// 10.77.0.3 of ::ffff:10.77.0.3; other addresses are returned as they are.
+IpAddress unmapped(IpAddress ip) {
+    static constexpr unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (ip.family == 6 && std::memcmp(ip.bytes, mapped, sizeof mapped) == 0) {
+        std::memmove(ip.bytes, ip.bytes + 12, 4);
+        ip.family = 4;
+    }
+    return ip;
 }
 
 }  // namespace
@@ -210,6 +202,19 @@ std::vector<IpAddress> choose(const Options& options, const std::vector<Interfac
     return result;
 }
 
+std::string describe_interfaces(const Options& options) {
+    const std::vector<Interface> present = interfaces();
+    std::vector<std::string> names;
+    for (const IpAddress& ip : choose(options, present)) {
+        for (const Interface& one : present) {
+            if (ip.loopback == 0 && same_address(one.ip, ip) &&
+                std::find(names.begin(), names.end(), one.name) == names.end())
+                names.push_back(one.name);
+        }
+    }
+    return names.empty() ? "loopback" : fmt::format("{}", fmt::join(names, ", "));
+}
+
 bool same_address(const IpAddress& one, const IpAddress& other) {
     return one.family == other.family && std::memcmp(one.bytes, other.bytes, size_of(one)) == 0;
 }
@@ -271,13 +276,35 @@ std::optional<IpAddress> ip_of(const sockaddr& address) {
     return ip;
 }
 
-IpAddress unmapped(IpAddress ip) {
-    static constexpr unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    if (ip.family == 6 && std::memcmp(ip.bytes, mapped, sizeof mapped) == 0) {
-        std::memmove(ip.bytes, ip.bytes + 12, 4);
+std::optional<IpAddress> read_ip(const std::string& written) {
+    const auto slash = written.find('/');
+    const std::string address = written.substr(0, slash);
+    IpAddress ip{};
+    if (inet_pton(AF_INET, address.c_str(), ip.bytes) == 1) {
         ip.family = 4;
+        ip.prefix = 32;
+        ip.loopback = ip.bytes[0] == 127 ? 1 : 0;
+    } else if (inet_pton(AF_INET6, address.c_str(), ip.bytes) == 1) {
+        ip.family = 6;
+        ip.prefix = 128;
+        ip.loopback = std::memcmp(ip.bytes, &in6addr_loopback, sizeof ip.bytes) == 0 ? 1 : 0;
+    } else {
+        return {};
     }
+    if (slash == std::string::npos) return ip;
+    const auto prefix = parse_number(written.substr(slash + 1));
+    if (!prefix || *prefix > ip.prefix) return {};
+    ip.prefix = static_cast<std::uint8_t>(*prefix);
     return ip;
+}
+
+std::string network_of(const IpAddress& ip) {
+    IpAddress network = ip;
+    for (std::size_t i = 0; i < size_of(ip); ++i) {
+        const int bits = std::clamp(static_cast<int>(ip.prefix) - static_cast<int>(8 * i), 0, 8);
+        network.bytes[i] &= static_cast<std::uint8_t>(0xff00 >> bits);
+    }
+    return fmt::format("{}/{}", text(network), network.prefix);
 }
 
 std::string text(const IpAddress& ip) {

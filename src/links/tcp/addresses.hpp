@@ -31,13 +31,19 @@ std::vector<IpAddress> choose(const Options& options, const std::vector<Interfac
 // The addresses of `peer` in the order in which `self` tries them, without those that cannot lead to `peer`.
 std::vector<IpAddress> routes(const Address& self, const Address& peer);
 
+// The names of the interfaces that `options` asks for: "eth0, ib0"; "loopback" if there is no other. Throws
+// as choose().
+std::string describe_interfaces(const Options& options);
+
 bool same_address(const IpAddress& one, const IpAddress& other);
 bool same_network(const IpAddress& one, const IpAddress& other);
 
 // Empty for another family than IPv4 and IPv6. Without the prefix.
 std::optional<IpAddress> ip_of(const sockaddr& address);
-// 10.77.0.3 of ::ffff:10.77.0.3; other addresses are returned as they are.
-IpAddress unmapped(IpAddress ip);
+// Of "10.77.0.3", "10.77.0.3/24", "fd00::3/64"; empty for anything else.
+std::optional<IpAddress> read_ip(const std::string& written);
+// "10.77.0.0/24"
+std::string network_of(const IpAddress& ip);
 // "10.77.0.3", "fd00::3"
 std::string text(const IpAddress& ip);
 // "10.77.0.3:4000", "[fd00::3]:4000"

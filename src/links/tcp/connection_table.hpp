@@ -13,12 +13,6 @@
 
 namespace lapwing::tcp {
 
-// What liveness.hpp stores about a connection.
-struct Health {
-    int suspicion = 0;
-    std::vector<IpAddress> paths;  // own addresses of all that the connection has had; of Multipath TCP
-};
-
 class ConnectionTable {
   public:
     // Members and rank as in Endpoint::group.
@@ -59,15 +53,16 @@ class ConnectionTable {
     void fail_awaited(const std::string& why);
     // Runs the work of on_change().
     void tell();
-    // Calls work(peer, descriptor, health) for each connection; the table stores `health`.
-    void each(const std::function<void(int, int, Health&)>& work);
+    // Calls work(peer, descriptor, suspicion) for each connection; the table stores `suspicion`, a number of
+    // liveness.hpp.
+    void each(const std::function<void(int, int, int&)>& work);
 
   private:
     // A lane's state: one of these, or twice the descriptor, plus one until the program has seen it.
     enum : int { none = -1, making = -2, failed = -3 };
     struct Lane {
         std::atomic<int> state{none};
-        Health health;
+        int suspicion = 0;
         std::string failure;
     };
     struct Peer {

@@ -112,9 +112,7 @@ void Connector::next_ip(const Shared& attempt) {
     const Address& peer = job_.members[static_cast<std::size_t>(attempt->table->member(attempt->peer))];
     sockaddr_storage address{};
     const socklen_t size = socket_address(ip, peer.port, address);
-    Options options = job_.options;
-    options.rails = options.rails && peer.host != job_.own.host;
-    attempt->socket = make_socket(address.ss_family, options);
+    attempt->socket = make_socket(address.ss_family);
     if (!attempt->socket) {
         attempt->starved = out_of_descriptors(errno);
         return ip_failed(attempt, describe_error(errno));

@@ -7,8 +7,8 @@
 #include <unordered_set>
 
 #include "links/event/event_loop.hpp"
+#include "links/tcp/address.hpp"
 #include "links/tcp/connection_table.hpp"
-#include "links/tcp/job.hpp"
 
 namespace lapwing::tcp {
 

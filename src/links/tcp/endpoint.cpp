@@ -15,12 +15,11 @@
 
 #include "base/error.hpp"
 #include "links/tcp/acceptor.hpp"
+#include "links/tcp/address.hpp"
 #include "links/tcp/addresses.hpp"
+#include "links/tcp/connection_table.hpp"
 #include "links/tcp/connector.hpp"
-#include "links/tcp/group_connections.hpp"
-#include "links/tcp/job.hpp"
 #include "links/tcp/liveness.hpp"
-#include "links/tcp/rails.hpp"
 #include "links/tcp/sockets.hpp"
 
 namespace lapwing::tcp {
@@ -30,6 +29,74 @@ void start_sodium() {
     if (sodium_init() < 0)
         throw Error(ErrorCode::system,
                     "the system returns no random numbers: is getrandom() forbidden here?");
+}
+
+// The connections of one group, for engines.
+class GroupConnections final : public Connections {
+  public:
+    // Calls into the endpoint.
+    struct Makers {
+        std::function<void(int peer, int lane)> connect;
+        std::function<void()> closed;
+    };
+    GroupConnections(std::shared_ptr<ConnectionTable> table, const Job& job, EventLoop& event_loop,
+                     Makers makers);
+    ~GroupConnections() override;
+
+    const char* name() const override { return "tcp"; }
+    int lanes() const override { return table_->lanes(); }
+    void want(int peer, int lane) override;
+    int descriptor(int peer, int lane) override { return table_->descriptor(peer, lane); }
+    void on_change(std::function<void()> work) override { table_->on_change(std::move(work)); }
+    std::string describe(int peer) const override;
+    bool silent(int peer) const override;
+    void give_up(const std::string& why) override;
+    EventLoop& event_loop() override { return event_loop_; }
+
+  private:
+    const pid_t process_;
+    const std::shared_ptr<ConnectionTable> table_;
+    const Job& job_;
+    EventLoop& event_loop_;
+    const Makers makers_;
+};
+
+GroupConnections::GroupConnections(std::shared_ptr<ConnectionTable> table, const Job& job,
+                                   EventLoop& event_loop, Makers makers)
+    : process_(getpid()),
+      table_(std::move(table)),
+      job_(job),
+      event_loop_(event_loop),
+      makers_(std::move(makers)) {}
+
+GroupConnections::~GroupConnections() {
+    // In a child of fork the connections are the parent's, which a shutdown would end, too.
+    if (process_ != getpid()) return;
+    table_->close();
+    makers_.closed();
+}
+
+void GroupConnections::want(int peer, int lane) {
+    if (table_->want(peer, lane)) makers_.connect(peer, lane);
+}
+
+std::string GroupConnections::describe(int peer) const {
+    const Address& address = job_.members[static_cast<std::size_t>(table_->member(peer))];
+    std::string where = table_->address(peer);
+    if (where.empty()) {
+        const auto ips = routes(job_.own, address);
+        if (!ips.empty()) where = text(ips.front());
+    }
+    return fmt::format("rank {} ({}{}{})", peer, address.name, where.empty() ? "" : ", ", where);
+}
+
+bool GroupConnections::silent(int peer) const {
+    return tcp::silent(*table_, peer);
+}
+
+void GroupConnections::give_up(const std::string& why) {
+    table_->give_up(why);
+    table_->tell();
 }
 
 }  // namespace
@@ -70,9 +137,6 @@ struct Endpoint::State {
     std::unordered_map<std::uint64_t, std::vector<Parked>> parked;
     std::unordered_map<std::uint64_t, std::shared_ptr<Accepted>> services;
     bool checks = false;  // check_connections() is due
-
-    std::vector<Interface> present;  // when the job began
-    std::vector<IpAddress> warned;   // of lost paths; used by the event thread
 
     EventLoop event_loop;  // last: its work uses the other members
 
@@ -160,29 +224,10 @@ struct Endpoint::State {
         }
     }
 
-    // Once for each interface.
-    void warn_of(const LostPath& path, const ConnectionTable& table) {
-        if (std::any_of(warned.begin(), warned.end(),
-                        [&](const IpAddress& ip) { return same_address(ip, path.own); }))
-            return;
-        warned.push_back(path.own);
-        std::string interface = text(path.own);
-        for (const Interface& one : present)
-            if (same_address(one.ip, path.own)) interface = fmt::format("{} ({})", one.name, interface);
-        const int member = table.member(path.peer);
-        if (log)
-            log(
-                fmt::format("interface {} does not reach rank {} ({}): messages take the other interfaces, "
-                            "and nothing is "
-                            "lost; check its cable and its switch",
-                            interface, member, job.members[static_cast<std::size_t>(member)].name));
-    }
-
     // While there are groups.
     void check_connections() {
         const auto tables = all();
-        for (const auto& table : tables)
-            for (const LostPath& path : check_liveness(*table)) warn_of(path, *table);
+        for (const auto& table : tables) check_liveness(*table);
         if (tables.empty()) {
             const std::lock_guard lock(mutex);
             checks = !groups.empty();
@@ -199,9 +244,7 @@ Endpoint::Endpoint(const Options& options, Log log) {
     State& state = *state_;
     state.job.options = options;
     state.log = std::move(log);
-    state.present = interfaces();
-    const auto ips = choose(options, state.present);
-    state.job.options.rails = uses_rails(options, ips, state.present);
+    const auto ips = choose(options, interfaces());
     Address& own = state.job.own;
     std::memset(static_cast<void*>(&own), 0, sizeof own);
     std::copy(ips.begin(), ips.end(), std::begin(own.ips));
@@ -213,10 +256,6 @@ Endpoint::Endpoint(const Options& options, Log log) {
 Endpoint::~Endpoint() {
     // In a child of fork all of the state is the parent's.
     if (state_->process != getpid()) static_cast<void>(state_.release());
-}
-
-bool Endpoint::may_use_rails() const {
-    return state_->job.options.rails;
 }
 
 Address Endpoint::address() const {

@@ -32,8 +32,6 @@ class Endpoint {
     Endpoint& operator=(const Endpoint&) = delete;
 
     Address address() const;
-    // Whether connections may be of Multipath TCP (rails.hpp).
-    bool may_use_rails() const;
     // Must be called once, before group(). `members`: the addresses of all processes of the job; `self`: this
     // one.
     void admit(const Key& key, std::vector<Address> members, int self);

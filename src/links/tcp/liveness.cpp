@@ -1,13 +1,10 @@
 #include "links/tcp/liveness.hpp"
 
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-
-#include "links/tcp/addresses.hpp"
-#include "links/tcp/rails.hpp"
+#include <optional>
 
 namespace lapwing::tcp {
 namespace {
@@ -16,35 +13,11 @@ constexpr int checks_of_patience = 8;  // in the time of the patience
 constexpr int convicted = 6;           // successive checks without an answer
 constexpr int forced = 10;             // the kernel's own timer has not expired: the connection is shut down
 
-// Successive retransmissions without an answer after which a path is lost. The kernel sends their bytes on
-// the other paths from the first one on.
-constexpr int max_retransmissions = 3;
-
-bool all_unanswered(const std::vector<Path>& paths) {
-    return std::all_of(paths.begin(), paths.end(), [](const Path& path) { return unanswered(path.info); });
-}
-
-// Whether both sides or one have closed the connection, or an error has.
-bool has_ended(int descriptor) {
-    pollfd state{descriptor, POLLRDHUP, 0};
-    return poll(&state, 1, 0) > 0;
-}
-
-void find_lost_paths(int peer, const std::vector<Path>& paths, Health& health, std::vector<LostPath>& lost) {
-    const auto add_once = [](std::vector<IpAddress>& ips, const IpAddress& ip) {
-        if (std::none_of(ips.begin(), ips.end(), [&](const IpAddress& old) { return same_address(old, ip); }))
-            ips.push_back(ip);
-    };
-    for (const Path& path : paths)
-        if (path.own.family != 0) add_once(health.paths, path.own);
-    for (const IpAddress& own : health.paths) {
-        // The kernel removes a path whose keepalive probes are not answered.
-        const bool works = std::any_of(paths.begin(), paths.end(), [&](const Path& path) {
-            return same_address(path.own, own) &&
-                   (path.info.tcpi_retransmits < max_retransmissions || !unanswered(path.info));
-        });
-        if (!works) lost.push_back({peer, own});
-    }
+std::optional<tcp_info> info_of(int descriptor) {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+    return info;
 }
 
 }  // namespace
@@ -62,45 +35,33 @@ std::chrono::milliseconds liveness_interval(std::chrono::seconds patience) {
     return std::chrono::milliseconds(std::max(patience, std::chrono::seconds(2))) / checks_of_patience;
 }
 
-std::vector<LostPath> check_liveness(ConnectionTable& table) {
-    std::vector<LostPath> lost;
-    table.each([&](int peer, int descriptor, Health& health) {
-        const std::vector<Path> found = paths(descriptor);
-        const bool multipath = is_multipath(descriptor);
-        if (found.empty() && (!multipath || has_ended(descriptor))) return;
-        if (health.suspicion < convicted && !all_unanswered(found)) {
-            health.suspicion = 0;
-            // A connection that ends loses its paths one by one.
-            if (multipath && !has_ended(descriptor)) find_lost_paths(peer, found, health, lost);
+void check_liveness(ConnectionTable& table) {
+    table.each([](int, int descriptor, int& suspicion) {
+        const auto info = info_of(descriptor);
+        if (!info) return;
+        if (suspicion < convicted && !unanswered(*info)) {
+            suspicion = 0;
             return;
         }
         // A convicted connection stays so.
-        health.suspicion = std::min(health.suspicion + 1, forced + 1);
-        if (health.suspicion == convicted && !multipath) {
+        suspicion = std::min(suspicion + 1, forced + 1);
+        if (suspicion == convicted) {
             // At its next retransmission the kernel finds that the limit has passed.
             const unsigned limit = 1;  // ms
             setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
         }
-        // Multipath TCP has no such limit. Without any path it cannot continue.
-        if (health.suspicion == (multipath ? checks_of_patience : forced) || found.empty()) {
-            health.suspicion = std::max(health.suspicion, convicted);
-            shutdown(descriptor, SHUT_RDWR);
-        }
+        if (suspicion == forced) shutdown(descriptor, SHUT_RDWR);
     });
-    return lost;
 }
 
 bool silent(ConnectionTable& table, int peer) {
     bool found = false;
-    table.each([&](int rank, int descriptor, Health& health) {
+    table.each([&](int rank, int descriptor, const int& suspicion) {
         if (rank != peer) return;
         // Or the kernel's own timer expired first, and was reported to another operation in flight.
-        const auto expired = [](const Path& path) {
-            return path.info.tcpi_state == TCP_CLOSE && unanswered(path.info);
-        };
-        const std::vector<Path> all = paths(descriptor);
-        found = found || health.suspicion >= convicted ||
-                (!all.empty() && std::all_of(all.begin(), all.end(), expired));
+        const auto info = info_of(descriptor);
+        found =
+            found || suspicion >= convicted || (info && info->tcpi_state == TCP_CLOSE && unanswered(*info));
     });
     return found;
 }

@@ -9,7 +9,6 @@
 #include <netinet/tcp.h>
 
 #include <chrono>
-#include <vector>
 
 #include "links/tcp/connection_table.hpp"
 
@@ -21,16 +20,9 @@ bool unanswered(const tcp_info& info);
 // The time between two calls of check_liveness().
 std::chrono::milliseconds liveness_interval(std::chrono::seconds patience);
 
-// A path of a connection by Multipath TCP that does not reach its peer, while another path does.
-struct LostPath {
-    int peer;
-    IpAddress own;  // of the interface
-};
-
-// Checks all connections of a group. Ends a connection that was unanswered for most of the patience, on all
-// of its paths: its descriptor reports ETIMEDOUT, or is closed if the kernel's own timer is late, or if there
-// is none (Multipath TCP). Returns the paths that are lost at this time.
-std::vector<LostPath> check_liveness(ConnectionTable& table);
+// Checks all connections of a group. Ends a connection that was unanswered for most of the patience: its
+// descriptor reports ETIMEDOUT, or is shut down if the kernel's own timer is late.
+void check_liveness(ConnectionTable& table);
 
 // Whether a connection to `peer` was ended in this way.
 bool silent(ConnectionTable& table, int peer);

@@ -12,9 +12,6 @@ Options read_options(const Settings& settings) {
     options.patience = std::chrono::seconds(number_in("LAPWING_TIMEOUT", settings.timeout, 1, 86400));
     options.buffer_bytes =
         static_cast<int>(bytes_in("LAPWING_TCP_BUFFER", settings.tcp_buffer, 0, max_buffer));
-    if (settings.tcp_rails != "auto" && settings.tcp_rails != "1")
-        refuse_value("LAPWING_TCP_RAILS", "auto or 1", settings.tcp_rails);
-    options.rails = settings.tcp_rails == "auto";
     check(options);
     return options;
 }

@@ -21,9 +21,6 @@ struct Options {
     // buffers of 128 KiB, 32 KiB left the program more of the processor than no bound did
     // (docs/results/amd-epyc/buffers.txt).
     int unsent_bytes = 32768;
-    // LAPWING_TCP_RAILS: connections to other hosts may use all interfaces at once. An Endpoint does so if
-    // uses_rails() (rails.hpp); sockets are made of Multipath TCP where this is set.
-    bool rails = true;
 };
 
 // Throws Error (invalid_argument) that names the variable with an invalid value.

@@ -22,7 +22,6 @@ constexpr const char* process_ended = "its process has ended";
 }  // namespace
 
 Presence::Presence(const Options& options) : options_(options) {
-    options_.rails = false;  // no bytes are exchanged
     const std::vector<IpAddress> ips = tcp::choose(options_, interfaces());
     listeners_ = listen_on(ips, options_, own_.port);
     std::copy(ips.begin(), ips.end(), own_.ips);

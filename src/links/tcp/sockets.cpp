@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "links/tcp/addresses.hpp"
-#include "links/tcp/rails.hpp"
 
 namespace lapwing::tcp {
 namespace {
@@ -25,7 +27,7 @@ void set(int descriptor, int level, int name, int value) {
 
 // One listening socket; empty if the address, or IPv6, is unavailable; errno has the reason.
 Socket listen_at(const sockaddr_storage& address, socklen_t size, bool only_v6, const Options& options) {
-    Socket result = make_socket(address.ss_family, options);
+    Socket result = make_socket(address.ss_family);
     if (!result) return {};
     if (address.ss_family == AF_INET6) set(result.get(), IPPROTO_IPV6, IPV6_V6ONLY, only_v6 ? 1 : 0);
     set_buffers(result.get(), options);
@@ -81,13 +83,8 @@ int Socket::release() {
     return result;
 }
 
-Socket make_socket(int family, const Options& options) {
-    constexpr int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
-    if (!options.rails) return Socket(socket(family, type, 0));
-    Socket result(socket(family, type, IPPROTO_MPTCP));
-    if (!result) return Socket(socket(family, type, 0));
-    set_congestion_control(result.get());
-    return result;
+Socket make_socket(int family) {
+    return Socket(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 std::vector<Socket> listen_on(const std::vector<IpAddress>& ips, const Options& options,
@@ -123,15 +120,6 @@ std::vector<Socket> listen_on(const std::vector<IpAddress>& ips, const Options& 
 void set_buffers(int descriptor, const Options& options) {
     if (options.unsent_bytes > 0) set(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, options.unsent_bytes);
     if (options.buffer_bytes == 0) return;
-    if (is_multipath(descriptor)) {
-        // Bytes of a fast path wait in the receiver's buffer for earlier ones of a slow path. With 128 KiB
-        // and two paths some messages of 1 MiB took 0.4 s.
-        constexpr int max_bytes = 1 << 30;
-        const int bytes = std::min(options.buffer_bytes, max_bytes / 4) * 4;
-        set(descriptor, SOL_SOCKET, SO_SNDBUF, bytes);
-        set(descriptor, SOL_SOCKET, SO_RCVBUF, bytes);
-        return;
-    }
     set(descriptor, SOL_SOCKET, SO_SNDBUF, options.buffer_bytes);
     // A quarter more, because the kernel engine lets a quarter of a buffer wait in a socket until a receive
     // takes it (SO_RCVLOWAT). Without that room the window would be narrower: at 1 Gbit/s with a round trip
@@ -195,6 +183,35 @@ std::string describe_error(int error) {
     if (error == ENFILE) return "no descriptor is free on this host: raise the sysctl fs.file-max";
     if (error == ENOBUFS || error == ENOMEM) return "the system has no memory for another connection";
     return std::strerror(error);
+}
+
+std::uint64_t free_descriptors() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    std::error_code error;
+    std::filesystem::directory_iterator at("/proc/self/fd", error);
+    if (error.value() == EMFILE) return 0;
+    // The limit is for the numbers of descriptors: larger ones, from before it was lowered, do not count.
+    std::uint64_t used = 0;
+    for (const std::filesystem::directory_iterator end; !error && at != end; at.increment(error))
+        if (std::strtoull(at->path().filename().c_str(), nullptr, 10) < limit.rlim_cur) ++used;
+    if (used > 0) --used;  // the directory itself
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
+// A process may raise its limit as far as the hard one.
+std::uint64_t raise_descriptor_limit(std::uint64_t by) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, before + by);
+    if (limit.rlim_cur == before || setrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    return limit.rlim_cur - before;
+}
+
+std::uint64_t make_room_for_descriptors(std::uint64_t wanted) {
+    const std::uint64_t free = free_descriptors();
+    return free >= wanted || raise_descriptor_limit(wanted - free) == 0 ? free : free_descriptors();
 }
 
 }  // namespace lapwing::tcp

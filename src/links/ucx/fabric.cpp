@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "links/event/signals.hpp"
+#include "links/event/thread.hpp"
 #include "links/rdma_devices.hpp"
 
 namespace lapwing::ucx {
@@ -260,5 +260,31 @@ bool UcxFabric::flushed() {
 }
 
 }  // namespace lapwing::ucx
+
+namespace lapwing {
+
+std::unique_ptr<Fabric> open_ucx(const FabricOptions& options) {
+    if (options.rdma_only && infiniband_devices().empty())
+        throw Error(ErrorCode::system, "no InfiniBand or RoCE device");
+    auto fabric = std::make_unique<ucx::UcxFabric>(options);
+    if (options.rdma_only && !fabric->rdma())
+        throw Error(ErrorCode::system, "no transport with RDMA: " + fabric->description());
+    return fabric;
+}
+
+}  // namespace lapwing
+
+#else
+
+#include "base/error.hpp"
+#include "links/fabric.hpp"
+
+namespace lapwing {
+
+std::unique_ptr<Fabric> open_ucx(const FabricOptions&) {
+    throw Error(ErrorCode::system, "Lapwing was built without UCX (libucx-dev)");
+}
+
+}  // namespace lapwing
 
 #endif

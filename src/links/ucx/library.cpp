@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "links/event/signals.hpp"
+#include "links/event/thread.hpp"
 
 namespace lapwing::ucx {
 namespace {

@@ -268,7 +268,8 @@ void RecordedCalls::find_collectives(const recording::Recording& recording) {
                                       static_cast<int>(collectives_.size()));
                 if (fresh) {
                     collectives_.push_back({Describer(*first.collective, passed).describe(),
-                                            static_cast<int>(index), first.form == recording::Form::blocking});
+                                            static_cast<int>(index),
+                                            first.form == recording::Form::blocking});
                 }
                 for (std::size_t member = 0; member < members.size(); ++member) {
                     const int rank = communicator.rank(static_cast<int>(member));

@@ -66,9 +66,8 @@ class Converter {
     Converter(const recording::Recording& recording, Computation computation)
         : recording_(recording), computation_(computation), calls_(recording) {
         for (const RecordedCollective& one : calls_.collectives()) {
-            replay_.operations.push_back({.problem = one.problem,
-                                          .communicator = one.communicator,
-                                          .blocking = one.blocking});
+            replay_.operations.push_back(
+                {.problem = one.problem, .communicator = one.communicator, .blocking = one.blocking});
         }
         replay_.ranks = recording.ranks;
         replay_.sites.emplace_back();

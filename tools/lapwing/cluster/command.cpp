@@ -131,9 +131,6 @@ Command add_cluster(CommandLine& tool, const Words& words) {
     app->add_option("--slow", options->slow,
                     "Slower ports and links: 4:10mbit, the port of node4; 1-2:10mbit, the link of two hosts")
         ->type_name("LIST");
-    app->add_option("--rails", options->rails,
-                    "Interfaces of each host: eth0, eth1, ..., each with links and a rate of its own (1)")
-        ->type_name("N");
     app->add_option("--mtu", options->mtu, "Longest packet in bytes (9000)")->type_name("BYTES");
     app->add_option("--burst", options->burst,
                     "Bytes that a link passes at once after a pause; see docs/cluster.md")
@@ -158,10 +155,9 @@ Command add_cluster(CommandLine& tool, const Words& words) {
         "Intel MPI\n"
         "place ranks on the hosts, `ssh node2 COMMAND` runs a command on one of them, and `ip link set node2 "
         "down`\n"
-        "cuts its link; with --rails 2, `node2-eth1` is the link of its second interface. Everything is "
-        "removed "
-        "at the\n"
-        "end. The exit status is COMMAND's, or 2 when nothing was started.");
+        "cuts its link. Everything is removed at the end. The exit status is COMMAND's, or 2 when nothing "
+        "was "
+        "started.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }

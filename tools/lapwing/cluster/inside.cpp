@@ -12,10 +12,9 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "lapwing/cluster/launchers.hpp"
 #include "lapwing/cluster/namespaces.hpp"
 #include "lapwing/cluster/network.hpp"
-#include "lapwing/cluster/own_cores.hpp"
+#include "lapwing/cluster/processors.hpp"
 #include "lapwing/cluster/relay.hpp"
 
 namespace lapwing::tool {
@@ -68,7 +67,7 @@ void close_streams() {
         make_directory(host_temporary_directory, 01777);
         say(channel, "+");
         hear_yes(channel, host.name);
-        make_host_interfaces(shape, host);
+        make_host_interface(shape, host);
         close_streams();
         say(channel, "+");
     } catch (const std::exception& error) {
@@ -126,10 +125,6 @@ void make_hosts(ClusterShape& shape) {
             if (split_off(shape.relay, "the relay", channel)) relay(shape, channel);
         }
     }
-    if (shape.rails > 1 && !kernel_has_multipath())
-        fmt::print(
-            stderr,
-            "lapwing cluster: this kernel has no Multipath TCP: Lapwing's connections use eth0 only\n");
     for (ClusterHost& host : shape.hosts) {
         if (split_off(host.holder, host.name, channel)) hold(shape, host, channel);
     }

@@ -23,4 +23,9 @@ sigset_t handed_signals();
 // Passes a signal to the command of the cluster. Called in its first process.
 void hand_over(pid_t first, int signal);
 
+// Sets up the launchers of the MPIs by files and variables: a plain `mpirun` then reaches the hosts.
+// Writes host files and the remote shell into the cluster directory, and sets the variables of this process
+// with which launchers find these files. Keeps variables that are already set. Throws Error (system).
+void prepare_launchers(const ClusterShape& shape);
+
 }  // namespace lapwing::tool

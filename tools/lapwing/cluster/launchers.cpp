@@ -1,4 +1,4 @@
-#include "lapwing/cluster/launchers.hpp"
+#include "lapwing/cluster/inside.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,7 +1,6 @@
 #include "lapwing/cluster/network.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +13,11 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr std::chrono::seconds limit{60};
+constexpr std::chrono::seconds program_limit{60};
+
+constexpr const char* host_interface = "eth0";
+// The bridge has the name of the hosts' interfaces, so that one setting of a launcher fits all.
+constexpr const char* head_bridge = host_interface;
 
 // More than any rate and delay put between two hosts.
 constexpr int max_delayed_packets = 1000000;
@@ -49,7 +52,7 @@ std::string advice(const std::string& answer) {
 void run_batch(const char* program, const std::string& commands) {
     const std::optional<std::string> path = find_system_program(program);
     if (!path) throw Error(ErrorCode::system, fmt::format("'{}' is gone", program));
-    const Finished finished = run_program({*path, "-batch", "-"}, commands, limit);
+    const Finished finished = run_program({*path, "-batch", "-"}, commands, program_limit);
     if (finished.status == 0 && !finished.timed_out) return;
     std::string answer = finished.err;
     while (!answer.empty() && answer.back() == '\n') answer.pop_back();
@@ -77,8 +80,7 @@ std::string shaper(const ClusterShape& shape, const ClusterHost& host, const std
 // At the host's end, in place of its shaper, if links to some peers are slower than the port: a class of the
 // port for each of them, and one for all others. htb passes a long packet whole; tbf below it cuts the
 // packet.
-std::string shapers_to_peers(const ClusterShape& shape, const ClusterHost& host, int rail,
-                             const std::string& interface) {
+std::string shapers_to_peers(const ClusterShape& shape, const ClusterHost& host) {
     std::string classes;
     double others = read_rate(shape.rate);
     int number = 2;
@@ -93,32 +95,32 @@ std::string shapers_to_peers(const ClusterShape& shape, const ClusterHost& host,
             "quantum {4}\n"
             "qdisc add dev {0} parent 1:{1:x} tbf rate {2} burst {3}b latency {6}\n"
             "filter add dev {0} parent 1: protocol ip u32 match ip dst {5}/32 flowid 1:{1:x}\n",
-            interface, number++, one.rate, slow_burst(shape), shape.mtu + 18,
-            ClusterShape::address(peer, rail), longest_queue);
+            host_interface, number++, one.rate, slow_burst(shape), shape.mtu + 18, peer.address,
+            longest_queue);
         others -= one.bits;
     }
-    if (classes.empty()) return shaper(shape, host, interface);
+    if (classes.empty()) return shaper(shape, host, host_interface);
     return fmt::format(
                "qdisc add dev {0} root handle 1: htb default 1\n"
                "class add dev {0} parent 1: classid 1:ffff htb rate {1} burst {2}b cburst {2}b quantum {4}\n"
                "class add dev {0} parent 1:ffff classid 1:1 htb rate {3:.0f}bit ceil {1} burst {2}b cburst "
                "{2}b quantum "
                "{4}\n",
-               interface, shape.rate, shape.burst, std::max(others, read_rate(shape.rate) / 10),
+               host_interface, shape.rate, shape.burst, std::max(others, read_rate(shape.rate) / 10),
                shape.mtu + 18) +
            classes;
 }
 
 // At the bridge's end. Without a rate there, several senders together would exceed what a receiver's link
 // carries.
-std::string shapers_to_host(const ClusterShape& shape, const ClusterHost& host, const std::string& port) {
-    if (!shape.impaired() || !shape.netem) return shape.rate.empty() ? "" : shaper(shape, host, port);
+std::string shapers_to_host(const ClusterShape& shape, const ClusterHost& host) {
+    if (!shape.impaired() || !shape.netem) return shape.rate.empty() ? "" : shaper(shape, host, host.name);
     std::string text =
-        fmt::format("qdisc add dev {} root handle 1: netem limit {}", port, max_delayed_packets);
+        fmt::format("qdisc add dev {} root handle 1: netem limit {}", host.name, max_delayed_packets);
     if (shape.delay > 0) text += fmt::format(" delay {}us", static_cast<double>(shape.delay) / 1000);
     if (shape.loss > 0) text += fmt::format(" loss {}%", shape.loss * 100);
     text += "\n";
-    if (!shape.rate.empty()) text += shaper(shape, host, port, "parent 1:1 handle 2:");
+    if (!shape.rate.empty()) text += shaper(shape, host, host.name, "parent 1:1 handle 2:");
     return text;
 }
 
@@ -136,14 +138,15 @@ bool kernel_has_netem() {
     const std::optional<std::string> path = find_system_program("tc");
     if (!path) return false;
     const auto call = [&](const char* what) {
-        return run_program({*path, "qdisc", what, "dev", "lo", "root", "netem"}, "", limit).status == 0;
+        return run_program({*path, "qdisc", what, "dev", "lo", "root", "netem"}, "", program_limit).status ==
+               0;
     };
     return call("add") && call("del");
 }
 
 void make_relay_interfaces(const ClusterShape& shape) {
     std::string commands;
-    for (std::size_t link = 0; link < shape.links(); ++link) {
+    for (std::size_t link = 0; link < shape.hosts.size(); ++link) {
         for (const std::string& interface : {relay_interface_to_bridge(link), relay_interface_to_host(link)})
             commands += fmt::format("link set {0} addrgenmode none\nlink set {0} up\n", interface);
     }
@@ -151,59 +154,39 @@ void make_relay_interfaces(const ClusterShape& shape) {
 }
 
 void make_network(const ClusterShape& shape) {
-    std::string links = "link set lo up\n";
+    std::string links = fmt::format(
+        "link set lo up\n"
+        "link add {0} type bridge stp_state 0 mcast_snooping 0\n"
+        "link set {0} mtu {1} up\n"
+        "addr add {2}/24 dev {0}\n",
+        head_bridge, shape.mtu, shape.head.address);
     std::string shapers;
-    std::size_t link = 0;
-    for (int rail = 0; rail < shape.rails; ++rail) {
-        // The bridge has the name of the hosts' interfaces, so that one setting of a launcher fits all.
-        const std::string name = fmt::format("eth{}", rail);
-        links += fmt::format(
-            "link add {0} type bridge stp_state 0 mcast_snooping 0\n"
-            "link set {0} mtu {1} up\n"
-            "addr add {2}/24 dev {0}\n",
-            name, shape.mtu, ClusterShape::address(shape.head, rail));
-        for (const ClusterHost& host : shape.hosts) {
-            const std::string port = ClusterShape::port(host, rail);
-            if (shape.relayed()) {
-                links += fmt::format(
-                    "link add {0} mtu {1} type veth peer name {2} mtu {1} netns {3}\n"
-                    "link add {4} mtu {1} netns {3} type veth peer name {6} mtu {1} netns {5}\n",
-                    port, shape.mtu, relay_interface_to_bridge(link), shape.relay,
-                    relay_interface_to_host(link), host.holder, name);
-            } else {
-                links += fmt::format("link add {0} mtu {1} type veth peer name {3} mtu {1} netns {2}\n", port,
-                                     shape.mtu, host.holder, name);
-            }
-            links += fmt::format("link set {} master {} up\n", port, name);
-            shapers += shapers_to_host(shape, host, port);
-            ++link;
+    for (std::size_t i = 0; i < shape.hosts.size(); ++i) {
+        const ClusterHost& host = shape.hosts[i];
+        if (shape.relayed()) {
+            links += fmt::format(
+                "link add {0} mtu {1} type veth peer name {2} mtu {1} netns {3}\n"
+                "link add {4} mtu {1} netns {3} type veth peer name {6} mtu {1} netns {5}\n",
+                host.name, shape.mtu, relay_interface_to_bridge(i), shape.relay, relay_interface_to_host(i),
+                host.holder, host_interface);
+        } else {
+            links += fmt::format("link add {0} mtu {1} type veth peer name {3} mtu {1} netns {2}\n",
+                                 host.name, shape.mtu, host.holder, host_interface);
         }
+        links += fmt::format("link set {} master {} up\n", host.name, head_bridge);
+        shapers += shapers_to_host(shape, host);
     }
     run_batch("ip", links);
     if (!shapers.empty()) run_batch("tc", shapers);
 }
 
-bool kernel_has_multipath() {
-    return access("/proc/sys/net/mptcp/enabled", F_OK) == 0;
-}
-
-void make_host_interfaces(const ClusterShape& shape, const ClusterHost& host) {
-    std::string links = "link set lo up\n";
-    // Each interface that peers may use besides the one that they connect to.
-    std::string multipath = "mptcp limits set subflows 8 add_addr_accepted 8\n";
-    std::string shapers;
-    for (int rail = 0; rail < shape.rails; ++rail) {
-        const std::string name = fmt::format("eth{}", rail);
-        const std::string address = ClusterShape::address(host, rail);
-        links += fmt::format("addr add {}/24 dev {}\nlink set {} up\n", address, name, name);
-        // A lost packet is to be one of the link's, not 64 KiB that the kernel would cut into several.
-        if (shape.loss > 0) links += fmt::format("link set {} gso_max_segs 1\n", name);
-        multipath += fmt::format("mptcp endpoint add {} dev {} signal\n", address, name);
-        if (!shape.rate.empty()) shapers += shapers_to_peers(shape, host, rail, name);
-    }
+void make_host_interface(const ClusterShape& shape, const ClusterHost& host) {
+    std::string links = fmt::format("link set lo up\naddr add {0}/24 dev {1}\nlink set {1} up\n",
+                                    host.address, host_interface);
+    // A lost packet is to be one of the link's, not 64 KiB that the kernel would cut into several.
+    if (shape.loss > 0) links += fmt::format("link set {} gso_max_segs 1\n", host_interface);
     run_batch("ip", links);
-    if (!shapers.empty()) run_batch("tc", shapers);
-    if (shape.rails > 1 && kernel_has_multipath()) run_batch("ip", multipath);
+    if (!shape.rate.empty()) run_batch("tc", shapers_to_peers(shape, host));
 }
 
 }  // namespace lapwing::tool

@@ -16,15 +16,11 @@ bool kernel_has_netem();
 // their own.
 void make_relay_interfaces(const ClusterShape& shape);
 
-// In the head's namespaces: for each rail a bridge, and a link into each host's namespaces, which its holder
-// keeps. The ends at the bridge are shaped towards the hosts.
+// In the head's namespaces: the bridge, and a link into each host's namespaces, which its holder keeps. The
+// ends at the bridge have the hosts' names and are shaped towards the hosts.
 void make_network(const ClusterShape& shape);
 
-// Whether the kernel has Multipath TCP.
-bool kernel_has_multipath();
-
-// In a host's namespaces: its ends of the links, eth0, eth1, ..., with their addresses, shaped towards the
-// bridges. Several are prepared for Multipath TCP if the kernel has it.
-void make_host_interfaces(const ClusterShape& shape, const ClusterHost& host);
+// In a host's namespaces: its end of the link, eth0, with its address, shaped towards the bridge.
+void make_host_interface(const ClusterShape& shape, const ClusterHost& host);
 
 }  // namespace lapwing::tool

@@ -217,7 +217,7 @@ Relay::Relay(const ClusterShape& shape) : delay_(shape.delay), loss_(shape.loss)
         event.data.u64 = number;
         if (epoll_ctl(events_, EPOLL_CTL_ADD, socket, &event) != 0) refuse("epoll");
     };
-    for (std::size_t link = 0; link < shape.links(); ++link) {
+    for (std::size_t link = 0; link < shape.hosts.size(); ++link) {
         // Each link draws numbers of its own, whatever the others carry.
         std::uint64_t random = shape.seed + link;
         random = draw(random);

@@ -6,7 +6,7 @@
 namespace lapwing::tool {
 
 // Each link has two interfaces in the relay's network namespace: one to the bridge, one to the host. The
-// links are numbered from 0: those of eth0 of all hosts, then those of eth1, and so on.
+// links are numbered as the hosts, from 0.
 std::string relay_interface_to_bridge(std::size_t link);
 std::string relay_interface_to_host(std::size_t link);
 

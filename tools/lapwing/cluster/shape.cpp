@@ -25,7 +25,6 @@ namespace lapwing::tool {
 namespace {
 
 constexpr int max_hosts = 250;
-constexpr int max_rails = 8;
 constexpr const char* shape_file = "cluster.json";
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -127,15 +126,6 @@ std::optional<double> read_leading_number(std::string_view& text) {
 
 }  // namespace
 
-std::string ClusterShape::port(const ClusterHost& host, int rail) {
-    return rail == 0 ? host.name : fmt::format("{}-eth{}", host.name, rail);
-}
-
-std::string ClusterShape::address(const ClusterHost& host, int rail) {
-    const std::vector<std::string> numbers = split(host.address, '.');
-    return fmt::format("{}.{}.{}.{}", numbers[0], numbers[1], std::stoi(numbers[2]) + rail, numbers[3]);
-}
-
 double read_rate(std::string_view written) {
     struct Unit {
         const char* name;
@@ -190,12 +180,8 @@ ClusterShape read_shape(const ClusterOptions& options) {
     if (options.mtu < 576 || options.mtu > 65535) {
         throw_invalid(fmt::format("--mtu {}: must be 576 to 65535", options.mtu));
     }
-    if (options.rails < 1 || options.rails > max_rails) {
-        throw_invalid(fmt::format("--rails {}: must be 1 to {}", options.rails, max_rails));
-    }
     ClusterShape shape;
     shape.mtu = options.mtu;
-    shape.rails = options.rails;
     if (options.rate != "none") {
         shape.rate = options.rate;
         const double bits = read_rate(options.rate);
@@ -219,9 +205,6 @@ ClusterShape read_shape(const ClusterOptions& options) {
             cores.push_back(read_cores(entry));
     }
     const std::string network = read_network(options.network);
-    if (parse_number(split(network, '.')[2]).value_or(256) + static_cast<std::uint64_t>(options.rails) > 256)
-        throw_invalid(fmt::format("--network {}: --rails {} needs as many networks from there, up to {}",
-                                  options.network, options.rails, "x.y.255.0/24"));
     shape.head = {"head", network + ".254", {}, 1};
     for (int number = 1; number <= options.hosts; ++number) {
         ClusterHost host{fmt::format("node{}", number), fmt::format("{}.{}", network, number), {}, 0};
@@ -238,8 +221,7 @@ void write_cluster_file(const std::string& name, std::string_view content, mode_
 }
 
 void write_running_shape(const ClusterShape& shape) {
-    nlohmann::json json = {
-        {"rate", shape.rate}, {"burst", shape.burst}, {"mtu", shape.mtu}, {"rails", shape.rails}};
+    nlohmann::json json = {{"rate", shape.rate}, {"burst", shape.burst}, {"mtu", shape.mtu}};
     if (shape.impaired()) {
         json["delay"] = static_cast<double>(shape.delay) * 1e-9;
         json["loss"] = shape.loss;
@@ -266,7 +248,6 @@ ClusterShape read_running_shape() {
         shape.rate = json.at("rate");
         shape.burst = json.at("burst");
         shape.mtu = json.at("mtu");
-        shape.rails = json.at("rails");
         shape.head = host_of(json.at("head"));
         for (const nlohmann::json& host : json.at("hosts")) shape.hosts.push_back(host_of(host));
         return shape;

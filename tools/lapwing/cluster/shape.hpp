@@ -34,8 +34,7 @@ struct ClusterShape {
     std::string rate;         // as tc writes it; empty: the links are not shaped
     std::uint64_t burst = 0;  // bytes that a link passes at once after a pause
     std::vector<SlowLink> slow;
-    int mtu = 0;    // bytes
-    int rails = 1;  // interfaces of each host: eth0, eth1, ..., each with a bridge and links of its own
+    int mtu = 0;  // bytes
     // From one host to another, in one direction.
     std::uint64_t delay = 0;      // nanoseconds
     double loss = 0;              // of all packets, 0 to 1
@@ -43,14 +42,6 @@ struct ClusterShape {
     bool asked_for_seed = false;  // which only the relay has everywhere
     bool netem = false;           // the kernel delays and drops; else a relay
     pid_t relay = 0;              // the relay, by its number inside the cluster
-
-    // A host's end of a link is eth<rail>, from rail 0. Returns the name of the other end, at the bridge:
-    // node2, node2-eth1.
-    static std::string port(const ClusterHost& host, int rail);
-    // 10.77.0.2, 10.77.1.2
-    static std::string address(const ClusterHost& host, int rail);
-
-    std::size_t links() const { return hosts.size() * static_cast<std::size_t>(rails); }
 
     bool impaired() const { return delay > 0 || loss > 0; }
     bool relayed() const { return impaired() && !netem; }
@@ -62,7 +53,6 @@ struct ClusterOptions {
     std::string slow;
     std::string burst;
     int mtu = 9000;
-    int rails = 1;
     std::string cores_per_host = "own";
     std::string delay;
     std::string loss;

@@ -63,7 +63,6 @@ Command add_man_pages(CommandLine& tool);
 // Hidden: the agents that `lapwing doctor` starts on hosts, and the process in which an agent loads a
 // library.
 Command add_doctor_agent(CommandLine& tool);
-Command add_doctor_fabric(CommandLine& tool);
 // Hidden: launchers in a cluster call it instead of ssh.
 Command add_cluster_shell(CommandLine& tool, const Words& words);
 // Hidden: the tool starts itself with it to load an MPI library in another process and read its version.

@@ -12,7 +12,6 @@
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/doctor/check.hpp"
-#include "lapwing/doctor/reach.hpp"
 #include "lapwing/doctor/reports.hpp"
 #include "links/tcp/addresses.hpp"
 #include "links/tcp/sockets.hpp"
@@ -113,8 +112,8 @@ int reach_hosts(const std::string& run, int seconds) {
     try {
         if (told == nullptr)
             throw Error(ErrorCode::system, fmt::format("the launcher has not passed on {}", reach_variable));
-        reach(ReachTask::read(told), tcp::read_options(read_settings(environ)), tell);
-    } catch (const Error& error) {
+        reach(told, tcp::read_options(read_settings(environ)), tell);
+    } catch (const std::exception& error) {
         tell({{"wrong", error.what()}});
     }
     return success;

@@ -12,10 +12,44 @@
 
 #include "base/settings.hpp"
 #include "job/settings.hpp"
-#include "lapwing/doctor/findings.hpp"
 #include "lapwing/mpi/family.hpp"
 
 namespace lapwing::tool {
+
+enum class Severity {
+    problem,  // Lapwing cannot work, or cannot overlap
+    hint,     // anything else worth knowing
+};
+
+struct Finding {
+    Severity severity = Severity::hint;
+    std::string layer;   // "launcher", "host", "network", "MPI", "Lapwing"
+    std::string where;   // "node2", "node1 to node3"; empty: everywhere
+    std::string what;    // a sentence without its full stop
+    std::string advice;  // what to do
+};
+
+class Findings {
+  public:
+    void problem(std::string layer, std::string where, std::string what, std::string advice) {
+        all_.push_back(
+            {Severity::problem, std::move(layer), std::move(where), std::move(what), std::move(advice)});
+    }
+    void hint(std::string layer, std::string where, std::string what, std::string advice) {
+        all_.push_back(
+            {Severity::hint, std::move(layer), std::move(where), std::move(what), std::move(advice)});
+    }
+    void add(Severity severity, std::string layer, std::string where, std::string what, std::string advice) {
+        all_.push_back({severity, std::move(layer), std::move(where), std::move(what), std::move(advice)});
+    }
+    bool any(Severity severity) const;
+    // "problems\n  node2: ...\n    advice\n"; empty without findings.
+    std::string print(Severity severity, std::size_t width) const;
+    nlohmann::ordered_json as_json(Severity severity) const;
+
+  private:
+    std::vector<Finding> all_;
+};
 
 using Facts = nlohmann::json;
 
@@ -76,6 +110,7 @@ using HostReports = std::vector<const HostReport*>;
 std::vector<std::pair<std::string, HostReports>> hosts_by(
     const JobReport& job, const char* check, const std::function<std::string(const Facts&)>& value);
 // "node1, node2 and 7 more"
+std::string list_names(const std::vector<std::string>& names);
 std::string names_of(const HostReports& hosts);
 // Adds a finding if a value differs between hosts. `what`: "the tuning file", `advice`: what to do.
 void judge_equal(const JobReport& job, const char* check,

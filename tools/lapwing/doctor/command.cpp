@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 
@@ -13,11 +12,8 @@
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/doctor/agent.hpp"
-#include "lapwing/doctor/checks/fabrics.hpp"
-#include "lapwing/doctor/mpi_job.hpp"
-#include "lapwing/doctor/network.hpp"
+#include "lapwing/doctor/launches.hpp"
 #include "lapwing/doctor/nic.hpp"
-#include "lapwing/doctor/survey.hpp"
 #include "lapwing/launch/program.hpp"
 
 namespace lapwing::tool {
@@ -37,7 +33,6 @@ struct Options {
 
 struct Examination {
     JobReport report;
-    std::vector<NetworkFigures> networks;
     MpiResult mpi;
     Phase launcher;
     Phase network;
@@ -62,9 +57,7 @@ void examine(const JobToExamine& job, int limit, Examination& found) {
     found.network.words = "one host";
     if (found.report.several_hosts()) {
         const milliseconds late = std::min(2 * arrival, share(limit, 0.05));
-        found.network.works = false;
-        found.networks =
-            examine_network(job, found.report, share(limit, 0.3), late, found.findings, found.network);
+        found.network = examine_network(job, found.report, share(limit, 0.3), late, found.findings);
     }
     // The remaining time, except that of the same job without Lapwing; less if the network has a problem.
     const milliseconds without = share(limit, 0.12);
@@ -74,15 +67,6 @@ void examine(const JobToExamine& job, int limit, Examination& found) {
         found.network.works ? std::max(min_time, share(limit, 0.94) - spent - without) : min_time;
     found.mpi =
         examine_mpi(job, found.report, found.network.works, with_lapwing, without, found.findings, found.job);
-}
-
-double median(const std::vector<double>& sorted) {
-    return sorted.empty() ? 0 : sorted[sorted.size() / 2];
-}
-
-std::string print_rate(double mbit_per_s) {
-    return mbit_per_s < 1000 ? fmt::format("{:.0f} Mbit/s", mbit_per_s)
-                             : fmt::format("{:.1f} Gbit/s", mbit_per_s / 1000);
 }
 
 std::string print_hosts(const JobReport& report) {
@@ -99,19 +83,6 @@ std::string print_hosts(const JobReport& report) {
         }
     }
     return text + align(rows) + "\n";
-}
-
-std::string print_networks(const std::vector<NetworkFigures>& networks) {
-    if (networks.empty()) return "";
-    std::vector<std::vector<std::string>> rows = {
-        {"network", "interface", "pairs", "round trip", "slowest", "rate", "lowest"}};
-    for (const NetworkFigures& one : networks) {
-        rows.push_back({one.network, one.interface, std::to_string(one.pairs),
-                        fmt::format("{:.0f} us", median(one.round_trips_us)),
-                        fmt::format("{:.0f} us", one.round_trips_us.back()),
-                        print_rate(median(one.mbit_per_s)), print_rate(one.mbit_per_s.front())});
-    }
-    return "between hosts, by one TCP connection\n" + align(rows) + "\n";
 }
 
 std::string links_of(const MpiResult& mpi, bool several_hosts) {
@@ -145,7 +116,6 @@ std::string print(const Examination& found) {
     text += found.findings.print(Severity::hint, width);
     text += print_phases(found);
     if (!report.hosts.empty()) text += print_hosts(report);
-    text += print_networks(found.networks);
     text += found.findings.any(Severity::problem)
                 ? "Lapwing does not work properly here: see the problems above.\n"
                 : "Lapwing can work here.\n";
@@ -173,21 +143,11 @@ Json as_json(const Examination& found, const std::vector<std::string>& launcher)
           {"collectives", found.mpi.collectives},
           {"right", found.mpi.right}}},
         {"ranks", found.report.ranks},
-        {"hosts", Json::array()},
-        {"networks", Json::array()}};
+        {"hosts", Json::array()}};
     for (const HostReport& host : found.report.hosts) {
         Json ranks = Json::array();
         for (const RankReport& rank : host.ranks) ranks.push_back(rank.rank);
         all["hosts"].push_back({{"name", host.name}, {"ranks", ranks}, {"facts", host.facts}});
-    }
-    for (const NetworkFigures& one : found.networks) {
-        all["networks"].push_back({{"network", one.network},
-                                   {"interface", one.interface},
-                                   {"pairs", one.pairs},
-                                   {"round_trip_us", median(one.round_trips_us)},
-                                   {"slowest_round_trip_us", one.round_trips_us.back()},
-                                   {"mbit_per_s", median(one.mbit_per_s)},
-                                   {"lowest_mbit_per_s", one.mbit_per_s.front()}});
     }
     return all;
 }
@@ -279,14 +239,6 @@ Command add_doctor_agent(CommandLine& tool) {
                                              : survey_host(task->run, task->family, task->seconds);
             },
             true};
-}
-
-Command add_doctor_fabric(CommandLine& tool) {
-    auto library = std::make_shared<std::string>();
-    CommandLine* app =
-        tool.add_subcommand("doctor-fabric", "Load UCX or libfabric and print its devices")->group("");
-    app->add_option("LIBRARY", *library)->required();
-    return {app, [library] { return describe_fabric(*library); }, true};
 }
 
 }  // namespace lapwing::tool

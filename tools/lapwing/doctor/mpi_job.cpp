@@ -1,4 +1,4 @@
-#include "lapwing/doctor/mpi_job.hpp"
+#include "lapwing/doctor/launches.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

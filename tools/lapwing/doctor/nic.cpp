@@ -10,7 +10,6 @@
 #include "engines/mlx5/probe.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/tables.hpp"
-#include "lapwing/doctor/nic_devices.hpp"
 
 namespace lapwing::tool {
 namespace {

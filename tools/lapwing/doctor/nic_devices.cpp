@@ -1,4 +1,4 @@
-#include "lapwing/doctor/nic_devices.hpp"
+#include "lapwing/doctor/nic.hpp"
 
 #include <fmt/format.h>
 

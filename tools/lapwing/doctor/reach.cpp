@@ -1,4 +1,4 @@
-#include "lapwing/doctor/reach.hpp"
+#include "lapwing/doctor/agent.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -6,17 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <memory>
-#include <optional>
+#include <fstream>
+#include <random>
 #include <set>
 
 #include "base/error.hpp"
-#include "lapwing/doctor/measure.hpp"
-#include "lapwing/doctor/places.hpp"
-#include "lapwing/doctor/probe_acceptor.hpp"
 #include "links/tcp/addresses.hpp"
-#include "links/tcp/handshake.hpp"
 #include "links/tcp/sockets.hpp"
 
 namespace lapwing::tool {
@@ -24,333 +19,296 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
-using Place = tcp::IpAddress;
 using std::chrono::milliseconds;
 
 constexpr milliseconds connect_limit{2000};  // the Connector's
-constexpr milliseconds first_sign{2000};     // of a peer whose agent may still start
-constexpr milliseconds last_try{300};        // after the first sign of a peer
+constexpr milliseconds start_limit{2000};    // of a peer whose agent may still start
 constexpr milliseconds pause_between{100};
-constexpr milliseconds finished_limit{3000};
 constexpr std::size_t max_peers = 64;  // that each host tries; all of them, in smaller jobs
-constexpr int max_rounds = 7;          // of measurements, each with another partner
+constexpr std::size_t max_at_once = 512;
 constexpr std::size_t max_failures = 500;
+
+// What every agent gets before it connects.
+struct Task {
+    struct Member {
+        std::string name;
+        std::vector<std::uint16_t> ports;
+        tcp::Address address{};
+    };
+    std::uint64_t run = 0;
+    milliseconds late{0};
+    std::vector<Member> members;
+
+    explicit Task(const Json& all) : run(all.at("run")), late(all.at("late").get<int>()) {
+        for (const Json& one : all.at("members")) {
+            Member& member = members.emplace_back();
+            member.name = one.at("name");
+            member.ports = one.at("ports").get<std::vector<std::uint16_t>>();
+            member.address.host = one.at("host");
+            std::size_t count = 0;
+            for (const Json& address : one.at("addresses"))
+                if (count < tcp::Address::max_ips)
+                    member.address.ips[count++] = tcp::read_ip(address).value_or(tcp::IpAddress{});
+        }
+    }
+
+    // The addresses and ports of `to` that `from` tries. In large jobs each host tries some of the others, at
+    // equal distances.
+    std::vector<std::pair<tcp::IpAddress, std::uint16_t>> attempts(std::size_t from, std::size_t to) const {
+        const std::size_t others = members.size() - 1;
+        const std::size_t peers = std::min(max_peers, others);
+        const std::size_t distance = (to + members.size() - from) % members.size();
+        bool tried = false;
+        for (std::size_t i = 1; i <= peers; ++i) tried = tried || i * others / peers == distance;
+        std::vector<std::pair<tcp::IpAddress, std::uint16_t>> found;
+        if (!tried) return found;
+        for (const tcp::IpAddress& ip : tcp::routes(members[from].address, members[to].address)) {
+            for (const std::uint16_t port : members[to].ports) found.emplace_back(ip, port);
+        }
+        return found;
+    }
+
+    // The member that this host is. Throws Error (system).
+    std::size_t self() const {
+        const auto find = [&](const auto& fits) {
+            return static_cast<std::size_t>(std::find_if(members.begin(), members.end(), fits) -
+                                            members.begin());
+        };
+        std::size_t own = find([](const Member& one) { return one.address.host == tcp::host_number(); });
+        // A container has another network namespace at each start.
+        if (own == members.size()) own = find([](const Member& one) { return one.name == tcp::host_name(); });
+        if (own == members.size())
+            throw Error(
+                ErrorCode::system,
+                fmt::format("the launcher started ranks on {}, which had none before", tcp::host_name()));
+        return own;
+    }
+};
+
+// The first and only bytes of a connection. The accepting agent returns them: no other program answers so.
+struct Greeting {
+    std::uint64_t run = 0;
+    std::uint32_t from = 0;
+    std::uint32_t number = 0;  // of the attempt from this member
+
+    bool operator==(const Greeting&) const = default;
+    bool send_on(int socket) const { return send(socket, this, sizeof *this, MSG_NOSIGNAL) == sizeof *this; }
+    bool receive_on(int socket) { return recv(socket, this, sizeof *this, 0) == sizeof *this; }
+};
 
 // One address and port of one peer.
 struct Attempt {
-    int peer = 0;
-    std::size_t place = 0;  // among the task's of that member
-    std::size_t port = 0;
+    std::size_t to = 0;
+    std::uint32_t number = 0;
+    tcp::IpAddress address{};
+    std::uint16_t port = 0;
     tcp::Socket socket;
-    std::optional<tcp::Handshake> handshake;
-    Clock::time_point began;
+    bool connected = false;
+    Clock::time_point began{};
     Clock::time_point next{};  // when it may be tried (again)
     bool reached = false;
-    std::string failure;  // of the last try
-    bool silent = false;  // nothing came back
     bool over = false;
+    std::string failure;  // of the last try
 };
 
 class Agent {
   public:
-    Agent(const ReachTask& task, const tcp::Options& options, int self)
-        : task_(task),
-          options_(options),
-          self_(self),
-          begin_(Clock::now()),
-          signs_(task.members.size()),
-          probes_(task, options, self) {
-        own_.host = task.members[at(self)].host;
-        std::copy_n(task.members[at(self)].places.begin(),
-                    std::min(task.members[at(self)].places.size(), tcp::Address::max_ips), own_.ips);
+    Agent(const Task& task, const tcp::Options& options, std::size_t self) : task_(task), self_(self) {
+        const std::vector<tcp::IpAddress> own = tcp::choose(options, tcp::interfaces());
+        for (std::uint16_t port : task.members[self].ports) {
+            for (tcp::Socket& listener : tcp::listen_on(own, options, port))
+                listeners_.push_back(std::move(listener));
+        }
+        for (std::size_t peer = 0; peer < task.members.size(); ++peer) {
+            for (std::uint32_t number = 0; number < task.attempts(peer, self).size(); ++number)
+                awaited_.emplace(static_cast<std::uint32_t>(peer), number);
+            std::uint32_t number = 0;
+            for (const auto& [address, port] : task.attempts(self, peer)) {
+                Attempt& one = attempts_.emplace_back();
+                one.to = peer;
+                one.number = number++;
+                one.address = address;
+                one.port = port;
+            }
+        }
     }
 
-    void run(const std::function<void(const Json&)>& tell) {
-        try_all();
-        tell(
-            {{"self", self_}, {"tried", attempts_.size()}, {"failures", failures()}, {"reached", reached()}});
-        tell({{"self", self_}, {"measured", measure()}});
-        tell_finished();
+    void run(const std::function<void(const Json&)>& report) {
+        while (!all_over()) step();
+        std::set<std::size_t> tried;
+        std::set<std::size_t> reached;
+        for (const Attempt& one : attempts_) {
+            tried.insert(one.to);
+            if (one.reached) reached.insert(one.to);
+        }
+        report({{"self", self_}, {"tried", tried}, {"reached", reached}, {"failures", failures()}});
+        // The doctor ends the launch when all agents have reported.
+        while (!awaited_.empty()) step();
     }
 
   private:
-    static std::size_t at(int index) { return static_cast<std::size_t>(index); }
-    const ReachTask::Member& member(int index) const { return task_.members[at(index)]; }
-
-    // All others, or some of them at growing distances.
-    std::vector<int> peers() const {
-        const auto all = static_cast<int>(task_.members.size());
-        std::set<int> chosen;
-        const auto most = std::min<std::size_t>(max_peers, task_.members.size() - 1);
-        for (std::size_t i = 1; i <= most; ++i) {
-            const auto distance = static_cast<int>(i * (task_.members.size() - 1) / most);
-            chosen.insert((self_ + distance) % all);
-        }
-        return {chosen.begin(), chosen.end()};
+    bool all_over() const {
+        return std::all_of(attempts_.begin(), attempts_.end(), [](const Attempt& one) { return one.over; });
     }
 
-    std::vector<std::size_t> places_of(int peer) const {
-        tcp::Address address{};
-        address.host = member(peer).host;
-        std::copy_n(member(peer).places.begin(), std::min(member(peer).places.size(), tcp::Address::max_ips),
-                    address.ips);
-        std::vector<std::size_t> order;
-        for (const Place& place : tcp::routes(own_, address)) {
-            for (std::size_t i = 0; i < member(peer).places.size(); ++i) {
-                if (tcp::same_address(member(peer).places[i], place)) order.push_back(i);
-            }
-        }
-        return order;
-    }
-
-    void list_attempts() {
-        for (const int peer : peers()) {
-            for (const std::size_t place : places_of(peer)) {
-                for (std::size_t port = 0; port < member(peer).ports.size(); ++port) {
-                    Attempt& one = attempts_.emplace_back();
-                    one.peer = peer;
-                    one.place = place;
-                    one.port = port;
-                }
-            }
-        }
-    }
-
-    // Every address and port of every peer.
-    void try_all() {
-        constexpr std::size_t at_once = 128;
-        list_attempts();
-        while (true) {
-            std::vector<pollfd> ready;
-            std::vector<Attempt*> owners;
-            bool left = false;
+    // Advances all connections that are ready, and waits a moment if none is.
+    void step() {
+        std::vector<pollfd> ready;
+        for (const tcp::Socket& listener : listeners_) ready.push_back({listener.get(), POLLIN, 0});
+        for (const tcp::Socket& guest : guests_) ready.push_back({guest.get(), POLLIN, 0});
+        std::vector<Attempt*> trying;
+        for (Attempt& one : attempts_) {
+            if (one.over || trying.size() == max_at_once) continue;
             const auto now = Clock::now();
-            for (Attempt& one : attempts_) {
-                if (one.over) continue;
-                left = true;
-                if (owners.size() == at_once) break;
-                if (!one.socket && now >= one.next) begin(one);
-                if (one.socket && now - one.began > connect_limit) {
-                    fail(one, fmt::format("no answer within {} s", connect_limit.count() / 1000), true);
-                }
-                if (!one.socket) continue;
-                const bool writes = !one.handshake || !one.handshake->output().empty();
-                ready.push_back({one.socket.get(), static_cast<short>(writes ? POLLOUT : POLLIN), 0});
-                owners.push_back(&one);
+            if (!one.socket && now >= one.next) begin(one);
+            if (one.socket && now - one.began > connect_limit) {
+                fail(one, fmt::format("no answer within {} s", connect_limit.count() / 1000));
+                one.over = true;
             }
-            if (!left) return;
-            poll(ready.data(), ready.size(), 20);
-            for (std::size_t i = 0; i < ready.size(); ++i) {
-                if (ready[i].revents != 0) go_on(*owners[i]);
-            }
+            if (!one.socket) continue;
+            ready.push_back({one.socket.get(), static_cast<short>(one.connected ? POLLIN : POLLOUT), 0});
+            trying.push_back(&one);
         }
+        poll(ready.data(), ready.size(), 20);
+        auto next = ready.begin();
+        std::vector<tcp::Socket> accepted;
+        for (const tcp::Socket& listener : listeners_) {
+            if ((next++)->revents == 0) continue;
+            accepted.emplace_back(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        }
+        std::erase_if(guests_, [&](const tcp::Socket& guest) {
+            const bool done = (next++)->revents != 0;
+            if (done) greet(guest.get());
+            return done;
+        });
+        for (Attempt* one : trying) {
+            if ((next++)->revents != 0) advance(*one);
+        }
+        for (tcp::Socket& guest : accepted) {
+            if (guest) guests_.push_back(std::move(guest));
+        }
+    }
+
+    void greet(int guest) {
+        Greeting greeting;
+        if (greeting.receive_on(guest) && greeting.run == task_.run && greeting.send_on(guest))
+            awaited_.erase({greeting.from, greeting.number});
     }
 
     void begin(Attempt& one) {
         one.began = Clock::now();
-        const ReachTask::Member& peer = member(one.peer);
+        one.connected = false;
         sockaddr_storage address{};
-        const socklen_t size = tcp::socket_address(peer.places[one.place], peer.ports[one.port], address);
-        one.socket = tcp::Socket(socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        if (!one.socket) return fail(one, tcp::describe_error(errno), false);
-        tcp::set_buffers(one.socket.get(), options_);
-        if (connect(one.socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 &&
-            errno != EINPROGRESS)
-            fail(one, tcp::describe_error(errno), false);
+        const socklen_t size = tcp::socket_address(one.address, one.port, address);
+        one.socket = tcp::make_socket(address.ss_family);
+        if (!one.socket ||
+            (connect(one.socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 &&
+             errno != EINPROGRESS))
+            fail(one, tcp::describe_error(errno));
     }
 
-    void go_on(Attempt& one) {
-        if (!one.handshake) {
+    void advance(Attempt& one) {
+        const Greeting greeting{task_.run, static_cast<std::uint32_t>(self_), one.number};
+        if (!one.connected) {
             int error = 0;
             socklen_t length = sizeof error;
             getsockopt(one.socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-            if (error != 0) return fail(one, tcp::describe_error(error), error == ETIMEDOUT);
-            one.handshake = tcp::Handshake::connecting(
-                task_.key, claim_of(task_, Probe::reach, self_, one.peer), tcp::random_nonce());
+            if (error != 0) return fail(one, tcp::describe_error(error));
+            one.connected = greeting.send_on(one.socket.get());
+            if (!one.connected) fail(one, tcp::describe_error(errno));
+            return;
         }
-        const std::string why = tcp::advance(one.socket.get(), *one.handshake);
-        if (!why.empty()) return fail(one, fmt::format("the handshake fails: {}", why), false);
-        if (!one.handshake->done()) return;
-        one.reached = one.over = true;
-        one.failure.clear();
-        close(one);
-        note_sign(one.peer);
-    }
-
-    void close(Attempt& one) {
+        Greeting answer;
+        if (!answer.receive_on(one.socket.get()) || answer != greeting)
+            return fail(one, "another program answers");
         one.socket.reset();
-        one.handshake.reset();
+        one.reached = one.over = true;
     }
 
-    void fail(Attempt& one, const std::string& why, bool silent) {
-        close(one);
+    // A host refuses connections also as long as its agent has not begun.
+    void fail(Attempt& one, const std::string& why) {
+        one.socket.reset();
         one.failure = why;
-        one.silent = silent;
         const auto now = Clock::now();
         one.next = now + pause_between;
-        // A peer whose agent has not begun refuses, too; but a host that is silent has swallowed repetitions.
-        one.over = silent || now >= last_moment(one.peer);
-    }
-
-    void note_sign(int peer) {
-        if (!signs_[at(peer)]) signs_[at(peer)] = Clock::now();
-    }
-
-    Clock::time_point last_moment(int peer) {
-        if (probes_.has_reached_us(peer)) note_sign(peer);
-        const auto alone = begin_ + first_sign + task_.late;
-        return signs_[at(peer)] ? std::min(alone, *signs_[at(peer)] + last_try) : alone;
+        one.over = now >= begin_ + start_limit + task_.late;
     }
 
     Json failures() const {
         Json rows = Json::array();
         for (const Attempt& one : attempts_) {
             if (one.reached || rows.size() == max_failures) continue;
-            const char* reached = "nothing";
+            const char* elsewhere = "";
             for (const Attempt& other : attempts_) {
-                if (!other.reached || other.peer != one.peer) continue;
-                reached = other.place == one.place ? "other port" : "other address";
-                if (other.place == one.place) break;
+                if (!other.reached || other.to != one.to) continue;
+                elsewhere = tcp::same_address(other.address, one.address) ? "port" : "address";
+                if (elsewhere[0] == 'p') break;
             }
-            rows.push_back({{"to", one.peer},
-                            {"place", write_place(member(one.peer).places[one.place])},
-                            {"port", member(one.peer).ports[one.port]},
-                            {"reached", reached},
+            rows.push_back({{"to", one.to},
+                            {"address", fmt::format("{}/{}", tcp::text(one.address), one.address.prefix)},
+                            {"port", one.port},
                             {"why", one.failure},
-                            {"silent", one.silent}});
+                            {"elsewhere", elsewhere}});
         }
         return rows;
     }
 
-    Json reached() const {
-        std::set<int> found;
-        for (const Attempt& one : attempts_) {
-            if (one.reached) found.insert(one.peer);
-        }
-        return found;
-    }
-
-    // Round by round with another partner, as the circle method pairs them: both are free for each other.
-    Json measure() {
-        Json rows = Json::array();
-        const auto hosts = static_cast<int>(task_.members.size());
-        const int seats = hosts + hosts % 2;
-        for (int round = 0; round < std::min(seats - 1, max_rounds); ++round) {
-            const int partner = partner_in(round, seats);
-            if (partner >= hosts || partner == self_) continue;
-            if (self_ > partner) {
-                // It may connect yet.
-                if (has_reached(partner) || probes_.has_reached_us(partner)) probes_.serve(partner);
-            } else {
-                measure_with(partner, rows);
-            }
-        }
-        return rows;
-    }
-
-    bool has_reached(int peer) const {
-        return std::any_of(attempts_.begin(), attempts_.end(),
-                           [&](const Attempt& one) { return one.peer == peer && one.reached; });
-    }
-
-    int partner_in(int round, int seats) const {
-        const int circle = seats - 1;
-        if (self_ == circle) return round % circle;
-        if (self_ == round % circle) return circle;
-        return ((2 * round - self_) % circle + circle) % circle;
-    }
-
-    void measure_with(int partner, Json& rows) {
-        std::vector<const Attempt*> good;
-        for (const Attempt& one : attempts_) {
-            const bool first = good.empty() || good.back()->place != one.place;
-            if (one.peer == partner && one.reached && first) good.push_back(&one);
-        }
-        for (const Attempt* one : good) {
-            const tcp::Socket socket = connect_to(*one, Probe::measure);
-            if (!socket) continue;
-            const auto measured = measure_over(socket.get(), one == good.back());
-            if (!measured) continue;
-            rows.push_back({{"to", partner},
-                            {"place", write_place(member(partner).places[one->place])},
-                            {"round_trip_us", measured->round_trip_us},
-                            {"sends_mbit_per_s", measured->sends_mbit_per_s},
-                            {"receives_mbit_per_s", measured->receives_mbit_per_s},
-                            {"clock_us", measured->clock_us},
-                            {"clock_error_us", measured->clock_error_us}});
-        }
-    }
-
-    // Once more to an address that was reached.
-    tcp::Socket connect_to(const Attempt& good, Probe probe) {
-        const ReachTask::Member& peer = member(good.peer);
-        sockaddr_storage address{};
-        const socklen_t size = tcp::socket_address(peer.places[good.place], peer.ports[good.port], address);
-        tcp::Socket socket(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        if (!socket) return {};
-        tcp::set_buffers(socket.get(), options_);
-        const auto end = Clock::now() + connect_limit;
-        if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
-            if (errno != EINPROGRESS || !wait_for(socket.get(), POLLOUT, end)) return {};
-            int error = 0;
-            socklen_t length = sizeof error;
-            getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-            if (error != 0) return {};
-        }
-        tcp::Handshake handshake = tcp::Handshake::connecting(
-            task_.key, claim_of(task_, probe, self_, good.peer), tcp::random_nonce());
-        while (!handshake.done()) {
-            if (!tcp::advance(socket.get(), handshake).empty()) return {};
-            if (!handshake.done() &&
-                !wait_for(socket.get(), handshake.output().empty() ? POLLIN : POLLOUT, end))
-                return {};
-        }
-        tcp::set_alive(socket.get(), options_);
-        return socket;
-    }
-
-    // Those who still try to reach this host find it, until all who were here have said that they are done.
-    void tell_finished() {
-        std::set<int> told;
-        for (const Attempt& one : attempts_) {
-            if (one.reached && told.insert(one.peer).second) connect_to(one, Probe::finished);
-        }
-        probes_.await_finished(told, finished_limit);
-    }
-
-    const ReachTask& task_;
-    const tcp::Options& options_;
-    const int self_;
-    const Clock::time_point begin_;
-    tcp::Address own_{};
-    std::vector<std::optional<Clock::time_point>> signs_;  // of each peer, the first
+    const Task& task_;
+    const std::size_t self_;
+    const Clock::time_point begin_ = Clock::now();
+    std::vector<tcp::Socket> listeners_;
+    std::vector<tcp::Socket> guests_;                            // accepted, and have not sent their greeting
+    std::set<std::pair<std::uint32_t, std::uint32_t>> awaited_;  // attempts of others, by member and number
     std::vector<Attempt> attempts_;
-    ProbeAcceptor probes_;
 };
 
-int place_of(const ReachTask& task) {
-    const auto find = [&](const auto& fits) {
-        const auto first = std::find_if(task.members.begin(), task.members.end(), fits);
-        return first == task.members.end() ? -1 : static_cast<int>(first - task.members.begin());
-    };
-    const int same = find([](const ReachTask::Member& one) { return one.host == tcp::host_number(); });
-    // A container has another network namespace at each start.
-    return same >= 0 ? same : find([](const ReachTask::Member& one) { return one.name == tcp::host_name(); });
+std::pair<int, int> system_range() {
+    std::pair<int, int> range{1024, 65535};
+    std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> range.first >> range.second;
+    return range;
 }
 
 }  // namespace
 
-void reach(const ReachTask& task, const tcp::Options& options, const std::function<void(const Json&)>& tell) {
-    const int self = place_of(task);
-    if (self < 0) {
-        return tell({{"wrong", fmt::format("the launcher started ranks on {}, which had none before",
-                                           tcp::host_name())}});
-    }
+void reach(const std::string& task, const tcp::Options& options,
+           const std::function<void(const Json&)>& report) {
+    const Task parsed(Json::parse(task));
+    const std::size_t self = parsed.self();
     try {
-        Agent(task, options, self).run(tell);
+        Agent(parsed, options, self).run(report);
     } catch (const Error& error) {
-        tell({{"self", self}, {"wrong", error.what()}});
+        report({{"self", self}, {"wrong", error.what()}});
     }
+}
+
+std::vector<std::uint16_t> free_ports(const tcp::Options& options) {
+    constexpr int wanted = 3;
+    constexpr int tries = 16;
+    std::random_device random;
+    const auto [first, last] = system_range();
+    const int third = (last - first) / wanted;
+    const std::vector<tcp::IpAddress> addresses = tcp::choose(options, tcp::interfaces());
+    std::vector<std::uint16_t> ports;
+    for (int i = 0; i < wanted; ++i) {
+        const int begin = first + third * i;
+        for (int attempt = 0; attempt < tries; ++attempt) {
+            auto port = static_cast<std::uint16_t>(
+                std::uniform_int_distribution<int>(begin, std::max(begin, begin + third - 1))(random));
+            try {
+                tcp::listen_on(addresses, options, port);
+            } catch (const Error&) {
+                continue;  // in use
+            }
+            ports.push_back(port);
+            break;
+        }
+    }
+    return ports;
+}
+
+std::string port_range() {
+    const auto [first, last] = system_range();
+    return fmt::format("{}-{}", first, last);
 }
 
 }  // namespace lapwing::tool

@@ -12,7 +12,7 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr std::string_view mark = "lapwing-doctor ";
+constexpr std::string_view report_mark = "lapwing-doctor ";
 constexpr char end_of_text = '|';
 constexpr std::size_t max_lines = 4096;  // of one report
 
@@ -42,7 +42,8 @@ bool read_count(std::string_view word, std::size_t& value) {
 void write_report(const nlohmann::json& report) {
     static int number = 0;
     const std::string text = report.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-    const std::string head = fmt::format("{}{:x}-{}-{} ", mark, tcp::host_number(), getpid(), ++number);
+    const std::string head =
+        fmt::format("{}{:x}-{}-{} ", report_mark, tcp::host_number(), getpid(), ++number);
     constexpr std::size_t max_of_numbers = 12;  // "1000 1024 " and the end of the text
     const std::size_t room = report_line_bytes - 1 - head.size() - max_of_numbers;
     const std::size_t lines = (text.size() + room - 1) / room;
@@ -56,11 +57,11 @@ void write_report(const nlohmann::json& report) {
 // A terminal that a launcher puts between sends the end of a line apart, so that lines of two ranks may stand
 // in one.
 bool ReportReader::take(std::string_view line) {
-    std::size_t begin = line.find(mark);
+    std::size_t begin = line.find(report_mark);
     if (begin == std::string_view::npos) return false;
     while (begin != std::string_view::npos) {
-        line.remove_prefix(begin + mark.size());
-        begin = line.find(mark);
+        line.remove_prefix(begin + report_mark.size());
+        begin = line.find(report_mark);
         take_part(line.substr(0, begin));
     }
     return true;

@@ -1,4 +1,4 @@
-#include "lapwing/doctor/survey.hpp"
+#include "lapwing/doctor/launches.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -144,7 +144,8 @@ Json as_json(const Study& study, const Cases& cases, const std::vector<Predicted
                 head["variant"] = variant;
             }
             if (!predicted_row.noise.empty()) head["noise"] = predicted_row.noise;
-            add_row(rows, std::move(head), measurement_of(*predicted_row.engine, print(one.of.choice), predicted_row.messages,
+            add_row(rows, std::move(head),
+                    measurement_of(*predicted_row.engine, print(one.of.choice), predicted_row.messages,
                                    rounds_of(predicted_row)));
         }
     }

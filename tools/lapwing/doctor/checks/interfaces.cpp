@@ -7,15 +7,13 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <memory>
 #include <set>
 
 #include "base/error.hpp"
+#include "lapwing/doctor/agent.hpp"
 #include "lapwing/doctor/check.hpp"
-#include "lapwing/doctor/places.hpp"
 #include "links/tcp/addresses.hpp"
-#include "links/tcp/rails.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -58,20 +56,15 @@ Facts interfaces_facts(const MpiFamily&) {
     Facts facts = {{"interfaces", found}};
     try {
         const tcp::Options tcp = tcp::read_options(read_settings(environ));
-        facts["places"] = Facts::array();
-        for (const tcp::IpAddress& place : tcp::choose(tcp, up)) {
+        facts["used"] = Facts::array();
+        for (const tcp::IpAddress& used : tcp::choose(tcp, up)) {
             const auto own = std::find_if(up.begin(), up.end(), [&](const tcp::Interface& one) {
-                return tcp::same_address(one.ip, place);
+                return tcp::same_address(one.ip, used);
             });
-            facts["places"].push_back(
-                {{"place", write_place(place)}, {"interface", own == up.end() ? "" : own->name}});
+            facts["used"].push_back({{"address", fmt::format("{}/{}", text(used), used.prefix)},
+                                     {"interface", own == up.end() ? "" : own->name}});
         }
         facts["ports"] = free_ports(tcp);
-        if (tcp.rails) {
-            const tcp::MultipathSetup setup = tcp::multipath_setup();
-            facts["multipath"] = {{"supported", setup.supported},
-                                  {"ready", setup.announced > 0 && setup.accepted > 0}};
-        }
     } catch (const Error& error) {
         facts["wrong"] = error.what();
     }
@@ -82,9 +75,9 @@ std::string interfaces_line(const Facts& facts) {
     std::vector<std::string> words;
     for (const auto& [name, interface] : facts.at("interfaces").items()) {
         std::vector<std::string> networks;
-        for (const Facts& place : facts.value("places", Facts::array())) {
-            if (place.value("interface", "") == name)
-                networks.push_back(network_of(read_place(place.value("place", ""))));
+        for (const Facts& used : facts.value("used", Facts::array())) {
+            if (used.value("interface", "") == name)
+                networks.push_back(tcp::network_of(tcp::read_ip(used.value("address", "")).value()));
         }
         if (networks.empty() && (interface.value("up", false) || !interface.value("addressed", false)))
             continue;
@@ -111,10 +104,10 @@ void judge_states(const JobReport& job, Findings& findings) {
     for (const HostReport& host : job.hosts) {
         const Facts* const facts = host.find("interfaces");
         if (facts == nullptr) continue;
-        for (const Facts& place : facts->value("places", Facts::array())) {
+        for (const Facts& used : facts->value("used", Facts::array())) {
             // The loopback is none of those that are compared.
-            if (facts->at("interfaces").contains(place.value("interface", "")))
-                names.insert(place["interface"]);
+            if (facts->at("interfaces").contains(used.value("interface", "")))
+                names.insert(used["interface"]);
         }
     }
     for (const std::string& name : names) {
@@ -149,82 +142,6 @@ void judge_states(const JobReport& job, Findings& findings) {
     }
 }
 
-// The fast interfaces of a host whose networks lead to other hosts, with one of their addresses each. An
-// address that several hosts have is of a bridge inside the host. Interfaces much slower than the fastest are
-// left out.
-std::map<std::string, tcp::IpAddress> rails_of(const JobReport& job, const HostReport& host) {
-    std::map<std::string, tcp::IpAddress> rails;
-    const Facts* const facts = host.find("interfaces");
-    if (facts == nullptr) return rails;
-    const auto leads_to_others = [&](const tcp::IpAddress& own) {
-        bool found = false;
-        for (const HostReport& other : job.hosts) {
-            const Facts* const theirs = other.find("interfaces");
-            if (&other == &host || theirs == nullptr) continue;
-            for (const Facts& place : theirs->value("places", Facts::array())) {
-                const tcp::IpAddress ip = read_place(place.value("place", ""));
-                if (tcp::same_address(ip, own)) return false;
-                found = found || tcp::same_network(ip, own);
-            }
-        }
-        return found;
-    };
-    constexpr long max_ratio = 4;
-    const auto speed = [&](const std::string& name) {
-        return facts->at("interfaces").at(name).value("mbit_per_s", -1L);
-    };
-    long fastest = 0;
-    for (const Facts& place : facts->value("places", Facts::array())) {
-        const std::string name = place.value("interface", "");
-        const tcp::IpAddress ip = read_place(place.value("place", ""));
-        if (!facts->at("interfaces").contains(name) || !leads_to_others(ip)) continue;
-        rails.emplace(name, ip);
-        fastest = std::max(fastest, speed(name));
-    }
-    std::erase_if(rails, [&](const auto& rail) {
-        return speed(rail.first) > 0 && speed(rail.first) * max_ratio < fastest;
-    });
-    return rails;
-}
-
-void judge_rails(const JobReport& job, Findings& findings) {
-    HostReports unsupported;
-    HostReports unprepared;
-    std::string commands;
-    std::string names;
-    for (const HostReport& host : job.hosts) {
-        const Facts* const facts = host.find("interfaces");
-        if (facts == nullptr || !facts->contains("multipath")) continue;
-        const Facts& multipath = facts->at("multipath");
-        const auto rails = rails_of(job, host);
-        if (rails.size() < 2 || multipath.value("ready", false)) continue;
-        if (!multipath.value("supported", false)) {
-            unsupported.push_back(&host);
-            continue;
-        }
-        if (unprepared.empty()) {
-            commands = "`ip mptcp limits set subflows 8 add_addr_accepted 8";
-            for (const auto& [name, ip] : rails) {
-                commands += fmt::format("; ip mptcp endpoint add {} dev {} signal", text(ip), name);
-                names += (names.empty() ? "" : ", ") + name;
-            }
-            commands += fmt::format("` on {}, and so on", host.name);
-        }
-        unprepared.push_back(&host);
-    }
-    if (!unprepared.empty())
-        findings.hint("network", names_of(unprepared),
-                      fmt::format("connections use one of the interfaces {} at a time", names),
-                      fmt::format("as root, for connections that use all of them at once: {} "
-                                  "(docs/install.md, several interfaces)",
-                                  commands));
-    if (!unsupported.empty())
-        findings.hint(
-            "network", names_of(unsupported),
-            "several interfaces lead to the other hosts, and connections use one at a time",
-            "Multipath TCP would use all: it needs Linux 5.16 or later and `sysctl net.mptcp.enabled=1`");
-}
-
 void judge_interfaces(const JobReport& job, Findings& findings) {
     for (const auto& [why, hosts] :
          hosts_by(job, "interfaces", [](const Facts& facts) { return facts.value("wrong", ""); })) {
@@ -235,7 +152,6 @@ void judge_interfaces(const JobReport& job, Findings& findings) {
                      "10.1.0.0/16 fits hosts whose interfaces have different names");
     }
     judge_states(job, findings);
-    if (job.several_hosts()) judge_rails(job, findings);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What the system allows: engines, memory that processes share, descriptors, locked memory.
+// What the system allows: engines, also in containers; memory that processes share, descriptors, locked
+// memory.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/resource.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "base/values.hpp"
@@ -13,9 +15,8 @@
 #include "job/settings.hpp"
 #include "lapwing/common/this_host.hpp"
 #include "lapwing/doctor/check.hpp"
-#include "lapwing/doctor/checks/fabrics.hpp"
 #include "links/rdma_devices.hpp"
-#include "links/tcp/descriptors.hpp"
+#include "links/tcp/sockets.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -87,6 +88,49 @@ void judge_engines(const JobReport& job, Findings& findings) {
                          : "this job does not need it: its ranks are on one host, or "
                            "LAPWING_ENGINE names another");
         }
+    }
+}
+
+// A container's runtime, if it sets a filter of system calls by itself. Kubernetes first: its containers also
+// have the marks of the runtime below it.
+Facts container_facts(const MpiFamily&) {
+    if (std::getenv("KUBERNETES_SERVICE_HOST") != nullptr) return {{"runtime", "Kubernetes"}};
+    if (access("/run/.containerenv", F_OK) == 0) return {{"runtime", "Podman"}};
+    if (access("/.dockerenv", F_OK) == 0) return {{"runtime", "Docker"}};
+    return Facts::object();
+}
+
+std::string container_line(const Facts& facts) {
+    return facts.value("runtime", "");
+}
+
+bool lacks_io_uring(const HostReport& host) {
+    const Facts* const facts = host.find("engines");
+    if (facts == nullptr) return false;
+    for (const Facts& engine : facts->value("engines", Facts::array())) {
+        if (engine.value("reason", "").starts_with("io_uring")) return true;
+    }
+    return false;
+}
+
+void judge_container(const JobReport& job, Findings& findings) {
+    for (const auto& [runtime, hosts] : hosts_by(job, "container", container_line)) {
+        HostReports without;
+        for (const HostReport* host : hosts) {
+            if (lacks_io_uring(*host)) without.push_back(host);
+        }
+        if (runtime.empty() || without.empty()) continue;
+        findings.hint(
+            "host", names_of(without),
+            fmt::format("this {} container does not permit io_uring, which the kernel engine needs", runtime),
+            runtime == "Kubernetes"
+                ? "copy share/lapwing/seccomp.json of Lapwing to /var/lib/kubelet/seccomp/lapwing.json on "
+                  "each "
+                  "node, and add to the pod's securityContext: seccompProfile: {type: Localhost, "
+                  "localhostProfile: lapwing.json}"
+                : "start it with --security-opt seccomp=PREFIX/share/lapwing/seccomp.json, a profile with "
+                  "the "
+                  "three calls of io_uring");
     }
 }
 
@@ -215,9 +259,7 @@ void judge_locked_memory(const JobReport& job, Findings& findings) {
     for (const HostReport& host : job.hosts) {
         const Facts* const facts = host.find("locked_memory");
         if (facts == nullptr || limit_in(*facts, "soft") >= enough) continue;
-        std::vector<std::string> found = rdma_devices(host);
-        for (const Facts& device : facts->value("rdma", Facts::array()))
-            found.push_back(device.get<std::string>());
+        const auto found = facts->value("rdma", std::vector<std::string>());
         if (found.empty()) continue;
         if (devices.empty()) devices = found.front();
         short_of.push_back(&host);
@@ -234,6 +276,8 @@ void judge_locked_memory(const JobReport& job, Findings& findings) {
 
 extern const Check engines_check;
 const Check engines_check{"engines", "engines", engines_facts, engines_line, judge_engines};
+extern const Check container_check;
+const Check container_check{"container", "container", container_facts, container_line, judge_container};
 extern const Check shared_memory_check;
 const Check shared_memory_check{"shared_memory", "inside a host", shared_memory_facts, shared_memory_line,
                                 judge_shared_memory};

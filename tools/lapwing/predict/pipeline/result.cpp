@@ -72,7 +72,8 @@ Json as_json(const Study& study, const std::vector<PipelineCase>& cases) {
                 head["variant"] = fmt::format("{} test{}", row.tests, row.tests == 1 ? "" : "s");
             }
             if (study.disturbed()) head["noise"] = row.noise.empty() ? "none" : row.noise;
-            add_row(rows, std::move(head), measurement_of(*row.engine, row.algorithms, row.messages, rounds_of(row)));
+            add_row(rows, std::move(head),
+                    measurement_of(*row.engine, row.algorithms, row.messages, rounds_of(row)));
         }
     }
     result["rows"] = std::move(rows);

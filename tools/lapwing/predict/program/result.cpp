@@ -104,7 +104,8 @@ Json rounds_of(const PredictedProgram& row) {
 std::vector<std::string> left_out(const std::vector<ProgramCase>& cases) {
     std::vector<std::string> found;
     for (const ProgramCase& one : cases) {
-        if (!one.left_out.empty()) found.push_back(fmt::format("{} ranks: {}", one.replay.ranks, one.left_out));
+        if (!one.left_out.empty())
+            found.push_back(fmt::format("{} ranks: {}", one.replay.ranks, one.left_out));
     }
     return found;
 }
@@ -232,7 +233,8 @@ Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
     result["program"] = {{"recordings", study.recordings}, {"measured_with", study.measured_with}};
     if (const auto cores = words_on_cores(study, cases); !cores.empty()) result["program"]["cores"] = cores;
     for (const simulate::Engine* engine : study.engines) {
-        result["parameters"][engine->name] = parameters_of(study, all_ranks(cases.front().replay.ranks), *engine);
+        result["parameters"][engine->name] =
+            parameters_of(study, all_ranks(cases.front().replay.ranks), *engine);
     }
     Json rows = Json::array();
     for (const ProgramCase& one : cases) {

@@ -50,8 +50,8 @@ struct ProgramCase {
     std::string left_out = {};  // why there are no rows
 };
 
-// Reads the recordings; sets the collectives and the ranks of the study. Throws Error: system or parse for the
-// recordings, unsupported for a case that needs more memory than --memory allows.
+// Reads the recordings; sets the collectives and the ranks of the study. Throws Error: system or parse for
+// the recordings, unsupported for a case that needs more memory than --memory allows.
 std::vector<ProgramCase> program_cases_of(Study& study);
 
 // One for each case; `cases` must stay where they are until all have run.

@@ -1,25 +1,28 @@
-#include "links/process/socket_pairs.hpp"
+// Connections between ranks that are threads of one process, as socket pairs: runs the kernel engine without
+// a network.
+#pragma once
 
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "base/error.hpp"
+#include "links/connections.hpp"
 
 namespace lapwing {
-namespace {
 
-class Pairs : public Connections {
+class SocketPairs final : public Connections {
   public:
-    Pairs(int ranks, int lanes, std::shared_ptr<EventLoop> event_loop)
+    SocketPairs(int ranks, int lanes, std::shared_ptr<EventLoop> event_loop)
         : ranks_(ranks),
           lanes_(lanes),
           descriptors_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(lanes), -1),
           event_loop_(std::move(event_loop)) {}
-    ~Pairs() override {
+    ~SocketPairs() override {
         for (const int descriptor : descriptors_) {
             if (descriptor >= 0) ::close(descriptor);
         }
@@ -51,14 +54,15 @@ class Pairs : public Connections {
     std::shared_ptr<EventLoop> event_loop_;
 };
 
-}  // namespace
-
-std::vector<std::unique_ptr<Connections>> socket_pairs(int ranks, int lanes, int buffer_bytes) {
+// Connections for each of `ranks` ranks, which share one event loop. `buffer_bytes`: size of the sockets'
+// buffers, which the system may round up; 0: the default.
+inline std::vector<std::unique_ptr<Connections>> socket_pairs(int ranks, int lanes, int buffer_bytes = 0) {
     const auto event_loop = std::make_shared<EventLoop>();
     std::vector<std::unique_ptr<Connections>> all;
-    for (int rank = 0; rank < ranks; ++rank) all.push_back(std::make_unique<Pairs>(ranks, lanes, event_loop));
-    const auto of = [&](int rank) -> Pairs& {
-        return static_cast<Pairs&>(*all[static_cast<std::size_t>(rank)]);
+    for (int rank = 0; rank < ranks; ++rank)
+        all.push_back(std::make_unique<SocketPairs>(ranks, lanes, event_loop));
+    const auto of = [&](int rank) -> SocketPairs& {
+        return static_cast<SocketPairs&>(*all[static_cast<std::size_t>(rank)]);
     };
     for (int first = 0; first < ranks; ++first) {
         for (int second = first + 1; second < ranks; ++second) {
