@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "watch/diagnosis.hpp"
+#include "watch/finding.hpp"
 #include "watch/job_view.hpp"
 
 namespace lapwing::watch {
