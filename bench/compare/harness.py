@@ -126,17 +126,18 @@ class Job:
     def launcher(self):
         return self.mpi.launcher(self.case.ranks, -(-self.case.ranks // self.case.hosts) if self.case.hosts else None)
 
-    def execute(self, command, environment, limit):
-        """Runs a command on the case's hosts."""
+    def execute(self, command, environment, limit, within=()):
+        """Runs a command on the case's hosts, within a shell that is not shown."""
         case = self.case
         hosts = [self.tool(), "cluster", "--hosts", case.hosts, *case.cluster.split(), "--"] if case.hosts else []
-        command = [str(word) for word in [*hosts, *command]]
-        print(f"$ {' '.join(command)}", file=sys.stderr, flush=True)
+        shown = " ".join(str(word) for word in [*hosts, *command])
+        command = [*hosts, *within, *command]
+        print(f"$ {shown}", file=sys.stderr, flush=True)
         status, self.output = jobs.execute_on_hosts(self.mpi.family, case.ranks, command, limit,
                                                     {**self.mpi.environment(), **self.variant.variables, **environment})
         if status != 0:
             ended = f"exit status {status}" if status is not None else f"not done after {limit} seconds"
-            raise Failure(f"{' '.join(command)}: {ended}\n{self.output}")
+            raise Failure(f"{shown}: {ended}\n{self.output}")
 
     def run(self, words, environment=(), limit=600, options=(), profile=None, directory="."):
         """Runs an MPI program in this variant, or by `lapwing profile`. `options`: of `lapwing run`."""
@@ -148,8 +149,8 @@ class Job:
                 under = [self.tool(), "profile", "--json", "--file", profile, "--"]
             elif engine != "mpi":
                 under = [self.tool(), "run", "--report", "--json", "--report-file", file, "--engine", engine, *options, "--"]
-            self.execute(["env", "-C", directory, "bash", "-c", CLOCK, "launcher", *under, *self.launcher(), *words, *self.variant.words.split()],
-                         dict(environment), limit)
+            self.execute([*under, *self.launcher(), *words, *self.variant.words.split()], dict(environment), limit,
+                         ["env", "-C", directory, "bash", "-c", CLOCK, "launcher"])
             self.report = jobs.report_in(file)
         begin, end = re.search(r"^launcher (\S+) (\S+)$", self.output, re.MULTILINE).groups()
         self.seconds = float(end) - float(begin)

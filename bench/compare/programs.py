@@ -306,7 +306,7 @@ class Bench(Program):
             for measured in row["engines"]:
                 # An unavailable engine is replaced by another one, which was not asked for.
                 if measured["confirmed"]:
-                    label = f"{row['collective'][4:]} {row['bytes']:g} B"
+                    label = f"{row['collective'][4:]} {int(row['bytes'])} B"
                     rows[label] = {key: [sample[key] for sample in measured["rounds"]] for key, _, _ in self.quantities}
         return Outcome(rows)
 
