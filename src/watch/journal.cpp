@@ -112,8 +112,8 @@ CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
     remove_locked(handle);
     CommunicatorRecord& record = *unused_record();
     const CommunicatorId of_members = digest(std::span<const int>(*members));
-    record.id_ = digest(std::span<const std::uint64_t>(std::array{
-        creation.parent[0], creation.parent[1], creation.number, of_members[0], of_members[1]}));
+    record.id_ = digest(std::span<const std::uint64_t>(
+        std::array{creation.parent[0], creation.parent[1], creation.number, of_members[0], of_members[1]}));
     record.creations_ = 0;
     Family& family = families_[of_members];
     record.ordinal_ = family.made++;

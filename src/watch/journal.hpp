@@ -257,8 +257,8 @@ class Journal {
     void begin(int rank, const Constants& constants);
     bool begun() const { return begun_.load(std::memory_order_acquire); }
 
-    // A call that makes communicators of `parent`. All ranks of `parent` make these calls in the same order, so
-    // the call's number, the parent's identity and the members identify the communicator that is made.
+    // A call that makes communicators of `parent`. All ranks of `parent` make these calls in the same order,
+    // so the call's number, the parent's identity and the members identify the communicator that is made.
     struct Creation {
         CommunicatorId parent{};
         std::uint64_t number = 0;

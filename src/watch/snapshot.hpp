@@ -2,8 +2,8 @@
 // (journal.hpp) makes it, ranks send it to each other, and diagnosis.hpp compares the snapshots of all ranks.
 #pragma once
 
-#include <cstddef>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -71,11 +71,11 @@ using CommunicatorId = std::array<std::uint64_t, 2>;
 
 struct CommunicatorSnapshot {
     CommunicatorId id{};
-    std::string name;              // MPI_Comm_get_name, or "communicator 2 of ranks 0-3"
-    std::vector<RankRun> members;  // ranks in MPI_COMM_WORLD
-    std::uint64_t calls = 0;       // collective calls so far, blocking ones included
-    std::uint64_t hash = 0;        // of the arguments of all calls so far, in order
-    bool comparable = true;        // false: the MPI has refused a call of this rank
+    std::string name;                    // MPI_Comm_get_name, or "communicator 2 of ranks 0-3"
+    std::vector<RankRun> members;        // ranks in MPI_COMM_WORLD
+    std::uint64_t calls = 0;             // collective calls so far, blocking ones included
+    std::uint64_t hash = 0;              // of the arguments of all calls so far, in order
+    bool comparable = true;              // false: the MPI has refused a call of this rank
     std::vector<CollectiveCall> recent;  // the last calls, oldest first, and earlier ones still in flight
 };
 

@@ -1,5 +1,5 @@
-// A random, correct program of communicators: made in every way that MPI has, used by collectives, and freed, also
-// with collectives in flight. Each collective's result is compared with what it must be.
+// A random, correct program of communicators: made in every way that MPI has, used by collectives, and freed,
+// also with collectives in flight. Each collective's result is compared with what it must be.
 //   communicators-<mpi> SEED THREADS
 // THREADS 0: one thread, MPI_THREAD_SINGLE. Otherwise so many threads run such a program at once, each on a
 // duplicate of MPI_COMM_WORLD of its own. Rank 0 prints "ok" at the end.

@@ -198,8 +198,8 @@ TEST(Data, TypesWithLargeCounts) {
 }
 #endif
 
-// MPI forbids that a collective's buffers overlap, and MPIs do not see it everywhere: the data that a rank sends
-// are those that it had at the start.
+// MPI forbids that a collective's buffers overlap, and MPIs do not see it everywhere: the data that a rank
+// sends are those that it had at the start.
 TEST(Data, BuffersThatOverlap) {
     const int rank = rank_in(MPI_COMM_WORLD);
     const int size = size_of(MPI_COMM_WORLD);
@@ -226,8 +226,8 @@ TEST(Data, BuffersThatOverlap) {
         even.push_back(2 * i);
         many[static_cast<std::size_t>(2 * i)] = 10 * rank + i;
     }
-    ASSERT_EQ(MPI_Ialltoallv(many.data(), counts.data(), even.data(), MPI_INT, many.data() + 1,
-                             counts.data(), even.data(), MPI_INT, MPI_COMM_WORLD, &request),
+    ASSERT_EQ(MPI_Ialltoallv(many.data(), counts.data(), even.data(), MPI_INT, many.data() + 1, counts.data(),
+                             even.data(), MPI_INT, MPI_COMM_WORLD, &request),
               MPI_SUCCESS);
     wait(&request);
     for (int i = 0; i < size; ++i) {

@@ -154,7 +154,8 @@ TEST_F(JournalTest, ParentNumberAndMembersIdentifyACommunicator) {
     const auto add = [&](const Journal::Creation& creation, const std::vector<int>& members) {
         return journal().add(++handle, 0, std::make_shared<const std::vector<int>>(members), "", creation);
     };
-    const std::vector<std::vector<int>> all = {{2}, {2, 3}, {3, 2}, {0, 1}, {3, 2, 1}, {4}, {2, 5}, {7}, {2, 6}};
+    const std::vector<std::vector<int>> all = {{2}, {2, 3}, {3, 2}, {0, 1}, {3, 2, 1},
+                                               {4}, {2, 5}, {7},    {2, 6}};
     for (const auto& members : all) {
         for (const std::uint64_t number : {1, 2}) {
             const CommunicatorRecord* const one = add({{5, 6}, number}, members);

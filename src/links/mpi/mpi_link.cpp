@@ -11,10 +11,6 @@
 namespace lapwing {
 namespace {
 
-void check(int code) {
-    if (code != MPI_SUCCESS) throw MpiError(code);
-}
-
 // A request is a pointer in one MPI and an int in another.
 static_assert(sizeof(MPI_Request) <= sizeof(std::uintptr_t));
 void keep(MPI_Request request, Link::Transfer& transfer) {
@@ -34,13 +30,13 @@ class ByteSpan {
         constexpr std::uint64_t piece = 1U << 30;
         MPI_Datatype pieces = MPI_DATATYPE_NULL;
         MPI_Datatype whole = MPI_DATATYPE_NULL;
-        check(PMPI_Type_contiguous(static_cast<int>(piece), MPI_BYTE, &pieces));
+        MpiError::check(PMPI_Type_contiguous(static_cast<int>(piece), MPI_BYTE, &pieces));
         int lengths[2] = {static_cast<int>(bytes / piece), static_cast<int>(bytes % piece)};
         MPI_Aint places[2] = {0, static_cast<MPI_Aint>(bytes / piece * piece)};
         MPI_Datatype types[2] = {pieces, MPI_BYTE};
-        check(PMPI_Type_create_struct(2, lengths, places, types, &whole));
-        check(PMPI_Type_commit(&whole));
-        check(PMPI_Type_free(&pieces));
+        MpiError::check(PMPI_Type_create_struct(2, lengths, places, types, &whole));
+        MpiError::check(PMPI_Type_commit(&whole));
+        MpiError::check(PMPI_Type_free(&pieces));
         type_ = whole;
         made_ = true;
         count_ = 1;
@@ -72,8 +68,9 @@ TagBits tag_bits() {
     static const TagBits bits = [] {
         int* max_tag = nullptr;
         int found = 0;
-        check(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &max_tag, &found));
-        const auto tags = static_cast<std::uint32_t>(found ? *max_tag : 32767) + 1;  // at least those of the standard
+        MpiError::check(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &max_tag, &found));
+        const auto tags =
+            static_cast<std::uint32_t>(found ? *max_tag : 32767) + 1;  // at least those of the standard
         const int all = std::bit_width(tags) - 1;
         const int channel = std::min(15, all / 2);
         return TagBits{channel, all - channel};
@@ -91,25 +88,17 @@ int tag(std::uint32_t slot, std::uint32_t channel) {
     return static_cast<int>(slot << bits | number);
 }
 
-std::string describe(int code) {
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    PMPI_Error_string(code, text, &length);
-    return text;
-}
-
 }  // namespace
-
-MpiError::MpiError(int code) : Error(ErrorCode::link, describe(code)), mpi_code_(code) {}
 
 std::uint32_t MessageSlots::take() {
     const auto free = std::find(used_.begin(), used_.end(), false);
     const auto slot = static_cast<std::uint32_t>(free - used_.begin());
     if (slot >= tag_bits().slots()) {
-        throw Error(ErrorCode::link,
-                    fmt::format("{} communicators use Lapwing's messages over the native MPI, which has no tags "
-                                "for more; LAPWING_NETWORK=tcp has no such limit",
-                                slot - 1));
+        throw Error(
+            ErrorCode::link,
+            fmt::format("{} communicators use Lapwing's messages over the native MPI, which has no tags "
+                        "for more; LAPWING_NETWORK=tcp has no such limit",
+                        slot - 1));
     }
     if (free == used_.end())
         used_.push_back(true);
@@ -129,8 +118,8 @@ void MpiLink::send(int peer, const std::byte* data, std::uint64_t bytes, std::ui
     const ByteSpan span(bytes);
     MPI_Request request = MPI_REQUEST_NULL;
     const auto to = static_cast<std::size_t>(peer);
-    check(PMPI_Isend(data, span.count(), span.type(), members_[to], tag(slots_[to], channel), communicator_,
-                     &request));
+    MpiError::check(PMPI_Isend(data, span.count(), span.type(), members_[to], tag(slots_[to], channel),
+                               communicator_, &request));
     keep(request, transfer);
 }
 
@@ -138,8 +127,8 @@ void MpiLink::recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t
                    Transfer& transfer) {
     const ByteSpan span(bytes);
     MPI_Request request = MPI_REQUEST_NULL;
-    check(PMPI_Irecv(data, span.count(), span.type(), members_[static_cast<std::size_t>(peer)],
-                     tag(own_slot_, channel), communicator_, &request));
+    MpiError::check(PMPI_Irecv(data, span.count(), span.type(), members_[static_cast<std::size_t>(peer)],
+                               tag(own_slot_, channel), communicator_, &request));
     keep(request, transfer);
 }
 
@@ -148,7 +137,7 @@ bool MpiLink::test(Transfer& transfer) {
     MPI_Request request;
     std::memcpy(&request, &transfer.handle, sizeof request);
     int complete = 0;
-    check(PMPI_Test(&request, &complete, MPI_STATUS_IGNORE));
+    MpiError::check(PMPI_Test(&request, &complete, MPI_STATUS_IGNORE));
     if (!complete) return false;
     transfer = {};
     return true;
@@ -157,7 +146,7 @@ bool MpiLink::test(Transfer& transfer) {
 // Any call advances all messages of the MPI.
 void MpiLink::progress() {
     int found = 0;
-    check(PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE));
+    MpiError::check(PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE));
 }
 
 }  // namespace lapwing

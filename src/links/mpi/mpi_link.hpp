@@ -1,27 +1,20 @@
-// The link over point-to-point messages of the native MPI. All groups share one communicator, which the program
-// does not know: messages never match the program's. Each rank receives the messages of a group in a *slot* of
-// its own choice, which no other group of that rank has; a tag is a slot and a channel. Therefore groups need
-// no communicators of their own, and ranks may open groups in any order. Compiled once for each MPI.
+// The link over point-to-point messages of the native MPI. All groups share one communicator, which the
+// program does not know: messages never match the program's. Each rank receives the messages of a group in a
+// *slot* of its own choice, which no other group of that rank has; a tag is a slot and a channel. Therefore
+// groups need no communicators of their own, and ranks may open groups in any order. Compiled once for each
+// MPI.
 #pragma once
 
 #include <mpi.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
-#include "base/error.hpp"
 #include "links/link.hpp"
+#include "links/mpi/mpi_error.hpp"
 
 namespace lapwing {
-
-// The native MPI returned an error code.
-class MpiError : public Error {
-  public:
-    explicit MpiError(int code);
-    int mpi_code() const noexcept { return mpi_code_; }
-
-  private:
-    int mpi_code_;
-};
 
 // The slots of this process. Not thread-safe.
 class MessageSlots {

@@ -59,15 +59,15 @@ int make_duplicate(const CallSite& site, MPI_Comm parent, MPI_Comm* made, Native
     });
 }
 
-// MPI_Comm_idup. An MPI may return the communicator's handle at once, or when the request is complete: then the
-// communicator's collectives are not recorded.
+// MPI_Comm_idup. An MPI may return the communicator's handle at once, or when the request is complete: then
+// the communicator's collectives are not recorded.
 template <typename Native>
 int make_duplicate_later(MPI_Comm parent, MPI_Comm* made, Native native) {
     if (parent == MPI_COMM_NULL || made == nullptr) return native();
     return guarded([&] {
 #ifdef OPEN_MPI
-        // Open MPI duplicates in steps, each a nonblocking collective of `parent` that begins at a time of its
-        // own. Lapwing's agreement on `parent`, another one, must not come between the steps.
+        // Open MPI duplicates in steps, each a nonblocking collective of `parent` that begins at a time of
+        // its own. Lapwing's agreement on `parent`, another one, must not come between the steps.
         if (takes_calls()) begin_group_of(parent);
 #endif
         const auto creation = creation_from(parent);

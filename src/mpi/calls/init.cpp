@@ -35,10 +35,11 @@ void finish_groups(std::uint64_t limit) {
         if (!finish_group(group, end > now ? end - now : 0)) ++unfinished;
     });
     if (unfinished > 0 && limit > 0) {
-        fmt::print(stderr,
-                   "lapwing: MPI_Finalize was called before all ranks of {} communicators had begun their first "
-                   "collective\n",
-                   unfinished);
+        fmt::print(
+            stderr,
+            "lapwing: MPI_Finalize was called before all ranks of {} communicators had begun their first "
+            "collective\n",
+            unfinished);
     }
 }
 

@@ -102,7 +102,8 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
         }
         if (request == nullptr) return NEXT_Request_free(handle);
         if (!persistent) {
-            if (const int answer = answer_for_collective(PMPI_Request_free); answer != MPI_SUCCESS) return answer;
+            if (const int answer = answer_for_collective(PMPI_Request_free); answer != MPI_SUCCESS)
+                return answer;
         }
         bool given_to_mpi = false;
         {

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "links/mpi/mpi_link.hpp"
+#include "links/mpi/mpi_error.hpp"
 
 namespace lapwing {
 namespace {
@@ -25,10 +25,6 @@ int ranks_of_world() {
     return ranks;
 }
 
-void check(int code) {
-    if (code != MPI_SUCCESS) throw MpiError(code);
-}
-
 }  // namespace
 
 Settings settings_of_job() {
@@ -43,8 +39,8 @@ Settings settings_of_job() {
 }
 
 MpiJob::MpiJob(Settings settings) : Job(rank_in_world(), ranks_of_world(), std::move(settings)) {
-    check(PMPI_Comm_dup(MPI_COMM_WORLD, &communicator_));
-    check(PMPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN));
+    MpiError::check(PMPI_Comm_dup(MPI_COMM_WORLD, &communicator_));
+    MpiError::check(PMPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN));
 }
 
 MpiJob::~MpiJob() {
@@ -54,14 +50,14 @@ MpiJob::~MpiJob() {
 std::vector<std::vector<std::byte>> MpiJob::exchange(std::span<const std::byte> mine) {
     const int bytes = static_cast<int>(mine.size());
     std::vector<int> lengths(static_cast<std::size_t>(ranks()));
-    check(PMPI_Allgather(&bytes, 1, MPI_INT, lengths.data(), 1, MPI_INT, communicator_));
+    MpiError::check(PMPI_Allgather(&bytes, 1, MPI_INT, lengths.data(), 1, MPI_INT, communicator_));
     std::vector<int> begins(lengths.size());
     std::exclusive_scan(lengths.begin(), lengths.end(), begins.begin(), 0);
     std::vector<std::byte> all(static_cast<std::size_t>(begins.back() + lengths.back()));
     // Most exchanges ask whether any rank has something to say, and none has.
     if (!all.empty()) {
-        check(PMPI_Allgatherv(mine.data(), bytes, MPI_BYTE, all.data(), lengths.data(), begins.data(),
-                              MPI_BYTE, communicator_));
+        MpiError::check(PMPI_Allgatherv(mine.data(), bytes, MPI_BYTE, all.data(), lengths.data(),
+                                        begins.data(), MPI_BYTE, communicator_));
     }
     std::vector<std::vector<std::byte>> by_rank;
     for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
@@ -73,9 +69,9 @@ std::vector<std::vector<std::byte>> MpiJob::exchange(std::span<const std::byte> 
 
 void MpiJob::leave_together(const std::function<void()>& meanwhile) {
     MPI_Request all_are_here = MPI_REQUEST_NULL;
-    check(PMPI_Ibarrier(communicator_, &all_are_here));
+    MpiError::check(PMPI_Ibarrier(communicator_, &all_are_here));
     for (int complete = 0; !complete;) {
-        check(PMPI_Test(&all_are_here, &complete, MPI_STATUS_IGNORE));
+        MpiError::check(PMPI_Test(&all_are_here, &complete, MPI_STATUS_IGNORE));
         meanwhile();
     }
 }

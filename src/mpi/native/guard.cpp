@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "links/mpi/mpi_link.hpp"
+#include "links/mpi/mpi_error.hpp"
 
 namespace lapwing {
 

@@ -97,8 +97,8 @@ void open(Communicator& communicator) {
 int make_group(Communicator& communicator) {
     free_communicators();
     const bool of_all = communicator.communicator == MPI_COMM_WORLD;
-    JobGroup& group = communicator.group.emplace(*runtime.network, communicator.rank,
-                                                 std::move(communicator.members), communicator.options, of_all);
+    JobGroup& group = communicator.group.emplace(
+        *runtime.network, communicator.rank, std::move(communicator.members), communicator.options, of_all);
     const bool exchanges_slots = group.needs_link() && !of_all && communicator.ranks > 1;
     {
         // Threads may make groups of several communicators at once, which share the job's engines.
@@ -152,7 +152,9 @@ void free_communicators() {
         return group->freed_by_mpi.load(std::memory_order_acquire) && group->in_flight == 0 && !agrees;
     };
     if (lock) std::erase_if(groups, is_done);
-    const auto is_left = [](const auto& group) { return group->freed_by_mpi.load(std::memory_order_relaxed); };
+    const auto is_left = [](const auto& group) {
+        return group->freed_by_mpi.load(std::memory_order_relaxed);
+    };
     if (!lock || std::ranges::any_of(groups, is_left)) any_freed.store(true, std::memory_order_release);
 }
 

@@ -1,10 +1,10 @@
 // What Lapwing keeps for one communicator of the program.
 //
-// The registry (communicator.cpp) owns all of them. A thread of the program may use one without a lock as long
-// as MPI lets it use the MPI's communicator. What ends a communicator comes in this order, by any threads: the
-// program frees it, from when on the registry does not find it; the MPI calls back, because it has freed its
-// own; the last collective in flight completes. Only then is it destroyed, inside Entry, by the next thread
-// that creates or frees a communicator. No thread waits for another thread meanwhile.
+// The registry (communicator.cpp) owns all of them. A thread of the program may use one without a lock as
+// long as MPI lets it use the MPI's communicator. What ends a communicator comes in this order, by any
+// threads: the program frees it, from when on the registry does not find it; the MPI calls back, because it
+// has freed its own; the last collective in flight completes. Only then is it destroyed, inside Entry, by the
+// next thread that creates or frees a communicator. No thread waits for another thread meanwhile.
 #pragma once
 
 #include <mpi.h>
@@ -114,8 +114,8 @@ void give_up(Communicator& communicator);
 
 // Destroys what is kept for communicators that are freed and idle. Outside of Entry.
 void free_communicators();
-// At the end of MPI: the same for communicators that the program has not freed. Before that, calls `finish` for
-// each of them.
+// At the end of MPI: the same for communicators that the program has not freed. Before that, calls `finish`
+// for each of them.
 void free_all_communicators(const std::function<void(Communicator&)>& finish);
 
 }  // namespace lapwing

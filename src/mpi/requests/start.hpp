@@ -40,9 +40,9 @@ int start_again(Request& request);
 // Makes an inactive persistent request. Collective: waits for the other ranks. Outside of Entry.
 Started make_persistent(Communicator& group, Problem& problem, const UserBuffers& buffers);
 
-// Waits for the agreement that begin_group() began, if it began one; at most `patience` nanoseconds. Runs what is
-// in flight meanwhile. Returns whether the agreement is complete. Only in calls that are collective over the
-// group. Outside of Entry.
+// Waits for the agreement that begin_group() began, if it began one; at most `patience` nanoseconds. Runs
+// what is in flight meanwhile. Returns whether the agreement is complete. Only in calls that are collective
+// over the group. Outside of Entry.
 bool finish_group(Communicator& group, std::uint64_t patience = UINT64_MAX);
 
 }  // namespace lapwing

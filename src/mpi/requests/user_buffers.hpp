@@ -139,8 +139,8 @@ class UserBuffer {
     const std::byte* send_address(PackedData& data, bool copies, int* error) const {
         return packs_ || copies ? packed_to_send(data, error) : first_byte();
     }
-    // Whether a list that writes to `received` would overwrite data of this buffer. MPI forbids it, and MPIs give
-    // right results where programs do it: only this rank can see it, so its data are copied.
+    // Whether a list that writes to `received` would overwrite data of this buffer. MPI forbids it, and MPIs
+    // give right results where programs do it: only this rank can see it, so its data are copied.
     bool overlaps(const UserBuffer& received) const {
         if (packs_ || received.packs_ || empty() || received.empty()) return false;
         return one_ && received.one_ ? range_of(*one_).meets(range_of(*received.one_))
