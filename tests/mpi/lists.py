@@ -92,7 +92,7 @@ def main():
         file = tests.directory / "synthesized.lists"
         names = ("allreduce", "alltoall", "broadcast", "gather")
         status, output = jobs.execute([build / "bin/lapwing", "synthesize", ",".join(names), "--topology", links, "--bytes", "4Ki,256Ki",
-                                       "--steps", "50", "--solver", "0", "--chunks", "2", "--always", "-o", file], 60,
+                                       "--steps", "50", "--chunks", "2", "--always", "-o", file], 60,
                                       jobs.environment(mpi, build))
         tests.expect("lists are synthesized", status == 0, output)
         status, output, uses = tests.run(",".join(f"{name}=file:{file}" for name in names), "kernel",
