@@ -123,7 +123,9 @@ function(lapwing_preload family)
   lapwing_preload_library(lapwing-${family} ${family} ${mpi_sources} links/mpi/mpi_link.cpp)
   set_target_properties(lapwing-${family} PROPERTIES UNITY_BUILD ON)
   lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources} ${collective_sources})
-  target_compile_definitions(lapwing-profile-${family} PRIVATE LAPWING_PROFILE)
+  # What they do with a call of a collective, for mpi/calls/functions.hpp.
+  target_compile_definitions(lapwing-${family} PRIVATE LAPWING_TAKES_CALLS="mpi/calls/call.hpp")
+  target_compile_definitions(lapwing-profile-${family} PRIVATE LAPWING_TAKES_CALLS="mpi/profile/profile.hpp")
 endfunction()
 
 # LibNBC's interface: functions by MPI's own. It needs no other library of ours: the calls are taken where the

@@ -1,5 +1,5 @@
 // Definitions of the functions of collectives that the program calls, for both preload libraries: the one
-// that runs lists, and that of `lapwing profile`, which is compiled with LAPWING_PROFILE.
+// that runs lists, and that of `lapwing profile`.
 #pragma once
 
 #include <mpi.h>
@@ -7,16 +7,8 @@
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/signatures.hpp"
 #include "mpi/native/native.hpp"
-#ifdef LAPWING_PROFILE
-#include "mpi/profile/profile.hpp"
-namespace lapwing {
-using profile::blocking;
-using profile::nonblocking;
-using profile::persistent;
-}  // namespace lapwing
-#else
-#include "mpi/calls/call.hpp"
-#endif
+// blocking(), nonblocking() and persistent(): what the library does with a call. The build names the header.
+#include LAPWING_TAKES_CALLS
 
 // Lists of arguments are flat: they initialize a call, whose members are structs, and are passed to the MPI.
 #ifdef __clang__

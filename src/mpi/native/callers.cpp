@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mpi/native/native.hpp"
+#include "mpi/native/families.hpp"
 
 namespace lapwing {
 namespace {

@@ -9,22 +9,9 @@
 
 #include <mpi.h>
 
-#include <initializer_list>
 #include <string>
-#include <string_view>
-
-struct dl_phdr_info;
 
 namespace lapwing {
-
-// The MPIs, by the libraries that are loaded.
-struct Family {
-    std::string_view name;
-    const char* title;
-    std::initializer_list<const char*> libraries;
-};
-// The family whose MPI this library is; null if it is no MPI.
-const Family* family_of(const dl_phdr_info& loaded);
 
 // Returns a function of the native MPI. Ends the process with a message if the MPI has no such function.
 void* find_native(const char* name);

@@ -195,3 +195,10 @@ class Completing {
 };
 
 }  // namespace lapwing::profile
+
+// For mpi/calls/functions.hpp.
+namespace lapwing {
+using profile::blocking;
+using profile::nonblocking;
+using profile::persistent;
+}  // namespace lapwing

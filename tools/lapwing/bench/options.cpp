@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
+#include "lapwing/common/numbers.hpp"
 #include "lapwing/common/values.hpp"
 
 namespace lapwing::tool {
@@ -76,15 +77,6 @@ std::vector<std::string> all_engines() {
     std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return name != "auto"; });
     std::reverse(names.begin(), names.end() - 1);
     return names;
-}
-
-double read_number(const std::string& option, const std::string& written, double least, double most) {
-    char* end = nullptr;
-    const double value = std::strtod(written.c_str(), &end);
-    if (written.empty() || *end != 0 || !(value >= least && value <= most)) {
-        throw_invalid(fmt::format("{}: '{}' is not a number from {} to {}", option, written, least, most));
-    }
-    return value;
 }
 
 std::vector<double> read_numbers(const BenchOptions& options, const char* option, double least, double most) {

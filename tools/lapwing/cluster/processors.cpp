@@ -1,16 +1,11 @@
 #include "lapwing/cluster/processors.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <hwloc.h>
 #include <sched.h>
-#include <sys/stat.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <map>
-#include <memory>
 
 #include "base/error.hpp"
 
@@ -41,12 +36,12 @@ std::vector<std::vector<int>> usable_cores(hwloc_topology_t machine) {
     return cores;
 }
 
-struct FreeMachine {
-    void operator()(hwloc_topology_t machine) const { hwloc_topology_destroy(machine); }
-};
-using Machine = std::unique_ptr<hwloc_topology, FreeMachine>;
+}  // namespace
 
-// The processors in hwloc's description of this machine.
+void FreeMachine::operator()(hwloc_topology* machine) const {
+    hwloc_topology_destroy(machine);
+}
+
 Machine load_machine() {
     hwloc_topology_t machine = nullptr;
     if (hwloc_topology_init(&machine) != 0) throw_system("hwloc");
@@ -54,24 +49,6 @@ Machine load_machine() {
     if (hwloc_topology_load(machine) != 0) throw_system("hwloc cannot read this machine");
     return owner;
 }
-
-using Set = std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)>;
-
-// Open MPI 5 takes hosts with equal architectures and equal numbers of cores for equal, and would bind the
-// ranks of all of them by the first one's description.
-void tell_apart(std::string& description, const std::vector<int>& cores) {
-    constexpr std::string_view before = "name=\"Architecture\" value=\"";
-    const std::size_t found = description.find(before);
-    if (found == std::string::npos) return;
-    const std::size_t end = description.find('"', found + before.size());
-    if (end != std::string::npos) description.insert(end, fmt::format(" cores {}", fmt::join(cores, ",")));
-}
-
-std::string machine_file(const ClusterHost& host) {
-    return fmt::format("{}/{}.xml", cluster_directory, host.name);
-}
-
-}  // namespace
 
 int usable_processors() {
     const cpu_set_t set = usable();
@@ -97,49 +74,6 @@ std::vector<std::vector<int>> divide_processors(int hosts) {
         host.insert(host.end(), units[unit].begin(), units[unit].end());
     }
     return result;
-}
-
-void write_machine_files(const ClusterShape& shape) {
-    std::map<std::vector<int>, std::string> written;
-    Machine machine;
-    for (const ClusterHost& host : shape.hosts) {
-        if (host.cores.empty()) continue;
-        std::string& text = written[host.cores];
-        if (text.empty()) {
-            if (!machine) machine = load_machine();
-            hwloc_topology_t copy = nullptr;
-            if (hwloc_topology_dup(&copy, machine.get()) != 0) throw_system("hwloc");
-            const Machine owner(copy);
-            const Set kept(hwloc_bitmap_alloc(), hwloc_bitmap_free);
-            for (const int core : host.cores) hwloc_bitmap_set(kept.get(), static_cast<unsigned>(core));
-            char* xml = nullptr;
-            int length = 0;
-            if (hwloc_topology_restrict(copy, kept.get(), 0) != 0 ||
-                hwloc_topology_export_xmlbuffer(copy, &xml, &length, 0) != 0) {
-                throw_system("hwloc cannot describe a host");
-            }
-            text.assign(xml, std::strlen(xml));
-            hwloc_free_xmlbuffer(copy, xml);
-            tell_apart(text, host.cores);
-        }
-        write_cluster_file(host.name + ".xml", text);
-    }
-}
-
-void take_processors(const ClusterHost& host) {
-    if (host.cores.empty()) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int core : host.cores) CPU_SET(core, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0) {
-        throw Error(ErrorCode::system, fmt::format("cores {} may not be used: {}", fmt::join(host.cores, ","),
-                                                   std::strerror(errno)));
-    }
-    for (const char* own : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT"}) {
-        if (std::getenv(own) != nullptr) return;
-    }
-    setenv("HWLOC_XMLFILE", machine_file(host).c_str(), 1);
-    setenv("HWLOC_THISSYSTEM", "1", 1);
 }
 
 }  // namespace lapwing::tool

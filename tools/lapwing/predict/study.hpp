@@ -114,11 +114,4 @@ struct Study {
 // Throws Error (invalid_argument; system or parse for a file).
 Study read_study(const PredictOptions& options);
 
-// Numbers and times in options and in descriptions of pipelines. Throw Error (invalid_argument) that begins
-// with `option`.
-double read_number(const char* option, std::string_view written, std::string_view number, double least,
-                   double most);
-// "250us"; seconds.
-double read_time(const char* option, std::string_view written);
-
 }  // namespace lapwing::tool

@@ -8,8 +8,8 @@
 #include "base/error.hpp"
 #include "base/text_file.hpp"
 #include "base/values.hpp"
+#include "lapwing/common/numbers.hpp"
 #include "lapwing/common/values.hpp"
-#include "lapwing/predict/study.hpp"
 
 namespace lapwing::tool {
 namespace {
