@@ -25,7 +25,7 @@ def with_words(of_modes, ending, words):
 
 # Open MPI 4.1 has no other way of one-sided communication between hosts; MPICH ignores the variable.
 ONE_SIDED = Variant("one-sided", words="--mode one-sided", variables={"OMPI_MCA_osc": "pt2pt"})
-FFT, CG, LU, HPL, COMPRESS, GRADIENTS = map(Application, ("fft", "cg", "lu", "hpl", "compress", "gradients"))
+FFT, CG, LU, HPL, COMPRESS = map(Application, ("fft", "cg", "lu", "hpl", "compress"))
 FFT_MODES = modes((5, 20, 100), [ONE_SIDED])
 LU_MODES = modes((1,), [Variant("ring of messages", words="--mode ring")])
 # The first is what ratios are to: HPL's own broadcast.
@@ -87,14 +87,6 @@ def compress():
     for size in (1 << 20, 4 << 20):
         yield Case("compress, zlib", COMPRESS, f"--bytes {size} --chunks 12", modes(), 2, 2, "--rate 100mbit", size)
         yield Case("compress, Zstandard", COMPRESS, f"--bytes {size} --chunks 12 --codec zstd --level 3", modes(), 2, 2, "--rate 300mbit", size)
-
-
-def gradients():
-    # Sums of long messages at 1 Gbit/s keep a processor busy, which leaves little to hide.
-    for width in (256, 1024):
-        words = f"--layers 784,{width},{width // 2},{width // 4},10 --batch 2048 --steps 6"
-        yield Case("gradients, of 4 layers", GRADIENTS, words, modes() + with_words(modes(), ", 4 pieces", "--pieces 4"), 2, 2,
-                   f"--rate 300mbit {SHORT_BURST}", width)
 
 
 # ex45 and ex34: Laplace operators in three dimensions, with Debian's binary. -sf_type basic exchanges the halo by messages, neighbor by one
@@ -274,6 +266,6 @@ def parts():
         yield printed(f"verify-{ranks.replace(':', '-')}", f"BUILD/bin/lapwing verify --all --ranks {ranks}")
 
 
-APPLICATIONS = {one.__name__: one for one in (fft, cg, lu, hpl, compress, gradients)}
+APPLICATIONS = {one.__name__: one for one in (fft, cg, lu, hpl, compress)}
 SUITES = {**APPLICATIONS, **{one.__name__: one for one in (
     petsc, reductions, spfft, real_codes, one_host, several_hosts, networks, tracing, many_ranks, reproducible, slowdown, suite, overlap, parts)}}

@@ -71,35 +71,29 @@ class Application(Program):
         self.promised = {}  # by the case's title
 
     def prepare(self, build, mpis):
-        if self.name == "gradients":
-            self.python = mpi4py(next(iter(mpis.values())))
-        elif self.name == "hpl":
+        if self.name == "hpl":
             must([ROOT / "apps" / "hpl" / "build", build])
         elif not (build / "apps" / f"{self.name}-openmpi").is_file():
             raise Failure(f"{build}/apps/{self.name}-openmpi is missing; make apps builds it")
 
     def measure(self, job):
-        words, environment = [job.build / "apps" / f"{self.name}-{job.mpi.family}"], {}
-        if self.name == "gradients":
-            words = [self.python.wheel.python, ROOT / "apps" / "gradients" / "gradients.py"]
-            environment = self.python.numpy_environment()
-            environment.pop("LD_PRELOAD", None)  # tests' own pace
+        words = [job.build / "apps" / f"{self.name}-{job.mpi.family}"]
         repeat = [] if self.name == "hpl" else ["--repeat", 3]  # HPL runs once
         words += [*job.case.words.split(), "--json", *repeat]
         if job.is_first:
-            self.profile(job, words, environment, repeat[-1] if repeat else 1)
-        job.run([*words, *(["--bound"] if job.is_first and repeat else [])], environment)
+            self.profile(job, words, repeat[-1] if repeat else 1)
+        job.run([*words, *(["--bound"] if job.is_first and repeat else [])])
         found = job.line()
         return Outcome({"": {key: found[key] for key in ("seconds", "computing", "communicating") if key in found}})
 
-    def profile(self, job, words, environment, repeat):
+    def profile(self, job, words, repeat):
         """What `lapwing profile` calls savable by Lapwing, in a repetition of the nonblocking program."""
         native = next((one for one in job.case.variants if self.NAMES.get(one.name) == "mpi"), None)
         if native is None:
             return
         with tempfile.TemporaryDirectory() as scratch:
             file = pathlib.Path(scratch) / "profile.json"
-            dataclasses.replace(job, variant=native).run(words, environment, profile=file)
+            dataclasses.replace(job, variant=native).run(words, profile=file)
             calls = json.loads(file.read_text())["calls"]
         self.promised[job.case.title()] = sum(call["saved_at_once_seconds_at_most"] for call in calls) / repeat
 
@@ -125,19 +119,6 @@ class Application(Program):
 
     def engine_of(self, variant):
         return self.NAMES.get(variant.name, variant.name)
-
-
-def mpi4py(mpi):
-    """PyPI's mpi4py on this MPI, as tests/mpi4py sets it up."""
-    loader = importlib.machinery.SourceFileLoader("mpi4py_run", str(ROOT / "tests" / "mpi4py" / "run"))
-    run = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(run)
-    known = mpi.name.removeprefix("debian-")
-    if known not in run.MPIS:
-        raise Failure(f"mpi4py is not set up for {mpi.name}")
-    python = run.MPIS[known](known, mpi.build)
-    python.prepare()
-    return python
 
 
 class Petsc(Program):

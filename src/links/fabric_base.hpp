@@ -151,7 +151,6 @@ class FabricLink : public Link {
 
     const char* name() const override { return fabric_.name(); }
     bool any_thread() const override { return true; }
-    bool ready() override { return true; }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override {
         start(peer, false, data, bytes, channel, transfer);

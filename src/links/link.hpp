@@ -29,9 +29,6 @@ class Link {
     // Whether several threads may use the link at once.
     virtual bool any_thread() const { return false; }
 
-    // False while the link is still being made. Nothing may be sent or received before it returns true.
-    virtual bool ready() = 0;
-
     // Neither waits for the peer. Both throw Error (link) if the peer is lost.
     virtual void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
                       Transfer& transfer) = 0;

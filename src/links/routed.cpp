@@ -7,15 +7,6 @@ namespace lapwing {
 RoutedLink::RoutedLink(Link& intra_node, Link& inter_node, std::vector<bool> intra_node_peers)
     : intra_node_(intra_node), inter_node_(inter_node), intra_node_peers_(std::move(intra_node_peers)) {}
 
-bool RoutedLink::ready() {
-    if (ready_) return true;
-    // Both are called each time: the call advances a link that is being made.
-    const bool intra_node = intra_node_.ready();
-    const bool inter_node = inter_node_.ready();
-    ready_ = intra_node && inter_node;
-    return ready_;
-}
-
 // The link overwrites the whole transfer, so `intra_node` is set afterwards.
 void RoutedLink::send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
                       Transfer& transfer) {

@@ -16,7 +16,6 @@ class RoutedLink final : public Link {
 
     const char* name() const override { return "routed"; }
     bool any_thread() const override { return intra_node_.any_thread() && inter_node_.any_thread(); }
-    bool ready() override;
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override;
     void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
@@ -46,7 +45,6 @@ class RoutedLink final : public Link {
     Link& intra_node_;
     Link& inter_node_;
     const std::vector<bool> intra_node_peers_;
-    bool ready_ = false;
     PollSet poll_set_;
 };
 

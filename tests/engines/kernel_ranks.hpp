@@ -31,10 +31,6 @@ class Guarded : public Link {
     Guarded(Link& link, std::thread::id event_loop) : link_(link), event_loop_(event_loop) {}
 
     const char* name() const override { return "guarded"; }
-    bool ready() override {
-        const Inside inside(*this);
-        return link_.ready();
-    }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override {
         const Inside inside(*this);

@@ -18,10 +18,6 @@ namespace {
 class Noting : public Link {
   public:
     const char* name() const override { return "noting"; }
-    bool ready() override {
-        ++asked;
-        return is_ready;
-    }
     void send(int peer, const std::byte*, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override {
         note(peer, bytes, channel, transfer);
@@ -38,8 +34,6 @@ class Noting : public Link {
     void progress() override { ++moved; }
     int poll_descriptor() override { return descriptor; }
 
-    bool is_ready = true;
-    int asked = 0;
     int tested = 0;
     int moved = 0;
     int descriptor = -1;
@@ -124,21 +118,6 @@ TEST(RoutedLink, WhoWaitsAtOneMovesTheOther) {
     EXPECT_EQ(inter_node.moved, 2);
 }
 
-TEST(RoutedLink, IsReadyWhenBothAre) {
-    Noting intra_node;
-    Noting inter_node;
-    RoutedLink link(intra_node, inter_node, {true, false});
-    intra_node.is_ready = false;
-    inter_node.is_ready = false;
-    EXPECT_FALSE(link.ready());
-    EXPECT_EQ(intra_node.asked, 1);
-    EXPECT_EQ(inter_node.asked, 1);  // a link may need to be asked in order to become ready
-    inter_node.is_ready = true;
-    EXPECT_FALSE(link.ready());
-    intra_node.is_ready = true;
-    EXPECT_TRUE(link.ready());
-}
-
 bool readable(int descriptor) {
     pollfd poll{descriptor, POLLIN, 0};
     return ::poll(&poll, 1, 0) == 1;
@@ -189,7 +168,6 @@ TEST(RoutedLink, CarriesMessages) {
         inter_node.push_back(std::make_unique<StreamLink>(*sockets[rank], 3));
         links.push_back(std::make_unique<RoutedLink>(*intra_node[rank], *inter_node[rank],
                                                      std::vector<bool>{rank == 1, rank == 0, false}));
-        EXPECT_TRUE(links[rank]->ready());
         EXPECT_EQ(links[rank]->poll_descriptor(), -1);
     }
     const std::byte sent[3] = {std::byte{10}, std::byte{11}, std::byte{12}};

@@ -85,7 +85,7 @@ Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     if (traced_) run.tracer.start(buffers.operation);
     if (progress_thread_ != nullptr) {
         start_shared(run);
-    } else if (link_.ready()) {
+    } else {
         do_tasks(run, Caller::start);
         link_.flush();
     }
@@ -160,7 +160,6 @@ auto HostPrepared::HostRun::advance() -> Outcome {
 
 // Returns whether the run is complete.
 inline bool HostPrepared::advance(HostRun& run, Caller caller) {
-    if (run.step == 0 && !link_.ready()) return false;
     const bool complete =
         do_tasks(run, caller) && run.messages.sent(link_, messages_, messages_.sends().size());
     link_.flush();

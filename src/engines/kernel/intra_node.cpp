@@ -15,12 +15,6 @@ void IntraNodeProgress::restart(const IntraNodePlan& plan) {
     open = !plan.empty();
 }
 
-bool IntraNodeMessages::may_use_link(Caller caller, const IntraNodeProgress& progress) {
-    if (caller != Caller::program && !progress.any_thread) return false;
-    if (!ready_) ready_ = link_->ready();
-    return ready_;
-}
-
 bool IntraNodeMessages::do_step(const Task& task, std::size_t index, const Memory& memory,
                                 std::uint32_t channel, Caller caller, IntraNodeProgress& progress) {
     if (task.kind == Kind::wait) return progress.messages.seen(index);

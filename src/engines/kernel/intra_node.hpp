@@ -73,10 +73,11 @@ class IntraNodeMessages {
     int poll_descriptor() { return link_->poll_descriptor(); }
 
   private:
-    bool may_use_link(Caller caller, const IntraNodeProgress& progress);
+    static bool may_use_link(Caller caller, const IntraNodeProgress& progress) {
+        return caller == Caller::program || progress.any_thread;
+    }
 
     Link* link_;
-    bool ready_ = false;
 };
 
 }  // namespace lapwing::kernel

@@ -66,7 +66,6 @@ class LaneRuns {
 
     bool connected(CardRun& run) {
         Link& messages = group_.messages();
-        if (!messages.ready()) return false;
         const WorkQueues& queues = run.plan.queues;
         bool all = true;
         for (std::uint32_t queue = 0; queue < queues.copies(); ++queue) {

@@ -43,7 +43,7 @@ void Announcements::exchange(std::int32_t peer, std::uint32_t channel, std::vect
 }
 
 void Announcements::progress(const Take& take) {
-    if (complete() || !messages_.ready()) return;
+    if (complete()) return;
     for (auto& one : unsent_) {
         std::byte* const bytes = one->bytes.data();
         if (one->receives)

@@ -35,7 +35,6 @@ class MpiLink : public Link {
     MpiLink(MPI_Comm communicator, std::vector<int> members, std::vector<std::uint32_t> slots, int rank);
 
     const char* name() const override { return "mpi"; }
-    bool ready() override { return true; }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override;
     void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,

@@ -93,7 +93,6 @@ class ProcessLink : public Link {
     ProcessLink(int rank, std::shared_ptr<Switchboard> board) : rank_(rank), board_(std::move(board)) {}
 
     const char* name() const override { return "process"; }
-    bool ready() override { return true; }
 
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override {

@@ -91,7 +91,6 @@ class GroupLink final : public Link {
 
     const char* name() const override { return "shm"; }
     bool any_thread() const override { return shared_; }
-    bool ready() override { return true; }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override {
         const auto held = protocol_.hold();
