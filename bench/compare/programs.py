@@ -2,8 +2,6 @@
 
 import dataclasses
 import functools
-import importlib.machinery
-import importlib.util
 import json
 import pathlib
 import re

