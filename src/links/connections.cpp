@@ -8,14 +8,9 @@
 namespace lapwing {
 namespace {
 
-constexpr const char* ended = "has ended";  // a message of links/shm
 constexpr const char* closed = "closed the connection: its process has ended, or has aborted";
 
 }  // namespace
-
-bool peer_knows_better(const std::string& why) {
-    return why.ends_with(closed) || why.ends_with(ended);
-}
 
 std::string why_broken(const Connections& connections, int peer, int error) {
     // The kernel reports ETIMEDOUT once: the next caller sees a closed connection.

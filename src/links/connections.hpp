@@ -39,8 +39,5 @@ class Connections {
 
 // What an errno of a connection to `peer` means: "rank 3 (node2, 10.77.0.3) closed the connection: ...".
 std::string why_broken(const Connections& connections, int peer, int error);
-// Whether `why` is only that the peer has closed the connection or ended: the peer may report a better
-// reason.
-bool peer_knows_better(const std::string& why);
 
 }  // namespace lapwing
