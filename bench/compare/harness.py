@@ -152,8 +152,9 @@ class Job:
             self.execute([*under, *self.launcher(), *words, *self.variant.words.split()], dict(environment), limit,
                          ["env", "-C", directory, "bash", "-c", CLOCK, "launcher"])
             self.report = jobs.report_in(file)
-        begin, end = re.search(r"^launcher (\S+) (\S+)$", self.output, re.MULTILINE).groups()
-        self.seconds = float(end) - float(begin)
+        # A job of MPICH that hung after Lapwing had ended has no end.
+        ended = re.search(r"^launcher (\S+) (\S+)$", self.output, re.MULTILINE)
+        self.seconds = float(ended[2]) - float(ended[1]) if ended else math.nan
         used = {use["engine"] for row in self.report.get("collectives", []) for use in row.get("uses_of_rank_0", [])}
         if not profile and engine not in ("mpi", "auto", *used):
             raise Failure(f"{self.case.title()}, {self.variant.name}: nothing ran on the {engine} engine\n{self.output}")
