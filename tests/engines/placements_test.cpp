@@ -112,7 +112,8 @@ void run_job(unsigned seed, const std::vector<Manner>& choices) {
         }
         std::mt19937 own_random(seed * 100 + static_cast<unsigned>(rank));
         std::vector<std::size_t> order;
-        for (std::size_t group = 0; group < groups.size(); ++group) order.insert(order.end(), runs_of_group, group);
+        for (std::size_t group = 0; group < groups.size(); ++group)
+            order.insert(order.end(), runs_of_group, group);
         std::shuffle(order.begin(), order.end(), own_random);
         for (const std::size_t group : order) groups[group]->start();
         for (bool done = false; !done; std::this_thread::yield()) {
