@@ -155,9 +155,9 @@ constexpr Bits st{0x8, 8}, pm_state{0x13, 2}, pd{0x28, 24}, mtu{0x40, 3}, log_ms
     dbr_umem_id{0x720, 32};
 // The path to the peer, in the context.
 constexpr std::uint32_t path = context + 0xc0;
-constexpr Bits path_fl{0x0, 1}, path_grh{0x28, 1}, path_mlid{0x29, 7}, path_rlid{0x30, 16},
-    path_ack_timeout{0x40, 5}, path_src_addr_index{0x48, 8}, path_hop_limit{0x58, 8}, path_tclass{0x64, 8},
-    path_udp_sport{0x110, 16}, path_port{0x128, 8}, path_rmac{0x130, 48};
+constexpr Bits path_fl{0x0, 1}, path_grh{0x28, 1}, path_rlid{0x30, 16}, path_ack_timeout{0x40, 5},
+    path_src_addr_index{0x48, 8}, path_hop_limit{0x58, 8}, path_udp_sport{0x110, 16}, path_port{0x128, 8},
+    path_rmac{0x130, 48};
 constexpr std::uint32_t path_rgid = 0x80;
 // After the context of CREATE_QP.
 constexpr Bits wq_umem_offset{0x800, 64}, wq_umem_id{0x840, 32}, wq_umem_valid{0x860, 1};
