@@ -1,6 +1,6 @@
 /* Programs that hang, each in its own way: hangs MODE GUILTY. The guilty rank is that which the report must
- * name. With "slow" it only computes for three seconds, with "operator" it reduces by another operator, and
- * all ranks end in order. */
+ * name. With "slow" it only computes for three seconds, with "operator" it reduces by another operator, with
+ * "alone" it starts a collective that no other rank calls, and all ranks end. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -102,11 +102,14 @@ int main(int argc, char** argv) {
         MPI_Request request;
         MPI_Iallreduce(numbers, sums, 64, MPI_DOUBLE, mine ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD, &request);
         complete(&request);
+    } else if (strcmp(mode, "alone") == 0) { /* the first collective of `other`, which no other rank calls */
+        MPI_Request request;
+        if (mine) MPI_Iallreduce(numbers, sums, 64, MPI_DOUBLE, MPI_SUM, other, &request);
     } else if (strcmp(mode, "slow") == 0) {
         if (mine) sleep(3);
         reduce();
     }
-    MPI_Comm_free(&other);
+    if (strcmp(mode, "alone") != 0) MPI_Comm_free(&other);
     MPI_Finalize();
     if (rank == 0) printf("all done\n");
     return 0;

@@ -140,6 +140,13 @@ class Status(jobs.Test):
         self.expect(f"calls that do not match are named at the end, engine {engine}",
                     status == 0 and len(said) == 1 and f"rank {GUILTY} called MPI_Iallreduce (MPI_DOUBLE, MPI_MAX" in said[0], output)
 
+    def alone(self, engine, network):
+        """MPI_Finalize does not wait for what other ranks never call."""
+        status, output = self.run_job(RANKS, [self.built("hangs"), "alone", GUILTY], ["--engine", engine, "--network", network],
+                                      LAPWING_SHARED_MEMORY="0")
+        self.expect(f"a collective of one rank, engine {engine}, network {network}",
+                    status == 0 and "all done" in output and "MPI_Finalize was called while 1 collectives do not complete" in output, output)
+
     def who_may_ask(self):
         status, out, err = self.ask("12345678")
         self.expect("an unknown job", status == 2 and "no job '12345678' on this host" in err, out + err)
@@ -167,6 +174,8 @@ def run(status, arguments):
             status.hang(mode)
     for engine in ("host", "mpi"):
         status.at_the_end(engine)
+    status.alone("host", "mpi")
+    status.alone("kernel", "auto")
     status.a_healthy_job()
     status.who_may_ask()
 
