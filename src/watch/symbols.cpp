@@ -92,8 +92,10 @@ Symbol Symbols::find(const std::string& path, std::uint64_t offset) {
     if (module.module == nullptr) return symbol;
     const Dwarf_Addr address = offset + module.bias;
     if (const char* const name = dw->dwfl_module_addrname(module.module, address)) {
+        // Only C++ names are mangled: "f" alone would be taken for the type float.
         int status = 0;
-        char* const plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+        const bool mangled = std::string_view(name).starts_with("_Z");
+        char* const plain = mangled ? abi::__cxa_demangle(name, nullptr, nullptr, &status) : nullptr;
         symbol.function = plain != nullptr ? plain : name;
         std::free(plain);
     }

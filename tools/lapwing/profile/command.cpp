@@ -113,8 +113,11 @@ std::string as_text(const Profile& profile) {
     std::string text = fmt::format(
         "{} ranks, {} from MPI_Init to MPI_Finalize, {} of them in collectives (means over the ranks)\n",
         profile.ranks, print_seconds(profile.seconds), print_seconds(profile.in_collectives));
-    if (profile.sites.empty() && profile.messages.empty())
-        return text + "\nThe program called no collective, and sent no message.\n";
+    if (profile.sites.empty() && profile.messages.empty()) {
+        return text + (profile.without_end.empty()
+                           ? "\nThe program called no collective, and sent no message.\n"
+                           : "\nNo collective was completed before the program ended.\n");
+    }
     std::vector<std::vector<std::string>> rows = {
         {"call", "where", "could save", "calls", "bytes", "in start", "in wait", "late", "own", "away"}};
     for (const CallSite& site : profile.sites) {
@@ -208,7 +211,8 @@ void warn(const Profile& profile) {
                    "LAPWING_TRACE_EVENTS keeps more\n",
                    profile.dropped);
     if (!profile.without_end.empty())
-        fmt::print(stderr, "lapwing profile: {} ranks did not reach MPI_Finalize\n",
+        fmt::print(stderr,
+                   "lapwing profile: {} ranks did not reach MPI_Finalize: their messages are missing\n",
                    profile.without_end.size());
     if (profile.unmatched > 0)
         fmt::print(stderr,
@@ -299,7 +303,8 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
 Command add_profile(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
     CommandLine* app = tool.add_subcommand(
-        "profile", "Measure how long a program's collectives wait, and what overlap would save");
+        "profile",
+        "Measure how long a program waits for collectives and messages, and what overlap would save");
     app->usage("Usage: lapwing profile [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_flag("--json", options->json, "Print JSON");
     app->add_option("--file", options->file, "Write the profile here instead of to standard error")
@@ -314,9 +319,9 @@ Command add_profile(CommandLine& tool, const Words& words) {
         "  lapwing profile -- mpirun -n 2 ./program\n"
         "  lapwing profile --json --file profile.json -- mpiexec -n 16 python3 program.py\n"
         "  lapwing profile --record run.rec -- mpirun -n 4 ./program\n"
-        "\nThe program runs on its own MPI; lapwing times its blocking and nonblocking collectives. Compile "
-        "it\n"
-        "with -g to see source lines. The ranks write to a directory beside FILE, or in the working "
+        "\nThe program runs on its own MPI; lapwing times its collectives and its messages.\n"
+        "Compile it with -g to see source lines. The ranks write to a directory beside FILE, or in the "
+        "working "
         "directory; all\n"
         "hosts must see it, and it is removed at the end. The exit status is the launcher's; 1 if "
         "that is\n0 and there is no profile; 2 if nothing was started.");
