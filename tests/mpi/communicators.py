@@ -1,6 +1,7 @@
 """Random, correct programs of communicators under `lapwing run`: their results are right, and Lapwing prints nothing.
 
-communicators.py BUILD MPI [SEEDS [FIRST]]      so many seeds in each configuration; 3 from 1 without
+communicators.py BUILD MPI [SEEDS [FIRST]]      so many seeds in each configuration; 3 from 1 without, and no threads: MPICH 4.0 alone
+                                                hangs in 1 of some 200 programs with threads
 """
 
 import sys
@@ -20,7 +21,7 @@ def main():
     first = int(sys.argv[4]) if len(sys.argv) > 4 else 1
     has_hosts = test.has_hosts()
     for ranks, threads, hosts, options in RUNS[test.mpi]:
-        if hosts and not has_hosts:
+        if (hosts and not has_hosts) or (threads and len(sys.argv) <= 3):
             continue
         wrong = []
         for seed in range(first, first + seeds):
