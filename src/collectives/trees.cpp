@@ -99,7 +99,7 @@ Runs runs_between(const Problem& problem, int first, int parent, Subtree child) 
     return {{child, {}}, 1};
 }
 
-double cost_along_tree(const Problem& problem, const Machine& machine) {
+double cost_along_tree(const Problem& problem, const Parameters&, const Machine& machine) {
     const double bytes = static_cast<double>(problem.bytes);
     return ceil_log2(problem.ranks) * (machine.latency + 2 * machine.task) +
            (problem.ranks - 1) * bytes * machine.per_byte + bytes * machine.copy_per_byte;

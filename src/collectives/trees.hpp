@@ -59,6 +59,6 @@ Runs runs_between(const Problem& problem, int first, int parent, Subtree child);
 
 // Cost of a gather or scatter along a binomial or bine tree: each level costs a latency, and all blocks pass
 // the root.
-double cost_along_tree(const Problem& problem, const Machine& machine);
+double cost_along_tree(const Problem& problem, const Parameters&, const Machine& machine);
 
 }  // namespace lapwing

@@ -59,10 +59,6 @@ List build(const Problem& problem, int rank, const Parameters&) {
     return list.finish();
 }
 
-double cost(const Problem& problem, const Parameters&, const Machine& machine) {
-    return cost_along_tree(problem, machine);
-}
-
 // Along the first children, whose subtrees are the largest: each waits for all blocks of its subtree.
 double cost_of_binary(const Problem& problem, const Parameters&, const Machine& machine) {
     double seconds = 0;
@@ -88,14 +84,14 @@ const Algorithm binomial = {
     .summary = "in each step half of the ranks that still hold blocks send them on",
     .source = "Kaiser et al. 2009, section 3.1",
     .build = build<Shape::binomial>,
-    .cost = cost,
+    .cost = cost_along_tree,
 };
 
 const Algorithm bine = {
     .summary = "as binomial, with peers that are nearer to each other",
     .source = "De Sensi et al. 2025",
     .build = build<Shape::bine>,
-    .cost = cost,
+    .cost = cost_along_tree,
 };
 
 }  // namespace lapwing::gather

@@ -47,24 +47,20 @@ List build(const Problem& problem, int rank, const Parameters&) {
     return list.finish();
 }
 
-double cost(const Problem& problem, const Parameters&, const Machine& machine) {
-    return cost_along_tree(problem, machine);
-}
-
 }  // namespace
 
 const Algorithm binomial = {
     .summary = "in each step the ranks that hold blocks send half of them on",
     .source = "Chan et al. 2007; Thakur, Rabenseifner, Gropp 2005, section 4.2",
     .build = build<Shape::binomial>,
-    .cost = cost,
+    .cost = cost_along_tree,
 };
 
 const Algorithm bine = {
     .summary = "as binomial, with peers that are nearer to each other",
     .source = "De Sensi et al. 2025",
     .build = build<Shape::bine>,
-    .cost = cost,
+    .cost = cost_along_tree,
 };
 
 }  // namespace lapwing::scatter

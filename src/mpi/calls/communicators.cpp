@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "mpi/calls/exported.hpp"
+#include "mpi/calls/hints.hpp"
 #include "mpi/calls/init.hpp"
 #include "mpi/calls/signatures.hpp"
 #include "mpi/job/recording.hpp"
@@ -122,6 +123,12 @@ using namespace lapwing;
 LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
     return make_duplicate({"MPI_Comm_dup", __builtin_return_address(0)}, comm, made,
                           [&] { return NEXT_Comm_dup(comm, made); });
+}
+
+LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
+    const int error = make_duplicate({"MPI_Comm_dup_with_info", __builtin_return_address(0)}, comm, made,
+                                     [&] { return NEXT_Comm_dup_with_info(comm, info, made); });
+    return error == MPI_SUCCESS ? apply_hints(*made, info) : error;
 }
 
 LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {

@@ -1,5 +1,4 @@
-// Hints: what the program sets for one communicator by MPI_Comm_set_info or MPI_Comm_dup_with_info, before
-// its first collective. And what MPI_Comm_get_info shows of it.
+// MPI_Comm_set_info and MPI_Comm_get_info with Lapwing's keys.
 #include <fmt/format.h>
 #include <mpi.h>
 
@@ -10,6 +9,7 @@
 #include "collectives/user_lists.hpp"
 #include "engines/catalogue.hpp"
 #include "mpi/calls/exported.hpp"
+#include "mpi/calls/hints.hpp"
 #include "mpi/calls/init.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/native/guard.hpp"
@@ -50,7 +50,7 @@ bool same_files(MPI_Comm communicator, const RequestedAlgorithms& requested) {
     return extremes[0] == ~extremes[1];
 }
 
-void take(MPI_Comm communicator, MPI_Info info) {
+void apply(MPI_Comm communicator, MPI_Info info) {
     if (info == MPI_INFO_NULL || communicator == MPI_COMM_NULL || !takes_calls()) return;
     const std::string engine = value_of(info, engine_key);
     const std::string algorithm = value_of(info, algorithm_key);
@@ -76,29 +76,21 @@ void take(MPI_Comm communicator, MPI_Info info) {
 }
 
 }  // namespace
+
+int apply_hints(MPI_Comm communicator, MPI_Info info) {
+    return guarded([&]() -> int {
+        apply(communicator, info);
+        return MPI_SUCCESS;
+    });
+}
+
 }  // namespace lapwing
 
 using namespace lapwing;
 
 LAPWING_MPI MPI_Comm_set_info(MPI_Comm communicator, MPI_Info info) {
     const int error = NEXT_Comm_set_info(communicator, info);
-    if (error != MPI_SUCCESS) return error;
-    return guarded([&]() -> int {
-        take(communicator, info);
-        return MPI_SUCCESS;
-    });
-}
-
-LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm communicator, MPI_Info info, MPI_Comm* duplicate) {
-    const watch::InCall inside("MPI_Comm_dup_with_info", __builtin_return_address(0), word_of(communicator));
-    return guarded([&]() -> int {
-        const auto creation = creation_from(communicator);
-        const int error = NEXT_Comm_dup_with_info(communicator, info, duplicate);
-        if (error != MPI_SUCCESS) return error;
-        add_duplicate_to_journal(communicator, *duplicate, creation);
-        take(*duplicate, info);
-        return MPI_SUCCESS;
-    });
+    return error == MPI_SUCCESS ? apply_hints(communicator, info) : error;
 }
 
 LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {

@@ -45,7 +45,7 @@ void finish_groups(std::uint64_t limit) {
 
 // MPI_COMM_SELF's attributes are deleted first of all in MPI_Finalize, whichever way the program enters it.
 int finalize(MPI_Comm, int, void*, void*) {
-    const bool drained = request_table.drain();
+    const bool drained = request_table.drain(patience);
     // This waits for all ranks inside the MPI: not while a peer may need one of this rank's lists.
     if (runtime.watch != nullptr) compare_calls_at_end(*runtime.job);
     remove_hook();

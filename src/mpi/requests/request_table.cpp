@@ -345,8 +345,7 @@ bool RequestTable::is_with_mpi(Request& request) {
     return request.state == State::inactive;
 }
 
-bool RequestTable::drain() {
-    constexpr std::uint64_t patience = 5'000'000'000;
+bool RequestTable::drain(std::uint64_t patience) {
     const std::uint64_t began = nanoseconds();
     while (running_ > 0 && nanoseconds() - began < patience) {
         const Entry entry;

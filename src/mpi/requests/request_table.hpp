@@ -67,9 +67,9 @@ class RequestTable {
     // Takes back what the MPI has freed.
     void collect_freed();
 
-    // Before MPI_Finalize, outside of Entry: waits some seconds for what runs, and frees the handles. Returns
-    // false, with a message on standard error, if some of it still runs.
-    bool drain();
+    // Before MPI_Finalize, outside of Entry: waits up to `patience` nanoseconds for running collectives, and
+    // frees the handles. Returns false, with a message on standard error, if a collective still runs.
+    bool drain(std::uint64_t patience);
 
   private:
     using State = Request::State;
