@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
+
+#include "task/mpi_function.hpp"
 
 namespace lapwing::watch {
 namespace {
@@ -86,8 +89,14 @@ std::string describe(const CollectiveCall& call) {
     return inside.empty() ? function : fmt::format("{} ({})", function, inside);
 }
 
-bool is_test(std::string_view function) {
-    return function.starts_with("MPI_Test") || function == "MPI_Request_get_status";
+const CurrentCall& oldest_call(const RankSnapshot& rank) {
+    return rank.current.empty() ? rank.last : *std::ranges::max_element(rank.current, {}, &CurrentCall::age);
+}
+
+bool polls(const RankSnapshot& rank) {
+    constexpr std::uint64_t second = 1'000'000'000;
+    const CurrentCall& call = oldest_call(rank);
+    return call.age < second && MpiFunction::of(call.function).polls;
 }
 
 std::string at(std::string_view where) {

@@ -24,8 +24,10 @@ const char* name(Difference difference);
 
 // "MPI_Ibcast (root 0, 8 bytes)", "MPI_Iallreduce (MPI_DOUBLE, MPI_SUM, 800 bytes)"
 std::string describe(const CollectiveCall& call);
-// Whether the function tests for completion, without waiting: MPI_Testall.
-bool is_test(std::string_view function);
+// The call of the thread that has been inside MPI for longest; if no thread is inside, the last call.
+const CurrentCall& oldest_call(const RankSnapshot& rank);
+// Whether that call is one of a loop: of a function that returns at once, as MPI_Test and MPI_Iprobe.
+bool polls(const RankSnapshot& rank);
 // " at solver.c:88"; empty if the place is unknown.
 std::string at(std::string_view where);
 // "41 s", "250 ms", "2 min 5 s"

@@ -53,6 +53,10 @@ class Diagnosis {
         const bool one = ranks.size() == 1;
         const std::string activity = job_.activity(first);
         const char* const who = one ? "it" : "they";
+        if (polls(own)) {
+            return fmt::format("; {} {} {} again and again", who, one ? "calls" : "call",
+                               job_.activity(first, false));
+        }
         if (!own.current.empty()) return fmt::format("; {} {} inside {}", who, one ? "is" : "are", activity);
         if (activity.empty())
             return fmt::format("; {} {} called no function of MPI yet", who, one ? "has" : "have");

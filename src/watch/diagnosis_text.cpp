@@ -85,11 +85,8 @@ std::pair<std::string, std::uint64_t> state(const JobView& job, int rank) {
         return {text, age};
     }
     const std::string activity = job.activity(rank, false);
-    if (!own.current.empty()) {
-        std::uint64_t age = 0;
-        for (const CurrentCall& call : own.current) age = std::max(age, call.age);
-        return {"is inside " + activity, age};
-    }
+    if (polls(own)) return {fmt::format("calls {} again and again", activity), 0};
+    if (!own.current.empty()) return {"is inside " + activity, oldest_call(own).age};
     if (activity.empty()) return {"has called no function of MPI", 0};
     return {"is outside MPI; its last call was " + activity, own.last.age};
 }

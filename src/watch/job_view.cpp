@@ -7,12 +7,12 @@
 #include <numeric>
 #include <tuple>
 
+#include "task/mpi_function.hpp"
 #include "watch/calls.hpp"
 
 namespace lapwing::watch {
 namespace {
 
-constexpr std::uint64_t second = 1'000'000'000;
 constexpr int any_peer = -2;  // in CurrentCall::peer
 
 const CollectiveCall* find_call(const CommunicatorSnapshot& snapshot, std::uint64_t number) {
@@ -22,58 +22,21 @@ const CollectiveCall* find_call(const CommunicatorSnapshot& snapshot, std::uint6
     return nullptr;
 }
 
-// Functions that return only when all ranks of their communicator (window, file) have called them, apart from
-// the collectives that are recorded.
-bool is_native_collective(std::string_view function) {
-    if (function.ends_with("_c")) function.remove_suffix(2);
-    constexpr std::string_view names[] = {"MPI_Finalize",
-                                          "MPI_Comm_accept",
-                                          "MPI_Comm_connect",
-                                          "MPI_Comm_create",
-                                          "MPI_Comm_create_group",
-                                          "MPI_Comm_disconnect",
-                                          "MPI_Comm_dup",
-                                          "MPI_Comm_dup_with_info",
-                                          "MPI_Comm_spawn",
-                                          "MPI_Comm_spawn_multiple",
-                                          "MPI_Comm_split",
-                                          "MPI_Comm_split_type",
-                                          "MPI_Comm_free",
-                                          "MPI_Cart_create",
-                                          "MPI_Cart_sub",
-                                          "MPI_Graph_create",
-                                          "MPI_Dist_graph_create",
-                                          "MPI_Dist_graph_create_adjacent",
-                                          "MPI_Intercomm_create",
-                                          "MPI_Intercomm_merge",
-                                          "MPI_Win_create",
-                                          "MPI_Win_allocate",
-                                          "MPI_Win_allocate_shared",
-                                          "MPI_Win_create_dynamic",
-                                          "MPI_Win_fence",
-                                          "MPI_Win_free",
-                                          "MPI_File_open",
-                                          "MPI_File_close"};
-    return std::find(std::begin(names), std::end(names), function) != std::end(names) ||
-           (function.starts_with("MPI_File_") && function.ends_with("_all"));
-}
-
 // A rank without a record of a communicator has either freed the communicator or not returned from the call
 // that makes it.
 bool makes_communicator(const RankSnapshot& rank) {
     return std::any_of(rank.current.begin(), rank.current.end(),
-                       [](const CurrentCall& call) { return is_native_collective(call.function); });
+                       [](const CurrentCall& call) { return MpiFunction::of(call.function).synchronizes; });
 }
 
 // " from rank 2 of grid, tag 5"
 std::string on_peer(const CurrentCall& call, const std::string& communicator) {
     if (call.peer == -1) return "";
-    const bool sends = may_send(call.function);
-    const bool receives = may_receive(call.function);
+    const MpiFunction function = MpiFunction::of(call.function);
     std::string text = call.peer == any_peer ? " from any rank"
                                              : fmt::format(" {} rank {}",
-                                                           sends == receives ? "with"
-                                                           : sends           ? "to"
+                                                           function.sends() == function.receives() ? "with"
+                                                           : function.sends() ? "to"
                                                                              : "from",
                                                            call.peer);
     if (!communicator.empty() && communicator != "MPI_COMM_WORLD") text += " of " + communicator;
@@ -82,15 +45,6 @@ std::string on_peer(const CurrentCall& call, const std::string& communicator) {
 }
 
 }  // namespace
-
-bool may_send(std::string_view function) {
-    return function.find("Send") != function.npos || function.find("send") != function.npos;
-}
-
-bool may_receive(std::string_view function) {
-    return function.find("Recv") != function.npos || function.find("recv") != function.npos ||
-           function.find("Probe") != function.npos || function.find("probe") != function.npos;
-}
 
 std::size_t CommunicatorView::count_before(std::uint64_t number) const {
     return static_cast<std::size_t>(std::lower_bound(calls.begin(), calls.end(), std::pair(number, -1)) -
@@ -164,7 +118,7 @@ bool JobView::add_collectives(Wait wait, const CommunicatorSnapshot* snapshot) {
         wait.number = number;
         wait.call = call;
         // A program that polls begins a new call each time.
-        wait.age = call != nullptr && is_test(current.function) ? call->age : current.age;
+        wait.age = call != nullptr && MpiFunction::of(current.function).polls ? call->age : current.age;
         waits.push_back(wait);
     };
     for (const std::uint64_t number : current.waits_for) {
@@ -194,13 +148,15 @@ void JobView::add_waits(int rank, const CurrentCall& call) {
     if (wait.communicator >= 0)
         communicator = &own.communicators[static_cast<std::size_t>(call.communicator)];
     if (add_collectives(wait, communicator) || !call.waits_for.empty()) return;
+    const MpiFunction function = MpiFunction::of(call.function);
+    if (function.polls) return;
     if (call.peer != -1 && communicator != nullptr) {
         const std::vector<int>& members = communicators[wait.communicator].members;
         wait.kind = call.peer == any_peer ? Wait::Kind::message_of_anyone : Wait::Kind::message;
         if (call.peer >= 0 && static_cast<std::size_t>(call.peer) < members.size())
             wait.peer = members[static_cast<std::size_t>(call.peer)];
         waits.push_back(wait);
-    } else if (is_native_collective(call.function) &&
+    } else if (function.synchronizes &&
                (communicator != nullptr || call.function == "MPI_Finalize")) {
         wait.kind = Wait::Kind::native;
         waits.push_back(wait);
@@ -211,11 +167,7 @@ void JobView::find_waits(int rank) {
     const RankSnapshot* const own = snapshot(rank);
     if (own == nullptr) return;
     for (const CurrentCall& call : own->current) add_waits(rank, call);
-    // A program that polls is rarely seen inside its MPI_Test.
-    if (own->current.empty() && is_test(own->last.function) && own->last.age < second &&
-        !own->last.waits_for.empty()) {
-        add_waits(rank, own->last);
-    }
+    if (own->current.empty() && polls(*own) && !own->last.waits_for.empty()) add_waits(rank, own->last);
 }
 
 const CollectiveCall* JobView::find(int communicator, int member, std::uint64_t number) const {
@@ -249,18 +201,13 @@ std::string JobView::activity(int rank, bool with_age) const {
     const auto age = [with_age](const CurrentCall& call, const char* form) {
         return with_age ? fmt::format(fmt::runtime(form), duration(call.age)) : std::string();
     };
-    if (!own->current.empty()) {
-        // The oldest call of several threads.
-        const CurrentCall& call =
-            *std::max_element(own->current.begin(), own->current.end(),
-                              [](const CurrentCall& a, const CurrentCall& b) { return a.age < b.age; });
-        const int communicator = communicator_of(rank, call);
-        const std::string peer = on_peer(call, communicator < 0 ? "" : name(communicator));
-        return fmt::format("{}{}{}{}{}", call.function, peer, peer.empty() || call.where.empty() ? "" : ",",
-                           at(call.where), age(call, ", for {}"));
-    }
-    if (own->last.function.empty()) return "";
-    return fmt::format("{}{}{}", own->last.function, at(own->last.where), age(own->last, ", {} ago"));
+    const bool inside = !own->current.empty();
+    const CurrentCall& call = oldest_call(*own);
+    if (call.function.empty()) return "";
+    const int communicator = communicator_of(rank, call);
+    const std::string peer = on_peer(call, communicator < 0 ? "" : name(communicator));
+    return fmt::format("{}{}{}{}{}", call.function, peer, peer.empty() || call.where.empty() ? "" : ",",
+                       at(call.where), age(call, inside ? ", for {}" : ", {} ago"));
 }
 
 std::string Wait::in_words(const JobView& job) const {

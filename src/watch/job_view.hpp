@@ -5,17 +5,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "watch/snapshot.hpp"
 
 namespace lapwing::watch {
-
-// Of a point-to-point function.
-bool may_send(std::string_view function);
-bool may_receive(std::string_view function);
 
 // One communicator, as all its ranks together describe it.
 struct CommunicatorView {

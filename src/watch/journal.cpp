@@ -162,7 +162,13 @@ void Journal::remove_locked(std::uint64_t handle) {
         record->handle_.store(0, std::memory_order_release);
     }
     by_handle_.erase(found);
+    std::erase_if(made_from_, [&](const auto& made) { return made.second == handle; });
     changes_.fetch_add(1, std::memory_order_release);
+}
+
+void Journal::add_made_from(std::uint64_t communicator, std::uint64_t window_or_file) {
+    const std::lock_guard lock(mutex_);
+    made_from_[window_or_file] = communicator;
 }
 
 void Journal::rename(std::uint64_t handle, const std::string& name) {

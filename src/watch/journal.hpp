@@ -223,7 +223,7 @@ struct ThreadRecord {
     Word function{0};  // const char*
     Word site{0};
     Word began{0};
-    Word communicator{0};  // handle of the MPI; 0: none
+    Word communicator{0};  // handle of the MPI, also of a window or a file; 0: none
     Word partner{0};       // peer, as the program has passed it, | tag << 32
     Word waits{0};         // how many of these are set: pairs of a CommunicatorRecord* and a serial number
     std::array<Word, 2 * max_waits> waits_for{};
@@ -273,6 +273,9 @@ class Journal {
     // identify it.
     void add_unrecorded(std::uint64_t handle);
     void remove(std::uint64_t handle);
+    // A window or a file was made from a communicator: calls on it are those of all ranks of the communicator,
+    // as long as the program does not free the communicator.
+    void add_made_from(std::uint64_t communicator, std::uint64_t window_or_file);
     void rename(std::uint64_t handle, const std::string& name);
     // The members of a recorded communicator; null if it is unknown.
     std::shared_ptr<const std::vector<int>> members(std::uint64_t handle);
@@ -360,6 +363,7 @@ class Journal {
         records_;  // in order of creation; freed ones as long as calls are in flight
     std::vector<CommunicatorRecord*> unused_;
     std::unordered_map<std::uint64_t, CommunicatorRecord*> by_handle_;
+    std::unordered_map<std::uint64_t, std::uint64_t> made_from_;  // handle of the communicator
     std::map<CommunicatorId, Family> families_;  // by a digest of the members
     std::uint64_t closed_checksum_ = 0;
     std::vector<CommunicatorSnapshot> closed_;

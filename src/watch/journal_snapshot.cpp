@@ -145,7 +145,10 @@ void Journal::read_thread(const ThreadRecord& thread, Reading& reading) const {
     CurrentCall call;
     call.function = text_of(words.function);
     call.age = since(reading.now, words.began);
-    const auto by_handle = by_handle_.find(words.communicator);
+    auto by_handle = by_handle_.find(words.communicator);
+    if (const auto made = made_from_.find(words.communicator);
+        by_handle == by_handle_.end() && made != made_from_.end())
+        by_handle = by_handle_.find(made->second);
     if (words.communicator != 0 && by_handle != by_handle_.end())
         call.communicator = reading.index_of(by_handle->second);
     const auto peer = static_cast<int>(static_cast<std::uint32_t>(words.partner));

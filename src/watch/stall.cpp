@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "task/mpi_function.hpp"
 #include "watch/calls.hpp"
 #include "watch/diagnosis.hpp"
 
@@ -44,10 +45,9 @@ StallClock::Finding StallClock::check(const RankSnapshot& snapshot, Clock::time_
         const auto begin = now - nanoseconds(static_cast<std::int64_t>(age));
         found.push_back({function, begin, progress, begin});
     };
-    bool tests =
-        snapshot.current.empty() && is_test(snapshot.last.function) && nanoseconds(snapshot.last.age) < 1s;
+    bool tests = polls(snapshot);
     for (const CurrentCall& call : snapshot.current) {
-        if (is_test(call.function))
+        if (MpiFunction::of(call.function).polls)
             tests = true;
         else
             add(call.function, call.age);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "task/mpi_function.hpp"
+
 namespace lapwing::watch {
 
 WaitGraph::WaitGraph(const JobView& job, const Mismatches& mismatches) : job_(job), mismatches_(mismatches) {
@@ -58,8 +60,9 @@ void WaitGraph::join(int index, const Wait& wait, bool sure) {
     if (gate.waiting.empty() || gate.waiting.back() != wait.rank) gate.waiting.push_back(wait.rank);
     gate.age = std::max(gate.age, wait.age);
     // A thread that polls, or that waits for one of several requests, may do something else meanwhile.
-    const std::string& function = wait.current->function;
-    if (function.starts_with("MPI_Test") || function.ends_with("any") || function.ends_with("some")) return;
+    const MpiFunction function = MpiFunction::of(wait.current->function);
+    using Waits = MpiFunction::Waits;
+    if (function.polls || function.waits == Waits::any || function.waits == Waits::some) return;
     if (!sure && wait.age < settled) return;
     ++closed_[wait.rank];
     waits_on_[wait.rank].push_back(index);
@@ -179,11 +182,12 @@ bool WaitGraph::matches(const Wait& wait, const Wait& other) {
     const CurrentCall& a = *wait.current;
     const CurrentCall& b = *other.current;
     if (a.tag >= 0 && b.tag >= 0 && a.tag != b.tag) return false;
+    const MpiFunction one = MpiFunction::of(a.function);
+    const MpiFunction another = MpiFunction::of(b.function);
     // MPI_Wait may do either.
-    const bool a_unknown = !may_send(a.function) && !may_receive(a.function);
-    const bool b_unknown = !may_send(b.function) && !may_receive(b.function);
-    return a_unknown || b_unknown || (may_send(a.function) && may_receive(b.function)) ||
-           (may_receive(a.function) && may_send(b.function));
+    const bool unknown =
+        !(one.sends() || one.receives()) || !(another.sends() || another.receives());
+    return unknown || (one.sends() && another.receives()) || (one.receives() && another.sends());
 }
 
 void WaitGraph::add_message(const Wait& wait) {

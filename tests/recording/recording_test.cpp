@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 #include "base/values.hpp"
 #include "recording/codec.hpp"
-#include "recording/functions.hpp"
 #include "recording/recording.hpp"
 #include "recording/stream.hpp"
 
@@ -329,33 +328,6 @@ TEST(Recording, TheTailOfAKilledRankIsRead) {
     EXPECT_EQ(stream.close(), "");
     EXPECT_FALSE(fs::exists(scratch / "rank-0.0.tail"));
     EXPECT_EQ(sites_of(read(scratch / "rank-0.0")), sites);
-}
-
-TEST(Recording, FunctionsAreKnownByName) {
-    const auto is = [](const char* name, Kind kind, Form form) {
-        const Function function = function_of(name);
-        return function.kind == kind && function.form == form;
-    };
-    EXPECT_TRUE(is("MPI_Ialltoallw_c", Kind::collective, Form::nonblocking));
-    EXPECT_EQ(function_of("MPI_Ialltoallw_c").collective, Collective::alltoallv);
-    EXPECT_TRUE(is("MPIX_Bcast_init", Kind::collective, Form::persistent));
-    EXPECT_EQ(function_of("MPI_Neighbor_alltoallv").collective, Collective::neighbor_alltoall);
-    EXPECT_EQ(function_of("MPI_Reduce_scatter_block").collective, Collective::reduce_scatter_block);
-    EXPECT_TRUE(is("MPI_Isend", Kind::send, Form::nonblocking));
-    EXPECT_TRUE(function_of("MPI_Issend").synchronous);
-    EXPECT_TRUE(is("MPI_Recv_init_c", Kind::receive, Form::persistent));
-    EXPECT_TRUE(is("MPI_Imrecv", Kind::receive, Form::nonblocking));
-    EXPECT_TRUE(is("MPI_Sendrecv_replace", Kind::exchange, Form::blocking));
-    EXPECT_TRUE(is("MPI_Iprobe", Kind::probe, Form::blocking));
-    EXPECT_TRUE(function_of("MPI_Improbe").polls);
-    EXPECT_TRUE(is("MPI_Startall", Kind::start, Form::blocking));
-    EXPECT_EQ(function_of("MPI_Waitsome").waits, Function::Waits::some);
-    EXPECT_FALSE(function_of("MPI_Waitsome").polls);
-    EXPECT_TRUE(function_of("MPI_Testall").polls);
-    EXPECT_TRUE(is("MPI_Comm_split", Kind::communicator, Form::blocking));
-    EXPECT_TRUE(is("MPI_Comm_free", Kind::other, Form::blocking));
-    EXPECT_TRUE(is("MPI_Win_fence", Kind::other, Form::blocking));
-    EXPECT_TRUE(is("", Kind::other, Form::blocking));
 }
 
 // The groups of ranks on these machines, with these processors: "0-1 on 0; ...".

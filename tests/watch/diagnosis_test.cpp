@@ -10,6 +10,7 @@ namespace {
 
 using namespace testing_watch;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -225,6 +226,29 @@ TEST(Hangs, ReceiveWithoutASender) {
         finding.sentence,
         "rank 2 waits in MPI_Wait at a.c:12 for MPI_Ibcast on MPI_COMM_WORLD (call 1, a.c:10) for rank 3, "
         "which waits in MPI_Recv from rank 2, tag 5, at io.c:7 for rank 2");
+}
+
+TEST(Hangs, FenceThatARankHasNotCalled) {
+    HandMadeJob job(3);
+    for (const int rank : {0, 1}) job.inside(rank, "MPI_Win_fence", "w.c:4", 0);
+    job.last(2, "MPI_Put", "w.c:3");
+    EXPECT_EQ(job.finding().sentence,
+              "rank 2 (node1) has not called MPI_Win_fence on MPI_COMM_WORLD, in which 2 ranks have waited for "
+              "41 s; it last called MPI_Put at w.c:3, 42 s ago, and has not called MPI since");
+}
+
+TEST(Hangs, BarrierWhileARankProbesAgainAndAgain) {
+    HandMadeJob job(3);
+    for (const int rank : {0, 1}) job.enter(rank, 0, barrier);
+    job.last(2, "MPI_Iprobe", "p.c:8", 0);
+    EXPECT_THAT(job.finding().sentence, EndsWith("; it calls MPI_Iprobe at p.c:8 again and again"));
+    job.message(2, "MPI_Iprobe", 0, 1, 5, "p.c:8", 0);
+    EXPECT_THAT(job.finding().sentence,
+                EndsWith("; it calls MPI_Iprobe from rank 1, tag 5, at p.c:8 again and again"));
+    job.leave(2);
+    job.last(2, "MPI_Iprobe", "p.c:8", 2 * second);
+    EXPECT_THAT(job.finding().sentence,
+                EndsWith("; it last called MPI_Iprobe at p.c:8, 2 s ago, and has not called MPI since"));
 }
 
 TEST(Hangs, ReceiveFromARankThatComputes) {

@@ -141,6 +141,7 @@ class HandMadeJob {
         call.peer = peer;
         call.tag = tag;
     }
+    void leave(int member) { rank(member).current.clear(); }
     void last(int member, const std::string& function, const std::string& where,
               std::uint64_t age = 42 * second) {
         CurrentCall& call = rank(member).last;

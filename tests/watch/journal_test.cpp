@@ -250,6 +250,15 @@ TEST_F(JournalTest, ShowsTheCallsOfThreads) {
     EXPECT_EQ(after.last.function, "MPI_Wait");
 }
 
+TEST_F(JournalTest, CallsOnAWindowAreThoseOfItsCommunicator) {
+    add(145, {1, 7});
+    journal().add_made_from(145, 9145);
+    const InCall fence("MPI_Win_fence", nullptr, 9145);
+    EXPECT_GE(journal().snapshot().current[0].communicator, 0);
+    journal().remove(145);
+    EXPECT_EQ(journal().snapshot().current[0].communicator, -1);
+}
+
 TEST_F(JournalTest, AWaitingThreadPublishesPositions) {
     CommunicatorRecord& record = add(150, {2, 6});
     const std::uint64_t serial = broadcast(record);

@@ -1,8 +1,7 @@
 // The calls of native_calls.def, and others that make communicators or end them.
 #include <mpi.h>
 
-#include <cstddef>
-#include <type_traits>
+#include <cstdint>
 
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/hints.hpp"
@@ -18,25 +17,42 @@
 namespace lapwing {
 namespace {
 
-constexpr std::nullptr_t no_made = nullptr;
 constexpr MPI_Comm* no_communicator = nullptr;
 constexpr int no_peer = watch::Journal::no_peer;
 constexpr int no_tag = -1;
 
-template <typename Made, typename Native>
-int make_communicator(const CallSite& site, MPI_Comm parent, Made made, Native native) {
+// Words of windows and files, which the journal maps to their communicators.
+template <typename Handle>
+std::uint64_t made_from(Handle handle) {
+    return word_of(handle);
+}
+std::uint64_t made_from(MPI_Win* window) {
+    return window == nullptr ? 0 : made_from(*window);
+}
+std::uint64_t made_from(MPI_File* file) {
+    return file == nullptr ? 0 : made_from(*file);
+}
+
+template <typename Native>
+int make_communicator(const CallSite& site, MPI_Comm parent, const MPI_Comm* made, Native native) {
     const watch::InCall inside(site.function, site.address, word_of(parent));
     if (!runtime.started) return native();
-    if constexpr (!std::is_pointer_v<Made>) {
-        return native();
-    } else {
-        return guarded([&] {
-            const auto creation = creation_from(parent);
-            const int error = native();
-            if (error == MPI_SUCCESS && *made != MPI_COMM_NULL) add_to_journal(*made, creation);
-            return error;
-        });
-    }
+    return guarded([&] {
+        const auto creation = creation_from(parent);
+        const int error = native();
+        if (error == MPI_SUCCESS && *made != MPI_COMM_NULL) add_to_journal(*made, creation);
+        return error;
+    });
+}
+
+template <typename Made, typename Native>
+int make_window_or_file(const CallSite& site, MPI_Comm parent, const Made* made, Native native) {
+    const watch::InCall inside(site.function, site.address, word_of(parent));
+    return guarded([&] {
+        const int error = native();
+        if (error == MPI_SUCCESS) watch::journal().add_made_from(word_of(parent), made_from(*made));
+        return error;
+    });
 }
 
 #ifdef OPEN_MPI
@@ -117,6 +133,17 @@ using namespace lapwing;
     LAPWING_MPI function parameters {                                                    \
         return make_communicator({#function, __builtin_return_address(0)}, parent, made, \
                                  [&] { return LAPWING_NEXT(function) names; });          \
+    }
+#define LAPWING_OPENS(function, parent, parameters, names, made)                           \
+    LAPWING_MPI function parameters {                                                      \
+        return make_window_or_file({#function, __builtin_return_address(0)}, parent, made, \
+                                   [&] { return LAPWING_NEXT(function) names; });          \
+    }
+#define LAPWING_POLLS(function, parameters, names, communicator, message)                                  \
+    LAPWING_MPI function parameters {                                                                      \
+        const watch::InCall inside(#function, __builtin_return_address(0), word_of(communicator), source, \
+                                   tag);                                                                  \
+        return LAPWING_NEXT(function) names;                                                               \
     }
 #include "mpi/calls/native_calls.def"
 

@@ -22,6 +22,10 @@ std::uint64_t word_of(Handle handle) {
         return static_cast<std::uint32_t>(handle);
 }
 
+inline std::uint64_t word_of(std::uint64_t word) {
+    return word;
+}
+
 // After MPI_Init: begins the journal. `threads`: several threads may call MPI at once.
 void begin_recording(bool threads);
 

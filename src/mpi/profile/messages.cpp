@@ -1,16 +1,17 @@
 // The calls of native_calls.def: messages between two ranks, communicators, files and windows. They are
 // recorded, and the profile sums up the time of those that send or receive messages.
 #include <algorithm>
-#include <string_view>
 #include <type_traits>
 
 #include "mpi/calls/signatures.hpp"
 #include "mpi/profile/profile.hpp"
+#include "task/mpi_function.hpp"
 
 namespace {
 
 using lapwing::bytes_of;
 using lapwing::CallSite;
+using lapwing::MpiFunction;
 using lapwing::profile::add_request;
 using lapwing::profile::Called;
 using lapwing::profile::observed;
@@ -26,7 +27,6 @@ constexpr struct {
 } no_communicator;
 [[maybe_unused]] constexpr int no_peer = -1;
 [[maybe_unused]] constexpr int no_tag = -1;
-[[maybe_unused]] constexpr MPI_Comm* no_made = nullptr;
 
 int rank_of(int rank) {
     if (rank == MPI_ANY_SOURCE) return lapwing::recording::any_rank;
@@ -127,7 +127,9 @@ template <typename Native, typename GetMessage>
 int record_message(const CallSite& site, MPI_Comm communicator, const MPI_Request* request, Native native,
                    GetMessage message) {
     if (!observes()) return native();
-    const bool persistent = std::string_view(site.function).find("_init") != std::string_view::npos;
+    // One instance of this template serves one function.
+    static const bool persistent =
+        MpiFunction::of(site.function).form == MpiFunction::Form::persistent;
     const bool times = lapwing::trace::on() && std::is_same_v<decltype(message()), Message>;
     Called called;
     return observed(
@@ -146,13 +148,16 @@ int record_message(const CallSite& site, MPI_Comm communicator, const MPI_Reques
 }
 
 // Communicators have numbers in the order in which they are made, which is the same on all their ranks.
-template <typename Made>
-void define(Made* made, int error) {
-    if constexpr (std::is_same_v<Made, MPI_Comm>) {
-        if (made == nullptr || error != MPI_SUCCESS || *made == MPI_COMM_NULL) return;
-        const std::lock_guard lock(lapwing::profile::shared_lock());
-        lapwing::profile::find(*made);
-    }
+void define(const MPI_Comm* made, int error) {
+    if (made == nullptr || error != MPI_SUCCESS || *made == MPI_COMM_NULL) return;
+    const std::lock_guard lock(lapwing::profile::shared_lock());
+    lapwing::profile::find(*made);
+}
+
+// Calls of windows and files are recorded without their communicator.
+template <typename Handle>
+[[maybe_unused]] MPI_Comm made_from(Handle) {
+    return MPI_COMM_NULL;
 }
 
 }  // namespace
@@ -187,6 +192,12 @@ void define(Made* made, int error) {
             CallSite{#function, __builtin_return_address(0)}, parent, \
             [&] { return LAPWING_NEXT(function) names; },             \
             [&](RecordedCall&, int error) { define(made, error); });  \
+    }
+#define LAPWING_OPENS(function, parent, parameters, names, made)                       \
+    LAPWING_MPI function parameters {                                                  \
+        return record(                                                                 \
+            CallSite{#function, __builtin_return_address(0)}, parent,                  \
+            [&] { return LAPWING_NEXT(function) names; }, [](RecordedCall&, int) {}); \
     }
 #define LAPWING_LAST(function)
 #include "mpi/calls/native_calls.def"

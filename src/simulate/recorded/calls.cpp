@@ -12,7 +12,7 @@ namespace lapwing::simulate {
 namespace {
 
 using recording::Call;
-using recording::Kind;
+using Kind = MpiFunction::Kind;
 
 [[noreturn]] void refuse_recording(const std::string& why) {
     throw Error(ErrorCode::invalid_argument, "the recording: " + why);
@@ -188,7 +188,7 @@ RecordedCalls::RecordedCalls(const recording::Recording& recording) {
         }
         auto& functions = functions_.emplace_back();
         for (const auto& [number, site] : rank.sites)
-            functions[number] = recording::function_of(site.function);
+            functions[number] = MpiFunction::of(site.function);
     }
     find_communicators(recording);
     find_collectives(recording);
@@ -262,14 +262,14 @@ void RecordedCalls::find_collectives(const recording::Recording& recording) {
                     sets.join(node(rank, members[member][i]), node(communicator.rank(0), members.front()[i]));
                 }
                 if (!describe) continue;
-                const recording::Function& first = function(communicator.rank(0), passed.front().call->site);
+                const MpiFunction& first = function(communicator.rank(0), passed.front().call->site);
                 const auto [found, fresh] =
                     known.try_emplace(sets.find(node(communicator.rank(0), members.front()[i])),
                                       static_cast<int>(collectives_.size()));
                 if (fresh) {
                     collectives_.push_back({Describer(*first.collective, passed).describe(),
                                             static_cast<int>(index),
-                                            first.form == recording::Form::blocking});
+                                            first.form == MpiFunction::Form::blocking});
                 }
                 for (std::size_t member = 0; member < members.size(); ++member) {
                     const int rank = communicator.rank(static_cast<int>(member));

@@ -6,9 +6,9 @@
 #include <map>
 #include <vector>
 
-#include "recording/functions.hpp"
 #include "recording/recording.hpp"
 #include "simulate/program.hpp"
+#include "task/mpi_function.hpp"
 #include "task/problem.hpp"
 
 namespace lapwing::simulate {
@@ -25,7 +25,7 @@ class RecordedCalls {
     // called fewer than others.
     explicit RecordedCalls(const recording::Recording& recording);
 
-    const recording::Function& function(int rank, std::uint32_t site) const {
+    const MpiFunction& function(int rank, std::uint32_t site) const {
         return functions_[static_cast<std::size_t>(rank)].at(site);
     }
     // Returns the index in collectives() of a call of a rank's table; -1 if it is not one that can be
@@ -44,7 +44,7 @@ class RecordedCalls {
     void find_communicators(const recording::Recording& recording);
     void find_collectives(const recording::Recording& recording);
 
-    std::vector<std::map<std::uint32_t, recording::Function>> functions_;  // by rank and site
+    std::vector<std::map<std::uint32_t, MpiFunction>> functions_;  // by rank and site
     std::vector<std::map<std::uint32_t, int>> communicators_of_;           // by rank and number
     std::vector<Communicator> communicators_;
     std::vector<std::vector<int>> collective_of_;  // by rank and call

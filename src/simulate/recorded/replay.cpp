@@ -16,9 +16,8 @@ namespace lapwing::simulate {
 namespace {
 
 using recording::Call;
-using recording::Form;
-using recording::Function;
-using recording::Kind;
+using Form = MpiFunction::Form;
+using Kind = MpiFunction::Kind;
 using recording::Node;
 
 // More tests in one computation change little.
@@ -194,7 +193,7 @@ class Converter {
         }
         const Call& call = thread_->calls[node.call];
         const recording::Times& times = node.times;
-        const Function& function = calls_.function(rank_->rank, call.site);
+        const MpiFunction& function = calls_.function(rank_->rank, call.site);
         const bool ends = rank_->sites.at(call.site).function == "MPI_Finalize";
         const double wall = time_of(times, times.wall, &recording::Time::wall, sample);
         // A thread has no more time on the processor than in all.
@@ -240,7 +239,7 @@ class Converter {
         return found->second;
     }
 
-    void add(const Call& call, std::uint32_t number, const Function& function, Time least) {
+    void add(const Call& call, std::uint32_t number, const MpiFunction& function, Time least) {
         switch (function.kind) {
             case Kind::collective: {
                 const int operation = calls_.collective(rank_->rank, number);
@@ -315,7 +314,7 @@ class Converter {
         wait(free_request_);
     }
 
-    void exchange(const Call& call, const Function& function) {
+    void exchange(const Call& call, const MpiFunction& function) {
         const bool receives = call.source != recording::no_rank;
         const bool sends = call.peer >= 0;
         if (function.form != Form::blocking) notes_.insert("nonblocking exchanges are waited for at once");
@@ -350,7 +349,7 @@ class Converter {
             .first->second;
     }
 
-    Action send(const Call& call, const Function& function) {
+    Action send(const Call& call, const MpiFunction& function) {
         return {.kind = Action::Kind::send,
                 .operation = message(call.sent, function.synchronous),
                 .peer = rank_in(call, call.peer),

@@ -14,7 +14,7 @@
 #include "lapwing/common/process.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/profile/analysis.hpp"
-#include "recording/functions.hpp"
+#include "task/mpi_function.hpp"
 #include "watch/calls.hpp"
 
 namespace lapwing::tool {
@@ -115,7 +115,7 @@ class RankPrinter {
         const auto add = [&text](const char* what, const auto& value) {
             text += fmt::format(" {} {}", what, value);
         };
-        const bool rooted = recording::function_of(function(call)).kind == recording::Kind::collective;
+        const bool rooted = MpiFunction::of(function(call)).kind == MpiFunction::Kind::collective;
         if (call.communicator > 1) add("on communicator", call.communicator);
         if (call.sent > 0) text += fmt::format(" {} B", call.sent);
         if (call.peer >= 0) add(rooted ? "root" : "to", call.peer);

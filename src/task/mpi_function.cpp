@@ -1,4 +1,4 @@
-#include "recording/functions.hpp"
+#include "task/mpi_function.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -6,8 +6,11 @@
 #include <string>
 #include <utility>
 
-namespace lapwing::recording {
+namespace lapwing {
 namespace {
+
+using Kind = MpiFunction::Kind;
+using Form = MpiFunction::Form;
 
 struct Row {
     std::string_view stem;  // after "MPI_", blocking, without "_init" and "_c"
@@ -20,6 +23,21 @@ constexpr Row messages[] = {
     {"Recv", Kind::receive},      {"Mrecv", Kind::receive},
     {"Sendrecv", Kind::exchange}, {"Sendrecv_replace", Kind::exchange},
     {"Probe", Kind::probe},       {"Mprobe", Kind::probe},
+};
+
+// Of the kinds communicator and other, see MpiFunction::synchronizes.
+constexpr std::string_view synchronizing[] = {
+    "Finalize",                   "Comm_accept",                "Comm_connect",
+    "Comm_create",                "Comm_create_group",          "Comm_create_from_group",
+    "Comm_disconnect",            "Comm_dup",                   "Comm_dup_with_info",
+    "Comm_spawn",                 "Comm_spawn_multiple",        "Comm_split",
+    "Comm_split_type",            "Comm_free",                  "Cart_create",
+    "Cart_sub",                   "Graph_create",               "Dist_graph_create",
+    "Dist_graph_create_adjacent", "Intercomm_create",           "Intercomm_merge",
+    "Win_create",                 "Win_allocate",               "Win_allocate_shared",
+    "Win_create_dynamic",         "Win_fence",                  "Win_free",
+    "File_open",                  "File_close",                 "File_read_all",
+    "File_read_at_all",           "File_write_all",             "File_write_at_all",
 };
 
 bool consume_suffix(std::string_view& text, std::string_view suffix) {
@@ -37,17 +55,17 @@ std::optional<std::string> blocking_form(std::string_view text) {
     return stem;
 }
 
-std::optional<Function> completing(std::string_view name) {
-    Function function{.kind = Kind::complete};
+std::optional<MpiFunction> completing(std::string_view name) {
+    MpiFunction function{.kind = Kind::complete};
     if (name == "Request_get_status") {
-        function.waits = Function::Waits::one;
+        function.waits = MpiFunction::Waits::one;
         function.polls = true;
         return function;
     }
     function.polls = name.starts_with("Test");
     if (!function.polls && !name.starts_with("Wait")) return {};
     const std::string_view end = name.substr(4);
-    using Waits = Function::Waits;
+    using Waits = MpiFunction::Waits;
     constexpr std::pair<std::string_view, Waits> ends[] = {
         {"", Waits::one}, {"any", Waits::any}, {"some", Waits::some}, {"all", Waits::all}};
     const auto* const found = std::ranges::find(ends, end, &std::pair<std::string_view, Waits>::first);
@@ -58,19 +76,21 @@ std::optional<Function> completing(std::string_view name) {
 
 }  // namespace
 
-Function function_of(std::string_view name) {
+MpiFunction MpiFunction::of(std::string_view name) {
     name.remove_prefix(std::min(name.size(), name.starts_with("MPIX_") ? std::size_t{5} : std::size_t{4}));
     if (const auto function = completing(name)) return *function;
     if (name == "Start" || name == "Startall") return {.kind = Kind::start};
     if (name == "Request_free") return {.kind = Kind::release};
+    MpiFunction function;
+    consume_suffix(name, "_c");
+    function.synchronizes = std::ranges::find(synchronizing, name) != std::end(synchronizing);
     if ((name.starts_with("Comm_") && name != "Comm_free" && name != "Comm_disconnect") ||
         name.starts_with("Cart_") || name.starts_with("Graph_") || name.starts_with("Dist_graph_") ||
         name.starts_with("Intercomm_")) {
-        return {.kind = Kind::communicator,
-                .form = name.starts_with("Comm_idup") ? Form::nonblocking : Form::blocking};
+        function.kind = Kind::communicator;
+        if (name.starts_with("Comm_idup")) function.form = Form::nonblocking;
+        return function;
     }
-    Function function;
-    consume_suffix(name, "_c");
     if (consume_suffix(name, "_init")) function.form = Form::persistent;
     std::string stem(name);
     if (const auto blocking = blocking_form(name); blocking && function.form == Form::blocking) {
@@ -88,9 +108,9 @@ Function function_of(std::string_view name) {
         return function;
     }
     function.collective = find_collective("MPI_" + stem);
-    if (!function.collective) return {};
+    if (!function.collective) return {.synchronizes = function.synchronizes};
     function.kind = Kind::collective;
     return function;
 }
 
-}  // namespace lapwing::recording
+}  // namespace lapwing
