@@ -1,4 +1,5 @@
-"""Programs that open their MPI at run time: Lapwing takes their calls, and functions that the MPI lacks are not found."""
+"""Programs that open their MPI at run time, with AddressSanitizer's runtime as well: Lapwing takes their calls, and functions that the MPI
+lacks are not found."""
 
 import sys
 
@@ -11,10 +12,14 @@ def main():
     library = exports.native_library(test.build, test.mpi)
     has = int("MPI_Barrier_init" in exports.functions_of(library))
     # Opened with RTLD_DEEPBIND, MPICH calls UCX directly, which leaves Lapwing no hook.
-    for mode, takes in (("local", True), ("global", True), ("deepbind", test.mpi == "openmpi")):
-        status, output, report = test.run_with_report(2, [test.build / "tests" / "loaded", library, has, mode])
+    for program, mode, takes in (("loaded", "local", True), ("loaded", "global", True), ("loaded", "deepbind", test.mpi == "openmpi"),
+                                 ("loaded_address", "local", True)):
+        words = [test.build / "tests" / program, library, has, mode]
+        if not words[0].exists():
+            continue
+        status, output, report = test.run_with_report(2, words, ASAN_OPTIONS="detect_leaks=0")
         rows = {row["name"]: row for row in report.get("collectives", [])}
-        test.expect(f"the MPI is opened {mode}", status == 0 and "MPI_Iallreduce" in rows and
+        test.expect(f"{program}: the MPI is opened {mode}", status == 0 and "MPI_Iallreduce" in rows and
                     rows["MPI_Iallreduce"]["taken"] == 2 * takes, output)
     return test.status()
 
