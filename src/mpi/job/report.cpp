@@ -60,7 +60,7 @@ std::string conclusion(const Sums& sums, bool by_calls) {
     if (const std::uint64_t time = all.hidden_time + all.wait_time; time > 0) {
         text += fmt::format("; at most {:.0f} % of their time hidden{}",
                             100 * static_cast<double>(all.hidden_time) / static_cast<double>(time),
-                            by_calls ? ", probably far less: only the program's calls move messages" : "");
+                            by_calls ? " (inside a host only the program's calls move messages)" : "");
     }
     return text + "\n";
 }
