@@ -16,11 +16,14 @@ def functions_of(library):
     return {name for name in (line.split()[-1].split("@")[0] for line in table.splitlines()) if COLLECTIVE.fullmatch(name)}
 
 
+def native_library(build, mpi):
+    linked = subprocess.run(["ldd", build / "tests" / f"drop_in-{mpi}"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return re.search(r"libmpi(?:ch)?\.so\S* => (\S+)", linked)[1]
+
+
 def main():
     build, mpi = pathlib.Path(sys.argv[1]), sys.argv[2]
-    program = build / "tests" / f"drop_in-{mpi}"
-    linked = subprocess.run(["ldd", program], check=True, stdout=subprocess.PIPE, text=True).stdout
-    native = re.search(r"libmpi(?:ch)?\.so\S* => (\S+)", linked)[1]
+    native = native_library(build, mpi)
     ours = functions_of(build / "lib" / f"liblapwing-{mpi}.so")
     # Open MPI 4 has persistent collectives as MPIX_, Open MPI 5 as MPI_ functions: one preload library serves both.
     expected = functions_of(native) | {f"{prefix}_{stem}_init" for stem in STEMS

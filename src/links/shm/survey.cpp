@@ -31,7 +31,7 @@ std::string in_words(const TransferTimes& times) {
     };
     const std::string pieces = fmt::format("pieces{}", microseconds(Way::pieces));
     const std::string kernel = fmt::format("kernel{}", microseconds(Way::direct));
-    if (!times.decided()) return fmt::format("{}: {}, {}, in turns: too few to choose", size, pieces, kernel);
+    if (!times.decided()) return fmt::format("{}: {}, {}: too few messages to choose", size, pieces, kernel);
     const bool first = times.chosen == Way::pieces;
     std::string text = fmt::format("{}: {}", size, first ? pieces : kernel);
     text += fmt::format(", not {}", first ? kernel : pieces);

@@ -213,19 +213,20 @@ void Connector::round_failed(const Shared& attempt) {
 }
 
 std::string Connector::failure(const Attempt& attempt) const {
-    const Address& peer = job_.members[static_cast<std::size_t>(attempt.table->member(attempt.peer))];
+    const int rank = attempt.table->member(attempt.peer);
+    const Address& peer = job_.members[static_cast<std::size_t>(rank)];
     const auto seconds = std::chrono::duration<double>(Clock::now() - attempt.begin).count();
     if (attempt.ips.empty())
         return fmt::format(
-            "no connection to rank {} ({}): it has no address that leads there; see "
-            "LAPWING_TCP_INTERFACE and LAPWING_TCP_FAMILY",
-            attempt.peer, peer.name);
+            "no connection to rank {} ({}): the two hosts have no usable addresses of one family in one "
+            "network; see LAPWING_TCP_INTERFACE and LAPWING_TCP_FAMILY",
+            rank, peer.name);
     std::string advice;
     if (!attempt.starved)
         advice =
             "; has the process ended, does a firewall block the port, or is it the wrong network "
             "(LAPWING_TCP_INTERFACE)?";
-    return fmt::format("no connection to rank {} ({}, port {}) within {:.0f} s: {}{}", attempt.peer,
+    return fmt::format("no connection to rank {} ({}, port {}) within {:.0f} s: {}{}", rank,
                        peer.name, peer.port, seconds, fmt::join(attempt.reasons, "; "), advice);
 }
 

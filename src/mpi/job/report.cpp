@@ -27,7 +27,16 @@ std::string joined(const std::string& left, const std::string& right) {
 }
 
 // What a reader wants to know first: in the last line, where the terminal is.
-std::string conclusion(const Sums& sums) {
+// "MPI_Barrier" of "MPI_Ibarrier".
+std::string blocking_name(Collective collective) {
+    std::string text = mpi_name(collective);
+    text.erase(4, 1);
+    text[4] = static_cast<char>(text[4] - 'a' + 'A');
+    return text;
+}
+
+// `by_calls`: nothing but the program's calls moves the messages.
+std::string conclusion(const Sums& sums, bool by_calls) {
     CollectiveCount all;
     std::uint64_t left = 0;
     for (const CollectiveCount& count : sums) {
@@ -49,8 +58,9 @@ std::string conclusion(const Sums& sums) {
     std::string text = fmt::format("{} of {} collectives taken", all.taken, seen);
     if (all.blocking > 0) text += fmt::format("; {} are blocking", all.blocking);
     if (const std::uint64_t time = all.hidden_time + all.wait_time; time > 0) {
-        text += fmt::format("; at most {:.0f} % of their time hidden",
-                            100 * static_cast<double>(all.hidden_time) / static_cast<double>(time));
+        text += fmt::format("; at most {:.0f} % of their time hidden{}",
+                            100 * static_cast<double>(all.hidden_time) / static_cast<double>(time),
+                            by_calls ? " (inside a host only the program's calls move messages)" : "");
     }
     return text + "\n";
 }
@@ -123,7 +133,7 @@ void add_collective(Document& document, Collective collective, const CollectiveC
     }
     row["fell_back"] = fell_back;
     document.json["collectives"].push_back(std::move(row));
-    if (count.blocking > 0) left = joined(left, fmt::format("{} (blocking)", count.blocking));
+    if (count.blocking > 0) left = joined(left, fmt::format("{} ({})", count.blocking, blocking_name(collective)));
     if (count.taken == 0 && left.empty()) return;
     document.text += fmt::format(
         "{:<25} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f} {:>9}  {:<30}  {}\n", mpi_name(collective),
@@ -197,7 +207,7 @@ Document document_of(const Sums& sums, const Report& mine, int ranks, const Mann
     text +=
         "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound. "
         "wake-ups: of the progress thread.\n" +
-        conclusion(sums);
+        conclusion(sums, manner.progress == "caller" && manner.network.empty());
     return document;
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <set>
 #include <string>
 #include <string_view>
@@ -76,7 +77,7 @@ class File {
 class Library {
   public:
     explicit Library(const dl_phdr_info& loaded)
-        : base_(loaded.dlpi_addr), is_mpi_(family_of(loaded) != nullptr), name_(loaded.dlpi_name) {
+        : base_(loaded.dlpi_addr), mpi_(family_of(loaded)), name_(loaded.dlpi_name) {
         for (int i = 0; i < loaded.dlpi_phnum; ++i) {
             const ElfW(Phdr)& header = loaded.dlpi_phdr[i];
             if (header.p_type == PT_LOAD && begin_ == nullptr)
@@ -93,7 +94,8 @@ class Library {
     // The address that dladdr() reports for its functions.
     const void* begin() const { return begin_; }
     std::string file() const { return name_.empty() ? "the program" : name_; }
-    bool is_mpi() const { return is_mpi_; }
+    bool is_mpi() const { return mpi_ != nullptr; }
+    bool is_own_mpi() const { return is_mpi() && mpi_->name == LAPWING_PRELOAD_FAMILY; }
     bool is_fortran() const {
         const std::string_view file = std::string_view(name_).substr(name_.rfind('/') + 1);
         return std::ranges::any_of(fortran_libraries, [&](auto name) { return file.starts_with(name); });
@@ -180,7 +182,7 @@ class Library {
 
     std::uintptr_t base_;
     const void* begin_ = nullptr;
-    bool is_mpi_;
+    const Family* mpi_;
     std::string name_;
     std::uintptr_t sealed_begin_ = 0;
     std::uintptr_t sealed_end_ = 0;
@@ -308,6 +310,36 @@ __attribute__((constructor)) void begin() {
     bind_tools(libraries);
 }
 
+// Where the compiler makes a tail call of dlsym() below.
+#if (defined(__x86_64__) || defined(__aarch64__)) && defined(__OPTIMIZE__) && !defined(LAPWING_SANITIZED)
+#define LAPWING_REPLACES_DLSYM
+
+void* (*loaders_dlsym)(void*, const char*) noexcept = nullptr;
+
+// Returns Lapwing's function in place of the MPI's, or null to leave the look-up to the loader. Looks only at
+// names of MPI functions, and only for a handle of a library.
+[[gnu::noinline]] void* look_up_for_program(void* handle, const char* name) {
+    if (loaders_dlsym == nullptr) {
+        for (const char* version : {"GLIBC_2.2.5", "GLIBC_2.17"}) {
+            void* const found = dlvsym(RTLD_NEXT, "dlsym", version);
+            if (found != nullptr) loaders_dlsym = reinterpret_cast<decltype(loaders_dlsym)>(found);
+        }
+    }
+    if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || std::strncmp(name, "MPI", 3) != 0) return nullptr;
+    const void* const base = base_of(loaders_dlsym(handle, name));
+    // A tool behind Lapwing may look up the function that it wraps: Lapwing's would call the tool again.
+    const void* const next = base_of(dlsym(RTLD_NEXT, name));
+    void* ours = nullptr;
+    if (base != nullptr && (next == nullptr || next == base)) {
+        for (const Library& library : loaded_libraries()) {
+            if (library.begin() == base && library.is_own_mpi()) ours = self().function(name);
+        }
+    }
+    dlerror();  // forgets errors of the look-ups here
+    return ours;
+}
+#endif
+
 }  // namespace
 
 void bind_fortran() {
@@ -333,6 +365,15 @@ bool belongs_to_bound_tool(const void* function, const char* name) {
 }
 
 }  // namespace lapwing
+
+#ifdef LAPWING_REPLACES_DLSYM
+// A program may open its MPI at run time and look up functions by that handle, as Python's ctypes does. The
+// loader finds the calling library by the return address, which the tail call leaves as it is.
+extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) noexcept {
+    if (void* const ours = lapwing::look_up_for_program(handle, name)) return ours;
+    return lapwing::loaders_dlsym(handle, name);
+}
+#endif
 
 #ifdef OPEN_MPI
 

@@ -73,10 +73,29 @@ void* library() {
     return opened;
 }
 
-[[noreturn]] void end_without(const char* function) {
+void print_missing(const char* function) {
     std::fprintf(stderr, "lapwing: %s has no %s: it is too old for this preload library\n",
                  look().path.c_str(), function);
-    _exit(2);
+}
+
+// Stands for a function that this MPI lacks. The program cannot see that, since Lapwing has the function.
+int missing_function() {
+    PMPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_UNSUPPORTED_OPERATION);
+    return MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
+void* stand_in_for(const char* function) {
+    print_missing(function);
+    return reinterpret_cast<void*>(missing_function);
+}
+
+void* next_or_null(const char* name) {
+    void* const found = dlsym(RTLD_NEXT, name);
+    // An MPI that was loaded for a part of the program, as by Python, is not next. A bound tool has called
+    // this.
+    return found != nullptr && !belongs_to_bound_tool(found)
+               ? found
+               : find_in_libraries(fmt::format("P{}", name).c_str());
 }
 
 }  // namespace
@@ -87,17 +106,16 @@ void* find_in_libraries(const char* name) {
 
 void* find_native(const char* name) {
     void* const found = find_in_libraries(name);
-    if (found == nullptr) end_without(name);
+    if (found == nullptr) {
+        print_missing(name);
+        _exit(2);
+    }
     return found;
 }
 
 void* find_next(const char* name) {
-    void* const found = dlsym(RTLD_NEXT, name);
-    // An MPI that was loaded for a part of the program, as by Python, is not next. A bound tool has called
-    // this.
-    return found != nullptr && !belongs_to_bound_tool(found)
-               ? found
-               : find_in_libraries(fmt::format("P{}", name).c_str());
+    void* const found = next_or_null(name);
+    return found != nullptr ? found : stand_in_for(name);
 }
 
 std::string file_before(const char* name) {
@@ -110,13 +128,12 @@ std::string file_before(const char* name) {
 }
 
 void* find_next_init(const char* name) {
-    if (void* const found = find_next(name)) return found;
+    if (void* const found = next_or_null(name)) return found;
     const std::string_view text = name;
     const std::size_t end = text.find('_');
     const char* const other = text.substr(0, end) == "MPIX" ? "MPI" : "MPIX";
-    void* const found = find_next(fmt::format("{}{}", other, text.substr(end)).c_str());
-    if (found == nullptr) end_without(name);
-    return found;
+    void* const found = next_or_null(fmt::format("{}{}", other, text.substr(end)).c_str());
+    return found != nullptr ? found : stand_in_for(name);
 }
 
 void* find_native_variable(const char* name) {

@@ -19,15 +19,15 @@ void* find_native(const char* name);
 void* find_native_variable(const char* name);
 // Returns a symbol of the MPI or of a library that it uses. Null if there is none.
 void* find_in_libraries(const char* name);
-// The function MPI_X behind this library: that of a tool that is not bound, or the native MPI's. Null if
-// there is none.
+// The function MPI_X behind this library: that of a tool that is not bound, or the native MPI's. If the MPI
+// lacks it, prints so and returns a function that raises and returns MPI_ERR_UNSUPPORTED_OPERATION.
 void* find_next(const char* name);
 // The file whose function of this name the program calls, if that function does not lead to this library's;
 // otherwise empty. A tool's function leads here if the tool is bound, see callers.hpp.
 std::string file_before(const char* name);
 // As find_next() for a function that makes a persistent collective: "MPI_Bcast_init". The MPI of the process
 // may be another version than the header: persistent collectives are MPI_ functions since MPI-4, and an
-// extension with the prefix MPIX_ in Open MPI 4. Ends the process with a message if the MPI has neither.
+// extension with the prefix MPIX_ in Open MPI 4.
 void* find_next_init(const char* name);
 
 }  // namespace lapwing

@@ -102,12 +102,14 @@ std::string title(const Json& result) {
     const Json& hosts = result.at("hosts");
     const std::set<std::string> different(hosts.begin(), hosts.end());
     const auto machines = result.at("machines").get<std::size_t>();
+    const int ranks = result.at("ranks");
+    const int rounds = result.at("settings").at("rounds");
     return fmt::format(
-        "{}, {} ranks on {} host{}{}, {}; medians of {} rounds\n\n", result.at("mpi").get<std::string>(),
-        result.at("ranks").get<int>(), different.size(), different.size() == 1 ? "" : "s",
+        "{}, {} rank{} on {} host{}{}, {}; medians of {} round{}\n\n", result.at("mpi").get<std::string>(),
+        ranks, ranks == 1 ? "" : "s", different.size(), different.size() == 1 ? "" : "s",
         machines < different.size() ? fmt::format(" of {} machine{}", machines, machines == 1 ? "" : "s")
                                     : "",
-        result.at("kernel").get<std::string>(), result.at("settings").at("rounds").get<int>());
+        result.at("kernel").get<std::string>(), rounds, rounds == 1 ? "" : "s");
 }
 
 // The median and the quartiles of seconds, in microseconds.

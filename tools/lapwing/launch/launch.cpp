@@ -25,10 +25,16 @@ std::string from_environment(const char* variable) {
     return value != nullptr ? value : "";
 }
 
-// Libraries of the user come first: a tool among them sees all calls and passes them on to Lapwing.
-std::string join_preload(const std::string& preload, const std::string& others) {
-    return others.empty() ? preload : others + ":" + preload;
-}
+struct Preloaded {
+    std::string sanitizer;  // empty: none
+    std::string library;    // empty: nothing is preloaded
+
+    bool empty() const { return library.empty(); }
+    // Libraries of the user come before Lapwing's: a tool among them sees all calls and passes them on.
+    std::string join(const std::string& others) const {
+        return sanitizer + (sanitizer.empty() ? "" : ":") + others + (others.empty() ? "" : ":") + library;
+    }
+};
 
 constexpr const char* preload_variable = "LD_PRELOAD";
 
@@ -53,7 +59,7 @@ Variables variables_to_pass(const Settings& settings) {
 
 // In these three functions an empty `preload` preloads nothing.
 // `mpirun -x NAME=value ...`, repeated for every program of "mpirun ... : ...".
-Launch launch_by_openmpi(const std::vector<std::string>& words, const std::string& preload,
+Launch launch_by_openmpi(const std::vector<std::string>& words, const Preloaded& preload,
                          const Variables& variables) {
     std::string others = from_environment(preload_variable);
     std::vector<std::string> kept;
@@ -70,7 +76,7 @@ Launch launch_by_openmpi(const std::vector<std::string>& words, const std::strin
     }
     std::vector<std::string> ours;
     if (!preload.empty())
-        ours = {"-x", fmt::format("{}={}", preload_variable, join_preload(preload, others))};
+        ours = {"-x", fmt::format("{}={}", preload_variable, preload.join(others))};
     for (const auto& [variable, value] : variables) {
         ours.push_back("-x");
         ours.push_back(fmt::format("{}={}", variable, value));
@@ -87,7 +93,7 @@ Launch launch_by_openmpi(const std::vector<std::string>& words, const std::strin
 }
 
 // `mpiexec -genv NAME value ...`
-Launch launch_by_hydra(const std::vector<std::string>& words, const std::string& preload,
+Launch launch_by_hydra(const std::vector<std::string>& words, const Preloaded& preload,
                        const Variables& variables) {
     std::string others = from_environment(preload_variable);
     std::vector<std::string> kept;
@@ -104,7 +110,7 @@ Launch launch_by_hydra(const std::vector<std::string>& words, const std::string&
     Launch launch;
     launch.words = {words.front()};
     if (!preload.empty())
-        launch.words.insert(launch.words.end(), {"-genv", preload_variable, join_preload(preload, others)});
+        launch.words.insert(launch.words.end(), {"-genv", preload_variable, preload.join(others)});
     for (const auto& [variable, value] : variables) {
         launch.words.insert(launch.words.end(), {"-genv", variable, value});
     }
@@ -113,12 +119,12 @@ Launch launch_by_hydra(const std::vector<std::string>& words, const std::string&
 }
 
 // A program, or a launcher that passes its environment to the ranks.
-Launch launch_by_environment(const std::vector<std::string>& words, const std::string& preload,
+Launch launch_by_environment(const std::vector<std::string>& words, const Preloaded& preload,
                              const Variables& variables) {
     Launch launch{words, {}};
     if (!preload.empty()) {
         launch.environment.emplace_back(preload_variable,
-                                        join_preload(preload, from_environment(preload_variable)));
+                                        preload.join(from_environment(preload_variable)));
     }
     launch.environment.insert(launch.environment.end(), variables.begin(), variables.end());
     return launch;
@@ -272,7 +278,8 @@ Starter find_launcher(const std::vector<std::string>& words, const std::string& 
 
 Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings,
                Preload which) {
-    const std::string preload = preload_of(*starter.family, which);
+    const std::string library = preload_of(*starter.family, which);
+    const Preloaded preload{library.empty() ? "" : address_sanitizer_of(words), library};
     const Variables variables = variables_to_pass(settings);
     switch (starter.way) {
         case Way::openmpi:

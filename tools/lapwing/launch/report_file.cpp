@@ -71,7 +71,8 @@ bool ReportFile::check(bool job_failed) const {
                keeps_contents_ ? "no report" + where : "no report, unless rank 0 of another host wrote one",
                job_failed
                    ? "The job may have failed before"
-                   : "It may call no MPI or only sessions, be linked statically, or not get LD_PRELOAD");
+                   : "It may call no MPI or only sessions, be linked statically, not get LD_PRELOAD, or have "
+                     "opened a library with RTLD_DEEPBIND");
     return !keeps_contents_;
 }
 

@@ -81,6 +81,26 @@ std::optional<std::string> loader_of(const std::string& path) {
     return std::nullopt;
 }
 
+// Returns the libraries that the program loads, in the form of `ldd`; empty if it loads none.
+std::string libraries_of(const std::string& path) {
+    const std::optional<std::string> loader = loader_of(path);
+    if (!loader || !find_program(*loader)) return "";
+    // As `ldd` does, but in 1 ms: that script asks the loaders of all architectures, which takes 6 to 15 ms.
+    // With --list, glibc's loader prints nothing if a library is missing.
+    const auto list =
+        contains(*loader, "ld-linux")
+            ? std::vector<std::string>{"/usr/bin/env", "LD_TRACE_LOADED_OBJECTS=1", *loader, path}
+            : std::vector<std::string>{*loader, "--list", path};
+    return run_program(list, "", max_time_to_answer).out;
+}
+
+// Hydra looks for programs in the working directory, too.
+std::optional<std::string> program_named(const std::string& word) {
+    if (word.empty() || word.front() == '-') return std::nullopt;
+    std::optional<std::string> path = find_program(word);
+    return path ? path : find_program("./" + word);
+}
+
 }  // namespace
 
 std::span<const MpiFamily> mpi_families() {
@@ -116,18 +136,10 @@ Launcher identify_launcher(const std::string& word, const std::string& path) {
 }
 
 const MpiFamily* family_of_program(const std::string& path) {
-    const std::optional<std::string> loader = loader_of(path);
-    if (!loader || !find_program(*loader)) return nullptr;
-    // As `ldd` does, but in 1 ms: that script asks the loaders of all architectures, which takes 6 to 15 ms.
-    // With --list, glibc's loader prints nothing if a library is missing.
-    const auto list =
-        contains(*loader, "ld-linux")
-            ? std::vector<std::string>{"/usr/bin/env", "LD_TRACE_LOADED_OBJECTS=1", *loader, path}
-            : std::vector<std::string>{*loader, "--list", path};
-    const Finished answer = run_program(list, "", max_time_to_answer);
+    const std::string list = libraries_of(path);
     for (const MpiFamily& family : mpi_families()) {
         for (const std::string& library : family.libraries) {
-            if (contains(answer.out, library + " ")) return &family;
+            if (contains(list, library + " ")) return &family;
         }
     }
     return nullptr;
@@ -135,10 +147,7 @@ const MpiFamily* family_of_program(const std::string& path) {
 
 const MpiFamily* family_in(const std::vector<std::string>& words) {
     for (std::size_t i = 1; i < words.size(); ++i) {
-        if (words[i].empty() || words[i].front() == '-') continue;
-        // Hydra looks for programs in the working directory, too.
-        std::optional<std::string> path = find_program(words[i]);
-        if (!path) path = find_program("./" + words[i]);
+        const std::optional<std::string> path = program_named(words[i]);
         if (const MpiFamily* const linked = path ? family_of_program(*path) : nullptr) return linked;
     }
     return nullptr;
@@ -147,6 +156,18 @@ const MpiFamily* family_in(const std::vector<std::string>& words) {
 const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std::string>& words) {
     const MpiFamily* const linked = family_in(words);
     return linked != nullptr && linked->signs.empty() ? linked : &launcher;
+}
+
+std::string address_sanitizer_of(const std::vector<std::string>& words) {
+    for (const std::string& word : words) {
+        const std::optional<std::string> path = program_named(word);
+        std::istringstream lines(path ? libraries_of(*path) : "");
+        for (std::string name, arrow, file; lines >> name;) {
+            if (!name.starts_with("libasan.so") && !name.starts_with("libclang_rt.asan")) continue;
+            if (lines >> arrow >> file && arrow == "=>" && file.front() == '/') return file;
+        }
+    }
+    return "";
 }
 
 std::optional<std::string> find_preload(const std::string& file, std::vector<std::string>& searched) {

@@ -275,11 +275,13 @@ Profile analyse(const std::vector<RankPart>& parts) {
         return a.saved_at_once + a.saved_if_moved > b.saved_at_once + b.saved_if_moved;
     });
     for (auto& [identity, site] : messages) {
-        site.calls /= static_cast<std::uint64_t>(site.ranks);
-        finish(site, profile.ranks);
         profile.messages.push_back(site);
     }
     std::ranges::stable_sort(profile.messages, std::greater<>(), &CallSite::own);
+    for (CallSite& site : profile.messages) {
+        site.calls /= static_cast<std::uint64_t>(site.ranks);
+        finish(site, site.ranks);
+    }
     return profile;
 }
 

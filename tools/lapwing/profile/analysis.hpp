@@ -10,7 +10,7 @@
 
 namespace lapwing::tool {
 
-// Seconds are means over the ranks, summed over the calls.
+// Seconds are means over the ranks, of messages over those that make the call, summed over the calls.
 struct CallSite {
     std::string function;  // of the MPI
     std::string module;
@@ -20,7 +20,7 @@ struct CallSite {
     int line = 0;
     std::string completed_at;  // nonblocking: where it is completed, as place() says it
     bool nonblocking = false;
-    int ranks = 0;            // of the communicator; 0: of several sizes
+    int ranks = 0;            // of the communicator, 0: of several sizes; messages: that make the call
     std::uint64_t calls = 0;  // of one rank
     std::uint64_t min_bytes = 0;
     std::uint64_t max_bytes = 0;
@@ -45,7 +45,7 @@ struct Profile {
     std::vector<int> without_end;  // ranks that did not come to MPI_Finalize
     double clock_error = 0;        // seconds
     std::vector<CallSite> sites;   // the largest saving first
-    // Calls that send or receive messages, the longest first. Of such a call `own` has all its time, with the
+    // Calls that send or receive messages, the longest in sum over the ranks first. Of such a call `own` has all its time, with the
     // time that it waits for its peer.
     std::vector<CallSite> messages;
 };

@@ -55,14 +55,12 @@ std::string percent(double seconds, double run) {
 std::string advice_for(const CallSite& site, double run) {
     const auto of_run = [&](double seconds) { return percent(seconds, run); };
     const double least = worth_it * run;
-    const double saved = site.saved_at_once + site.saved_if_moved;
     const std::string late = site.late < least
                                  ? ""
                                  : fmt::format(
                                        "{} of it is waiting for late ranks, which overlap cannot help: "
                                        "balance the work before it.",
                                        of_run(site.late));
-    if (site.late > saved) return late;
     if (site.nonblocking) {
         std::string text;
         if (site.saved_at_once >= least) {
@@ -98,7 +96,6 @@ std::string advice_for(const CallSite& site, double run) {
 }
 
 std::string messages_as_text(const std::vector<CallSite>& messages) {
-    if (messages.empty()) return "";
     std::vector<std::vector<std::string>> rows = {
         {"call", "where", "calls", "bytes", "in start", "in wait", "completed at"}};
     for (const CallSite& site : messages) {
@@ -106,18 +103,23 @@ std::string messages_as_text(const std::vector<CallSite>& messages) {
                         print_seconds(site.start), site.nonblocking ? print_seconds(site.wait) : "-",
                         site.nonblocking ? site.completed_at : "-"});
     }
-    return align(rows) + "The times of messages include the time that a rank waits for its peer.\n\n";
+    return align(rows) +
+           "Calls and times of messages are means over the ranks that make the call. A call that completes "
+           "several requests\ncounts in equal parts for each. Times include waiting for the peer.\n";
 }
 
 std::string as_text(const Profile& profile) {
     std::string text = fmt::format(
-        "{} ranks, {} from MPI_Init to MPI_Finalize, {} of them in collectives (means over the ranks)\n",
-        profile.ranks, print_seconds(profile.seconds), print_seconds(profile.in_collectives));
+        "{} rank{}, {} from MPI_Init to MPI_Finalize, {} (means over the ranks)\n", profile.ranks,
+        profile.ranks == 1 ? "" : "s", print_seconds(profile.seconds),
+        profile.sites.empty() ? "no collectives"
+                              : print_seconds(profile.in_collectives) + " of them in collectives");
     if (profile.sites.empty() && profile.messages.empty()) {
         return text + (profile.without_end.empty()
                            ? "\nThe program called no collective, and sent no message.\n"
                            : "\nNo collective was completed before the program ended.\n");
     }
+    if (profile.sites.empty()) return text + "\n" + messages_as_text(profile.messages);
     std::vector<std::vector<std::string>> rows = {
         {"call", "where", "could save", "calls", "bytes", "in start", "in wait", "late", "own", "away"}};
     for (const CallSite& site : profile.sites) {
@@ -127,7 +129,7 @@ std::string as_text(const Profile& profile) {
                         print_seconds(site.own), site.nonblocking ? print_seconds(site.away) : "-"});
     }
     text += "\n" + align(rows) + "\n";
-    text += messages_as_text(profile.messages);
+    if (!profile.messages.empty()) text += messages_as_text(profile.messages) + "\n";
     bool any = false;
     for (const CallSite& site : profile.sites) {
         const std::string advice = advice_for(site, profile.seconds);
@@ -158,6 +160,7 @@ Json as_json(const CallSite& site) {
     }
     if (site.nonblocking) row["completed_at"] = site.completed_at;
     row["nonblocking"] = site.nonblocking;
+    row["ranks"] = site.ranks;
     row["calls"] = site.calls;
     row["bytes"] = {site.min_bytes, site.max_bytes};
     row["start_seconds"] = site.start;
@@ -176,7 +179,6 @@ Json as_json(const Profile& profile) {
                  {"calls", Json::array()}};
     for (const CallSite& site : profile.sites) {
         Json row = as_json(site);
-        row["ranks"] = site.ranks;
         row["away_seconds"] = site.away;
         row["late_seconds"] = site.late;
         row["own_seconds"] = site.own;

@@ -74,7 +74,7 @@ int show_job(const Options& options, const Words& words) {
         const std::string text =
             print_links(job.result->at("ranks"), job.result->at("rates"), job.result->at("latencies"));
         write_file(options.links, "# Measured by lapwing topology --links\n" + text, "the links");
-        fmt::print("{}", text);
+        fmt::print("{}wrote the links to {}\n", text, options.links);
         return success;
     }
     const JobPlaces places(*job.result, order);

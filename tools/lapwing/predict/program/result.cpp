@@ -22,6 +22,7 @@ using Row = std::vector<std::string>;
 
 // Sites below this share of the run are not in the table.
 constexpr double worth_a_row = 0.001;
+constexpr double worst_ratio = 1.25;  // of a replay's time and the measured time
 // So much of the run, between calls and without a processor, is worth a line.
 constexpr double worth_a_line = 0.1;
 
@@ -300,6 +301,10 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
             "time\n",
             one.replay.ranks, milliseconds(both->measured), milliseconds(measured_in_mpi(one.replay)),
             study.measured_with, milliseconds(both->predicted), both->predicted / both->measured);
+        if (std::max(both->predicted, both->measured) > worst_ratio * std::min(both->predicted, both->measured))
+            text +=
+                "This replay is far from the measured time, and the table below may be. `lapwing tune` on the "
+                "same hosts\nmeasures their network; pass its file by --tuning.\n";
     }
     for (const std::string& line : words_on_cores(study, cases)) text += line + "\n";
     text += headline(study);
