@@ -61,7 +61,6 @@ struct Action {
     Time work = 0;             // compute; call: in MPI
     int tests = 0;             // compute: calls of MPI_Test for all requests, evenly spaced in the work
     SomeRanks ranks = {};      // compute: the ranks that do
-    bool begins_pass = false;  // compute: a pass of the loop in which the rank spends most of its time
 };
 
 inline Action start(int operation, int request = 0) {
@@ -114,7 +113,6 @@ struct Scripts {
     std::vector<std::vector<Action>> of_ranks;
     std::vector<Communicator> communicators;  // that operations name
     int sites = 1;
-    std::uint64_t passes = 0;  // that rank 0 makes of its main loop
 };
 
 struct Program {

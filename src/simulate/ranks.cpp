@@ -39,7 +39,6 @@ Ranks::Ranks(int ranks, std::span<const Operation> operations, const Setting& se
       requests_(check(actions_, static_cast<int>(operations.size()))),
       timed_(timed),
       scripts_(setting.program.scripts),
-      observer_(scripts_ != nullptr ? setting.observer : nullptr),
       states_(static_cast<std::size_t>(ranks)) {
     for (State& state : states_) state.interface.free = setting.drained ? 0 : -burst_;
     if (scripts_ != nullptr) {
@@ -169,7 +168,6 @@ void Ranks::next_action(int rank, State& state) {
             continue;
         }
         if (action.kind != Action::Kind::compute) return;
-        if (action.begins_pass && observer_ != nullptr) observer_->began_pass(rank, state.program);
         if (action.ranks.has(rank, ranks_) && (action.work > 0 || action.tests > 0)) {
             state.pieces = action.tests + 1;
             return;
@@ -181,9 +179,6 @@ void Ranks::enter(int rank, const State& state, std::int32_t site) {
     Account& account = accounts_[static_cast<std::size_t>(rank)];
     const Time computed = account.computing - account.counted;
     sites_[static_cast<std::size_t>(account.site)] += state.program - account.until - computed;
-    if (observer_ != nullptr && state.program > account.until) {
-        observer_->called(rank, account.site, account.until, state.program - computed, state.program);
-    }
     account.until = state.program;
     account.counted = account.computing;
     account.site = site;
@@ -228,7 +223,6 @@ void Ranks::start(int rank, State& state, const Action& action) {
     flight.active = true;
     flight.complete = false;
     ++state.open;
-    if (observer_ != nullptr) observer_->started(rank, action.request, action.site, flight.runner);
     next_action(rank, state);
     if (flight.step == flight.end) complete(state, flight);
 }
@@ -277,9 +271,6 @@ void Ranks::complete(State& state, Flight& flight) {
     state.busy = std::max(state.busy, flight.runner);
     --state.open;
     if (flight.meeting >= 0) meetings_.leave(flight.meeting);
-    if (observer_ == nullptr) return;
-    const auto rank = static_cast<int>(&state - states_.data());
-    observer_->completed(rank, static_cast<int>(&flight - &flight_of(rank, 0)), flight.runner);
 }
 
 void Ranks::share_cores(const SharedCores& shared) {

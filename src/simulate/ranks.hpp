@@ -259,7 +259,6 @@ class Ranks {
     const int requests_;
     const bool timed_;
     const Scripts* const scripts_;
-    Observer* const observer_;
     bool threads_ = false;                         // some progress thread runs tasks
     std::vector<std::int32_t> channel_of_action_;  // of `actions_`; of scripts: an operation has one channel
     std::vector<Channel> channels_;

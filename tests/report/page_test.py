@@ -31,14 +31,6 @@ def hostile():
     return result
 
 
-def hostile_trace():
-    trace = samples.trace()
-    for event in trace["traceEvents"]:
-        event.update(name=ATTACK if event["ph"] == "X" else event.get("name"), cat=ATTACK)
-        event.setdefault("args", {}).update(name=ATTACK, algorithm=ATTACK)
-    return trace
-
-
 class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -50,12 +42,10 @@ class Page(unittest.TestCase):
         cls.make(cls.scratch / "in", "report.html")
         (cls.scratch / "few").mkdir()
         (cls.scratch / "few" / "fixed.json").write_text(json.dumps(samples.overlap("fixed")))
-        (cls.scratch / "few" / "trace.json").write_text(json.dumps(samples.trace()))
         cls.make(cls.scratch / "few", "few.html")
         hostile_ones = cls.scratch / "hostile"
         hostile_ones.mkdir()
         (hostile_ones / "hostile<img src=x>.json").write_text(json.dumps(hostile()))
-        (hostile_ones / "trace.json").write_text(json.dumps(hostile_trace()))
         (hostile_ones / "<script>window.hacked=1<script>.json").write_text("[")
         cls.make(hostile_ones, "hostile.html", status=1)
         cls.browser = Browser()
@@ -143,14 +133,12 @@ class Page(unittest.TestCase):
     def test_plots_are_saved(self):
         self.open()
         self.browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(self.scratch / "saved"))
-        self.js("document.querySelector('#timelines [data-save]').click()")
         self.js("document.querySelector('[data-save]').click()")
         picture = self.saved("overlap-fixed-overlap-mpi-ialltoall.svg").decode()
         self.assertNotIn("var(", picture)
         words = "".join(tree.fromstring(picture).itertext())
         for word in ("MPI_Ialltoall: overlap", "Lapwing's kernel engine", "64 KiB", "about 99 %"):
             self.assertIn(word, words)
-        self.assertIn("MPI_Wait", self.saved("timeline-trace-json.svg").decode())
         self.assert_quiet("few.html")
 
     def test_print(self):

@@ -1,4 +1,4 @@
-"""lapwing report: reading files, the content of each plot, the table of answers, timelines, recorded programs, the papers' values, and the command."""
+"""lapwing report: reading files, the content of each plot, the table of answers, recorded programs, the papers' values, and the command."""
 
 import copy
 import json
@@ -20,7 +20,6 @@ import programs
 import results
 import samples
 import summary
-import timelines
 import values
 from support import ToolTest
 
@@ -68,8 +67,8 @@ class Reading(Scratch):
         self.refused("{nonsense}", "no JSON")
         self.refused(b"\xff\xfe\x00", "UTF-8")
         self.refused("[" * 100000, "nested too deeply")
-        self.refused("[]", "neither a result")
-        self.refused({"lapwing_tuning": 1, "tables": []}, "neither a result")
+        self.refused("[]", "no result")
+        self.refused({"lapwing_tuning": 1, "tables": []}, "no result")
         self.refused({"benchmark": "base"}, "rows: a list")
         self.refused({"benchmark": "base", "rows": []}, "nothing was measured")
         self.refused({"benchmark": "base", "rows": [7]}, "rows[0]: an object")
@@ -287,34 +286,6 @@ class Summary(Scratch):
         self.assertEqual(values.rate(4.2e10), "42.0 G/s")
 
 
-class Timelines(Scratch):
-    def trace(self, content):
-        return results.read(self.file(content, "trace.json"))
-
-    def test_tracks_depths_and_facts(self):
-        trace = self.trace(samples.trace())
-        self.assertEqual([trace.label(track) for track in trace.tracks],
-                         ["rank 0 (node0): thread 0", "rank 0 (node0): collectives", "rank 1 (node1): thread 0",
-                          "rank 1 (node1): collectives"])
-        self.assertEqual({(one.kind, one.depth) for one in trace.slices}, {("call", 0), ("collective", 0), ("task", 1)})
-        self.assertEqual(len(trace.arrows), 6)
-        said = timelines.facts(trace)
-        # Of each 740 us, the call that starts it covers 15 and the wait 45.
-        self.assertIn("for 91.9 %", said[0])
-        self.assertIn("within 1.50 µs", said[1])
-
-    def test_a_long_trace_is_drawn_in_part_and_says_so(self):
-        left_out, _, spec = timelines.draw(self.trace(samples.trace(collectives=1500)))
-        self.assertEqual(len(spec["data"][0]["values"]), timelines.MAX_EVENTS)
-        self.assertIn("Drawn are 300 of 15,000 events", left_out)
-
-    def test_what_is_no_event(self):
-        for events, because in (([7], r"traceEvents\[0\]: an object"), ([{"ph": "X", "ts": "now"}], "ts: a number"),
-                                ([{"ph": "X", "ts": 1, "dur": []}], "dur: a number"), ([], "no complete event")):
-            with self.assertRaisesRegex(inputs.InputError, f"trace.json: .*{because}"):
-                self.trace({"traceEvents": events})
-
-
 class Programs(Scratch):
     def test_bars_of_each_call_site_from_now_to_the_bound(self):
         result = self.result(samples.program())
@@ -326,17 +297,9 @@ class Programs(Scratch):
                          [("now, measured", 0.3), ("now, simulated (native)", 0.27), ("Lapwing (kernel), program unchanged", 0.15),
                           ("Lapwing (kernel), waited for later", 0.06), ("bound", 0.03)])
 
-    def test_one_iteration_before_and_after(self):
-        (title, spec), (after, _) = programs.drawings(self.result(samples.program()).program)
-        self.assertEqual((title, after), ("One iteration on 2 ranks, now, simulated", "One iteration on 2 ranks, with Lapwing (kernel), simulated"))
-        data = {one["name"]: one.get("values") for one in spec["data"]}
-        self.assertEqual([track["label"] for track in data["tracks"]], ["rank 0", "rank 1"])
-        self.assertEqual({row["n"] for row in data["points"]}, {"computation", "MPI_Wait, solve, cg.c:12"})
-
     def test_what_is_wrong_is_told(self):
         for change, because in ((lambda one: one.update(replays=7), r"program.replays: a list"),
-                                (lambda one: one["sites"][0]["sites"][0].update(bound="x"), r"sites\[0\]: bound: a number"),
-                                (lambda one: one["iterations"][0]["spans"][0].update(what="sleep"), r"spans\[0\].what")):
+                                (lambda one: one["sites"][0]["sites"][0].update(bound="x"), r"sites\[0\]: bound: a number")):
             content = samples.program()
             change(content["program"])
             with self.assertRaisesRegex(inputs.InputError, because):
@@ -385,8 +348,7 @@ class Strangers(Scratch):
                 with self.subTest(path=path, value=str(value)[:20]):
                     try:
                         found = results.Reader("result.json").parse(json.dumps(replaced(document, path, value)))
-                        measured = [found] if isinstance(found, results.Result) else []
-                        made = page.Page(measured, [] if measured else [found], [], "Strange")
+                        made = page.Page([found], [], "Strange")
                         self.assertTrue([markup.written(part) for part in made.body()] and markup.data(made.plots))
                     except inputs.InputError as error:
                         self.assertIn("result.json", str(error))
@@ -397,11 +359,6 @@ class Strangers(Scratch):
         self.survives(document)
         document = samples.noise()
         document.update(rows=[dict(document["rows"][0], variant="v", parameter={"name": "n", "value": 1})])
-        self.survives(document)
-
-    def test_traces(self):
-        document = samples.trace(1, 1)
-        document["traceEvents"] = document["traceEvents"][-2:]
         self.survives(document)
 
 

@@ -1,4 +1,4 @@
-"""Invented results in the form of `lapwing bench --json`, and a trace in the form of `lapwing run --trace`."""
+"""Invented results in the form of `lapwing bench --json`."""
 
 import json
 import pathlib
@@ -142,8 +142,6 @@ def program(ranks=2):
     sites = [{"function": "MPI_Wait", "name": name, "calls": 20, "bytes": 0, "measured": share, "bound": 0.1 * share,
               "predicted": {"native": 0.9 * share, "kernel": 0.5 * share}, "later_wait": {"native": 0.8 * share, "kernel": 0.2 * share}}
              for name, share in (("MPI_Wait, solve, cg.c:12", 0.3), ("MPI_Allreduce, solve, cg.c:14", 0.1), ("MPI_Bcast, main", 0.001))]
-    spans = [{"rank": rank, "what": what, "site": site, "begin": begin, "end": end} for rank in range(ranks)
-             for what, site, begin, end in (("compute", 0, 0, 0.01), ("flight", 1, 0.001, 0.013), ("call", 1, 0.01, 0.013))]
     rows = [row("program", 0, "program", [engine(name, total=seconds, computation=0.5, in_mpi=0.4, overlap=0.3)],
                 parameter={"name": "ranks", "value": ranks}) for name, seconds in engines.items()]
     content = predict()
@@ -152,8 +150,7 @@ def program(ranks=2):
         "recordings": ["run.rec"], "measured_with": "native",
         "replays": [{"ranks": ranks, "measured": 1.1, "measured_in_mpi": 0.4, "predicted": 1.0}],
         "cores": ["2 ranks: each rank has a core of its own"],
-        "sites": [{"ranks": ranks, "sites": sites}],
-        "iterations": [{"ranks": ranks, "engine": name, "spans": spans} for name in engines]}
+        "sites": [{"ranks": ranks, "sites": sites}]}
     return content
 
 
@@ -169,30 +166,6 @@ ALL = {"overlap": overlap, "poll": lambda: overlap("poll"), "fixed": lambda: ove
        "pipeline": pipeline, "program": program, "unknown": unknown}
 
 
-def trace(ranks=2, collectives=6):
-    events = []
-    for rank in range(ranks):
-        events += [{"ph": "M", "name": "process_name", "pid": rank, "args": {"name": f"rank {rank} (node{rank})"}},
-                   {"ph": "M", "name": "thread_name", "pid": rank, "tid": 0, "args": {"name": "thread 0"}},
-                   {"ph": "M", "name": "thread_name", "pid": rank, "tid": 1000, "args": {"name": "collectives"}}]
-        for number in range(collectives):
-            at = 1000.0 * number + 10 * rank
-            def slice_of(lane, name, kind, begin, length, **arguments):
-                return {"ph": "X", "pid": rank, "tid": lane, "name": name, "cat": kind, "ts": at + begin, "dur": length,
-                        "args": arguments}
-            events += [slice_of(0, "MPI_Ialltoall", "call", 0, 20, number=number),
-                       slice_of(0, "MPI_Wait", "call", 700, 60, number=number),
-                       slice_of(1000, "MPI_Ialltoall", "collective", 5, 740, algorithm="pairwise", engine="kernel", bytes=65536),
-                       slice_of(1000, f"send {1 - rank}", "task", 10, 200, peer=1 - rank, bytes=65536),
-                       slice_of(1000, "wait", "task", 210, 500),
-                       {"ph": "s" if rank == 0 else "f", "id": number, "pid": rank, "tid": 1000, "ts": at + 100,
-                        "cat": "message"}]
-    about = {"clock_error_us": 1.5, "ranks": ranks, "mpi": "Open MPI", "dropped_events": {}}
-    return {"displayTimeUnit": "ns", "otherData": about,
-            "traceEvents": events}
-
-
 def write_all(directory):
     for name, make in ALL.items():
         (pathlib.Path(directory) / f"{name}.json").write_text(json.dumps(make()))
-    (pathlib.Path(directory) / "trace.json").write_text(json.dumps(trace()))

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 
 #include "base/error.hpp"
 #include "cases.hpp"
@@ -230,39 +229,6 @@ TEST_F(Scripted, TheRequestOfALongMessageCarriesItsFirstBytes) {
     const int synchronous = message(400, true);
     EXPECT_THAT(run({{send(synchronous, 1), wait()}, {receive(0), computing(5000), wait()}}).ends,
                 ElementsAre(6200, 5200));
-}
-
-TEST_F(Scripted, AnObserverHearsOfCallsAndFlights) {
-    struct Heard : Observer {
-        void called(int rank, int site, Time begin, Time left, Time end) override {
-            if (rank == 0) calls.push_back({site, begin / nanosecond, left / nanosecond, end / nanosecond});
-        }
-        void started(int rank, int request, int site, Time begin) override {
-            if (rank == 0) flights.push_back({request, site, begin / nanosecond});
-        }
-        void completed(int rank, int request, Time end) override {
-            if (rank == 0) flights.push_back({request, -1, end / nanosecond});
-        }
-        void began_pass(int rank, Time begin) override {
-            if (rank == 0) passes.push_back(begin / nanosecond);
-        }
-        std::vector<std::array<Time, 4>> calls;
-        std::vector<std::array<Time, 3>> flights;
-        std::vector<Time> passes;
-    } heard;
-    scripts_.sites = 3;
-    const int one = message(0);
-    Action work = computing(5000);
-    work.begins_pass = true;
-    scripts_.of_ranks = {{repeat(2), work, at(1, receive(1)), computing(300), at(2, wait()), end},
-                         {repeat(2), send(one, 0), wait(), computing(9000), end}};
-    setting_.observer = &heard;
-    simulate(2, operations_, setting_);
-    EXPECT_THAT(heard.passes, ElementsAre(0, 5400));
-    EXPECT_THAT(heard.calls, testing::Contains(std::array<Time, 4>{1, 5000, 5100, 5400}));
-    EXPECT_THAT(heard.calls, testing::Contains(std::array<Time, 4>{2, 5400, 5400, 10400}));
-    EXPECT_THAT(heard.flights, testing::Contains(std::array<Time, 3>{0, 1, 5000}));
-    EXPECT_THAT(heard.flights, testing::Contains(std::array<Time, 3>{0, -1, 5100}));
 }
 
 TEST_F(Scripted, ASynchronousSendWaitsHoweverShort) {

@@ -1,5 +1,5 @@
-// lapwing report: one page from the results of `lapwing bench`, the traces of `lapwing run` and the
-// recordings of `lapwing profile`. A Python program beside the tool makes the page.
+// lapwing report: one page from the results of `lapwing bench` and the recordings of `lapwing profile`. A
+// Python program beside the tool makes the page.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -68,12 +68,11 @@ int make_page(const Options& options) {
 
 Command add_report(CommandLine& tool) {
     auto options = std::make_shared<Options>();
-    CommandLine* app = tool.add_subcommand("report", "Make one page from results, traces and recordings");
+    CommandLine* app = tool.add_subcommand("report", "Make one page from results and recordings");
     app->usage("Usage: lapwing report FILE|DIRECTORY... -o PAGE [OPTIONS]");
     app->add_option("files", options->files,
-                    "Results of `lapwing bench --json` and `lapwing predict --json`, traces of `lapwing "
-                    "run --trace`, and recordings of `lapwing profile --record`; "
-                    "for another directory, all files *.json in it and below")
+                    "Results of `lapwing bench --json` and `lapwing predict --json`, and recordings of `lapwing "
+                    "profile --record`; for another directory, all files *.json in it and below")
         ->type_name("FILE|DIRECTORY");
     app->add_option("-o,--output", options->output, "The page; - for standard output")->type_name("PAGE");
     app->add_option("--title", options->title, "The page's title")->type_name("TEXT");

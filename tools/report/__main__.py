@@ -1,4 +1,4 @@
-"""lapwing report: one HTML page from results of `lapwing bench --json`, traces of `lapwing run --trace`, and recordings."""
+"""lapwing report: one HTML page from results of `lapwing bench --json` and `lapwing predict --json`, and recordings."""
 
 import argparse
 import os
@@ -9,7 +9,6 @@ import tempfile
 import inputs
 import page
 import results
-import timelines
 import vega_library
 
 NOTHING_WRITTEN = 2
@@ -38,9 +37,7 @@ def current_umask():
 
 def run(options):
     found, left_out = results.collect(options.files, options.tool)
-    measured = [one for one in found if isinstance(one, results.Result)]
-    traces = [one for one in found if isinstance(one, timelines.Trace)]
-    html = page.Page(measured, traces, left_out, options.title).html(vega_library.script(options.vega))
+    html = page.Page(found, left_out, options.title).html(vega_library.script(options.vega))
     if options.output == "-":
         sys.stdout.reconfigure(encoding="utf-8")
         sys.stdout.write(html)

@@ -1,4 +1,4 @@
-"""The page: results and traces as one HTML file that needs nothing else. Plots come first."""
+"""The page: results as one HTML file that needs nothing else. Plots come first."""
 
 import base64
 import datetime
@@ -12,11 +12,9 @@ import charts
 import figures
 import programs
 import summary
-import timelines
 import values
 from markup import E, data, written
 
-TIMELINES = "Who did what, when?"
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -52,10 +50,10 @@ def swatch(style):
 
 
 class Page:
-    def __init__(self, found, traces, left_out, title):
+    def __init__(self, found, left_out, title):
         order = list(benchmarks.BENCHMARKS)
         found = sorted(found, key=lambda one: order.index(one.benchmark) if one.benchmark in order else len(order))
-        self.traces, self.left_out, self.title = traces, left_out, title
+        self.left_out, self.title = left_out, title
         self.results = {}  # of benchmarks to lists of (result, its figures)
         for number, result in enumerate(found):
             self.results.setdefault(result.benchmark, []).append((result, figures.figures_of(result, number)))
@@ -163,14 +161,8 @@ class Page:
                  id=self.anchor(name))
 
     def program(self, result, key):
-        """One iteration before and after, and the call sites, of each recorded run."""
+        """The call sites of each recorded run."""
         parts = [E("ul", [E("li", fact) for fact in programs.facts(result.program)])]
-        square = {"shape": "square", "dash": [], "filled": True}
-        kinds = E("div", [E("span", swatch({**square, "colour": colour}), f" {label}") for label, colour in programs.KINDS.values()],
-                  class_="legend bar")
-        for index, (title, spec) in enumerate(programs.drawings(result.program)):
-            parts.append(E("div", None if index else kinds, self.plot(f"{key}-iteration-{index}", spec, title, f"Timeline: {title}", title),
-                           class_="figure"))
         for ranks in result.program.sites:
             sites = programs.site_result(result, ranks)
             if sites is not None:
@@ -180,19 +172,6 @@ class Page:
                                "ranks and the program's own messages remain.", class_="quiet"))
                 parts += [self.figure(figure) for figure in figures.figures_of(sites, f"{key}-sites-{ranks}")]
         return parts
-
-    def timelines(self):
-        parts = []
-        for index, trace in enumerate(self.traces):
-            left_out, legend, spec = timelines.draw(trace)
-            name = pathlib.PurePath(trace.path).name
-            square = {"shape": "square", "dash": [], "filled": True}
-            kinds = [E("span", swatch({**square, "colour": colour}), f" {label}") for label, colour in legend]
-            parts.append(E("div", E("div", kinds, class_="legend bar"),
-                           self.plot(f"t{index}", spec, name, f"Timeline of {name}", f"timeline-{name}"),
-                           E("p", " ".join([*timelines.facts(trace), left_out]), class_="quiet"), class_="card figure"))
-        return E("section", E("h2", TIMELINES), E("p", "Each row is a thread or an engine of a rank. Perfetto opens the same file."),
-                 parts, id="timelines")
 
     def answers(self):
         """All questions by all engines."""
@@ -228,7 +207,6 @@ class Page:
                         if name not in ("command", "launched", "benchmark")]
             parts.append(E("details", E("summary", result.path), E("dl", [(E("dt", name), E("dd", value))
                                                                          for name, value in entries if value])))
-        parts += [E("p", E("code", trace.path)) for trace in self.traces]
         return E("section", E("h2", "How it was measured"),
                  E("p", "From these files; each holds the command, versions and settings of its run. Plots show the median of the "
                    "rounds of a run, with a band or a bar from the first to the third quartile. Hollow marks are series of a "
@@ -244,12 +222,10 @@ class Page:
 
     def body(self):
         sections = [self.benchmark(name, found) for name, found in self.results.items()]
-        sections += [self.timelines()] if self.traces else []
         sections += [self.answers()] if self.results else []
         sections.append(self.made_of())
         sections += [self.papers()] if self.cited else []
         short = {self.anchor(name): values.first_up(benchmarks.words_of(name)) for name in self.results}
-        short["timelines"] = "Timelines"
         contents = [E("li", E("a", short.get(section.get("id")) or section.find("h2").text, href=f"#{section.get('id')}"))
                     for section in sections]
         made = f"Made by lapwing report, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC."

@@ -1,4 +1,4 @@
-"""Reads what a report is made of: results of `lapwing bench --json` and `lapwing predict --json`, traces, and recordings.
+"""Reads what a report is made of: results of `lapwing bench --json` and `lapwing predict --json`, and recordings.
 
 What is wrong with a file is an InputError that names it; nothing in a file is trusted to have the right type.
 """
@@ -10,7 +10,6 @@ import json
 import pathlib
 
 import programs
-import timelines
 import values
 from inputs import InputError, is_number, text_of
 
@@ -166,15 +165,14 @@ class Reader:
         except (RecursionError, ValueError):
             self.fail("", "not a benchmark's JSON: it is nested too deeply, or a number has too many digits")
         if isinstance(document, dict) and isinstance(document.get("traceEvents"), list):
-            about = document.get("otherData")
-            return timelines.Trace(str(self.path), about if isinstance(about, dict) else {}, document["traceEvents"])
+            self.fail("", "a trace of `lapwing run --trace`, which Perfetto shows (ui.perfetto.dev)")
         if isinstance(document, dict) and "benchmark" in document:
             return self.result(document)
-        self.fail("", "neither a result of `lapwing bench --json` or `lapwing predict --json` nor a trace of `lapwing run --trace`")
+        self.fail("", "no result of `lapwing bench --json` or `lapwing predict --json`")
 
 
 def read(path):
-    """A Result or a Trace. Raises InputError."""
+    """A Result. Raises InputError."""
     return Reader(path).read()
 
 

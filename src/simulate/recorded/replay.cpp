@@ -26,38 +26,9 @@ constexpr std::uint64_t mean = UINT64_MAX;
 constexpr std::size_t max_actions = 20'000'000;  // of a rank
 // A main loop with more calls in a pass is not the one whose iteration is worth drawing, if it has another in
 // it.
-constexpr std::uint64_t max_calls_of_a_pass = 64;
 
 Time from_nanoseconds(double nanoseconds) {
     return static_cast<Time>(std::llround(nanoseconds * 1e3));
-}
-
-// Nanoseconds of all occurrences.
-std::uint64_t time_of(const std::vector<Node>& sequence) {
-    std::uint64_t sum = 0;
-    for (const Node& node : sequence)
-        sum += node.is_loop() ? time_of(node.body) : node.times.wall.sum + node.times.inside.sum;
-    return sum;
-}
-std::uint64_t calls_of(const std::vector<Node>& sequence) {
-    std::uint64_t sum = 0;
-    for (const Node& node : sequence) sum += node.is_loop() ? calls_of(node.body) : node.times.count;
-    return sum;
-}
-
-// The loop in which the rank spends more than half of its time; null: none.
-const Node* main_loop(const std::vector<Node>& sequence) {
-    const Node* found = nullptr;
-    const std::vector<Node>* level = &sequence;
-    while (found == nullptr || calls_of(found->body) > max_calls_of_a_pass * found->passes.sum()) {
-        const auto longest = std::max_element(
-            level->begin(), level->end(),
-            [](const Node& one, const Node& other) { return time_of(one.body) < time_of(other.body); });
-        if (longest == level->end() || 2 * time_of(longest->body) <= time_of(*level)) break;
-        found = &*longest;
-        level = &found->body;
-    }
-    return found;
 }
 
 class Converter {
@@ -97,8 +68,6 @@ class Converter {
                 free_request_ = std::max(free_request_, static_cast<int>(slot) + 1);
             }
         }
-        main_ = main_loop(thread_->sequence);
-        if (rank.rank == 0 && main_ != nullptr) replay_.scripts.passes = main_->passes.sum();
         add(thread_->sequence, mean);
         replay_.ends.push_back(end_);
         replay_.inside.push_back(inside_);
@@ -118,7 +87,6 @@ class Converter {
     }
 
     void add_pass(const Node& node, std::uint64_t sample) {
-        begins_pass_ = begins_pass_ || &node == main_;
         add(node.body, sample);
     }
 
@@ -207,8 +175,7 @@ class Converter {
             {.kind = Action::Kind::compute,
              .site = site_,
              .work = from_nanoseconds(work),
-             .tests = static_cast<int>(std::min(max_tests, static_cast<std::uint64_t>(std::llround(polls)))),
-             .begins_pass = std::exchange(begins_pass_, false)});
+             .tests = static_cast<int>(std::min(max_tests, static_cast<std::uint64_t>(std::llround(polls))))});
         count(node, call, ends);
         if (!ends) {
             add(call, node.call, function, from_nanoseconds(static_cast<double>(times.inside.min)));
@@ -387,8 +354,6 @@ class Converter {
     const recording::Thread* thread_ = nullptr;
     std::vector<Action>* script_ = nullptr;
     std::map<std::uint32_t, Action> persistent_;  // by slot
-    const Node* main_ = nullptr;                  // loop
-    bool begins_pass_ = false;
     int repeating_ = 0;  // loops that are open in the script
     int free_request_ = 0;
     int site_ = 0;

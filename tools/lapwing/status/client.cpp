@@ -12,12 +12,10 @@
 namespace lapwing::tool {
 namespace {
 
-using std::chrono::milliseconds;
-
 // A rank answers within milliseconds, unless its process is stopped: then the next one is asked.
-constexpr milliseconds hello_limit{1'000};
+constexpr std::chrono::milliseconds hello_limit{1'000};
 // Of the time between two ranks' answers: more than the watch waits for one of them.
-constexpr milliseconds answer_limit{30'000};
+constexpr std::chrono::milliseconds answer_limit{30'000};
 
 }  // namespace
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -107,19 +106,6 @@ std::vector<std::string> left_out(const std::vector<ProgramCase>& cases) {
     for (const ProgramCase& one : cases) {
         if (!one.left_out.empty())
             found.push_back(fmt::format("{} ranks: {}", one.replay.ranks, one.left_out));
-    }
-    return found;
-}
-
-Json json_of_iteration(const std::vector<DrawnSpan>& spans) {
-    constexpr std::array names = {"compute", "call", "flight"};
-    Json found = Json::array();
-    for (const DrawnSpan& span : spans) {
-        found.push_back({{"rank", span.rank},
-                         {"what", names[static_cast<std::size_t>(span.what)]},
-                         {"site", span.site},
-                         {"begin", simulate::to_seconds(span.begin)},
-                         {"end", simulate::to_seconds(span.end)}});
     }
     return found;
 }
@@ -270,10 +256,6 @@ Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
             for (const PredictedProgram& row : one.rows) {
                 if (!row.noise.empty()) continue;
                 limits["later_wait"][row.engine->name] = row.total_if_moved;
-                if (row.iteration.empty()) continue;
-                result["program"]["iterations"].push_back({{"ranks", ranks},
-                                                           {"engine", row.engine->name},
-                                                           {"spans", json_of_iteration(row.iteration)}});
             }
             result["program"]["limits"].push_back(std::move(limits));
         }

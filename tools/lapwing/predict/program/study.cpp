@@ -159,11 +159,9 @@ class ProgramRun {
         }
     }
 
-    simulate::Outcome simulate(simulate::Setting setting, const simulate::Scripts& scripts,
-                               simulate::Observer* observer = nullptr) const {
+    simulate::Outcome simulate(simulate::Setting setting, const simulate::Scripts& scripts) const {
         setting.program.scripts = &scripts;
         setting.advance = [this](std::uint64_t messages) { bar_.advance(static_cast<double>(messages)); };
-        setting.observer = observer;
         return simulate::simulate(case_.replay.ranks, operations_, setting);
     }
 
@@ -178,13 +176,9 @@ class ProgramRun {
         setting.network = network_.get();
         PredictedProgram row;
         row.engine = &engine;
-        const simulate::Scripts& scripts = case_.replay.scripts;
         make_operations(engine);
         row.communication = simulate::to_seconds(simulate(setting, calls_alone_).end());
-        DrawnIteration drawn(case_.replay.ranks, scripts.passes / 2);
-        const bool draws = scripts.passes > 1;
-        const simulate::Outcome outcome = simulate(setting, scripts, draws ? &drawn : nullptr);
-        if (draws) row.iteration = drawn.spans();
+        const simulate::Outcome outcome = simulate(setting, case_.replay.scripts);
         row.total = {simulate::to_seconds(outcome.end())};
         row.messages = outcome.messages;
         row.sites = seconds_of_sites(outcome);
@@ -206,7 +200,7 @@ class ProgramRun {
             setting.noise = noise.noise;
             for (int round = 0; round < study_.rounds; ++round) {
                 setting.noise.seed = study_.seed + static_cast<std::uint64_t>(round);
-                row.total.push_back(simulate::to_seconds(simulate(setting, scripts).end()));
+                row.total.push_back(simulate::to_seconds(simulate(setting, case_.replay.scripts).end()));
             }
             case_.rows.push_back(row);
         }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "lapwing/predict/jobs.hpp"
-#include "lapwing/predict/program/iteration.hpp"
 #include "simulate/recorded/replay.hpp"
 
 namespace lapwing::tool {
@@ -26,7 +25,6 @@ struct PredictedProgram {
     // ones, too.
     double total_if_moved = 0;
     std::vector<double> sites_if_moved;
-    std::vector<DrawnSpan> iteration;
 
     // What hides of the communication: 1 if the program takes as long as its computation.
     double overlap() const;
