@@ -80,6 +80,7 @@ struct JobWatch::State {
     EventLoop::Timer pause_end;
     std::optional<StallClock> stall_clock;
     std::optional<StallClock> silence_clock;
+    std::optional<Clock::time_point> asked_at;  // since when the silence clock is not due
     EventLoop::Timer next_check;
 
     std::optional<StallReport> stall_report;  // used by report_stalls()
@@ -117,9 +118,7 @@ struct JobWatch::State {
             stall_clock.emplace(options.stall);
             stall_report.emplace(options.stall, options.print);
         }
-        // A rank is silent once it has left two questions unanswered.
-        const milliseconds asks_after = std::min(options.notice, options.patience) - 2 * options.answer_limit;
-        silence_clock.emplace(std::max<milliseconds>(asks_after, options.answer_limit));
+        silence_clock.emplace(asks_after());
         loop->post([this] {
             watch_listener();
             check();
@@ -271,14 +270,26 @@ struct JobWatch::State {
 
     // Waits that last long. The checks are on the event thread.
 
+    // A rank is silent once it has left two questions unanswered.
+    milliseconds asks_after() const {
+        return std::max(std::min(options.notice, options.patience) - 2 * options.answer_limit,
+                        options.answer_limit);
+    }
+
     void check(Clock::time_point due = Clock::now()) {
         const RankSnapshot snapshot = options.snapshot();
         const auto now = Clock::now();
         const auto silence = silence_clock->check(snapshot, now, due);
-        if (silence.stalled_since)
+        if (silence.stalled_since) {
+            asked_at = now;
             workers.add([this] {
                 if (!announce(FrameKind::silence, {})) begin_search();
             });
+        } else if (asked_at && now - *asked_at >= options.notice) {
+            // A rank that answered then may be silent now.
+            asked_at.reset();
+            silence_clock.emplace(asks_after());
+        }
         auto next = silence.next;
         if (stall_clock) {
             const auto stall = stall_clock->check(snapshot, now, due);

@@ -51,7 +51,7 @@ UcxFabric::UcxFabric(const FabricOptions& options)
     check("ucp_config_read", ucp_.ucp_config_read(nullptr, nullptr, &config));
     // UCX must not judge peers that are only silent, and its timer would wake the process for ever. Older
     // versions do not have these.
-    for (const char* const name : {"KEEPALIVE_INTERVAL", "TCP_KEEPIDLE"})
+    for (const char* const name : {"KEEPALIVE_INTERVAL", "KEEPIDLE"})
         static_cast<void>(ucp_.ucp_config_modify(config, name, "inf"));
     // Over sockets this scheme sends least in the call that starts a message: it leaves sending to progress.
     if (infiniband_devices().empty() && std::getenv("UCX_RNDV_SCHEME") == nullptr)
