@@ -81,7 +81,10 @@ GroupJob::GroupJob(int rank, int size, Settings settings, const std::optional<Er
     messages_ = std::make_unique<StreamLink>(*connections_, size);
     const tcp::Options tcp = tcp::read_options(this->settings());
     limit_ = tcp.patience + tcp.handshake;
-    lifeline_ = std::make_unique<Lifeline>(*lives_, rank, size, limit_, std::move(lost));
+    // A rank that has ended since the exchange never connects.
+    lifeline_ = std::make_unique<Lifeline>(
+        *lives_, rank, size, std::min<std::chrono::milliseconds>(limit_, tcp.refusal + tcp.handshake),
+        std::move(lost));
 }
 
 GroupJob::~GroupJob() {

@@ -34,15 +34,12 @@ Fabric::Peer read_introduction(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-std::unique_ptr<Fabric> choose_fabric(Job& job, const std::string& network, bool progress_thread,
+std::unique_ptr<Fabric> choose_fabric(Job& job, const std::string& network,
                                       std::vector<Unavailable>& refused) {
     const bool any = network == "auto";
     FabricOptions options;
     options.ranks = job.ranks();
     options.internet = tcp::read_options(job.settings());
-    const auto threads = job.exchange_values(std::uint8_t{progress_thread});
-    const bool all_answer = std::find(threads.begin(), threads.end(), 0) == threads.end();
-    options.patience = all_answer ? options.internet.patience : std::chrono::seconds(0);
     options.rdma_only = any;
     for (const FabricKind& kind : fabrics()) {
         if (any ? !kind.may_have_rdma : network != kind.name) continue;

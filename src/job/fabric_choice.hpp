@@ -20,8 +20,8 @@ struct Unavailable {
 
 // Collective over the job. Opens the fabric called `network`, or for "auto" the first one that gives all
 // ranks RDMA, and joins it with all ranks. Returns null, on all ranks, if there is none; adds the fabrics
-// that were tried to `refused`. `progress_thread`: whether this rank will have one.
-std::unique_ptr<Fabric> choose_fabric(Job& job, const std::string& network, bool progress_thread,
+// that were tried to `refused`.
+std::unique_ptr<Fabric> choose_fabric(Job& job, const std::string& network,
                                       std::vector<Unavailable>& refused);
 
 // Collective, at the end of the job: returns when nothing from any rank is on its way, and no rank needs this

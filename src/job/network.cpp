@@ -83,7 +83,7 @@ void JobNetwork::open_fabric() {
         return names(*engine) && *engine->network() != '\0';
     });
     if (own == all.end()) {
-        fabric_ = choose_fabric(job_, wanted, may_have_thread(), missing_.networks);
+        fabric_ = choose_fabric(job_, wanted, missing_.networks);
     } else if (wanted != "auto") {
         missing_.networks.push_back(
             {wanted, fmt::format("the {} engine runs over {}", engine_, (*own)->network())});
@@ -137,7 +137,7 @@ void JobNetwork::open_tcp_fabric() {
         const auto wants = job_.exchange_values(std::uint8_t{may_have_thread()});
         if (std::find(wants.begin(), wants.end(), 1) == wants.end()) return;
     }
-    fabric_ = choose_fabric(job_, "tcp", may_have_thread(), missing_.networks);
+    fabric_ = choose_fabric(job_, "tcp", missing_.networks);
     if (fabric_ != nullptr)
         description_ = fmt::format("tcp ({})", fabric_->description());
     else if (wanted == "tcp")

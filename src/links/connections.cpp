@@ -13,8 +13,6 @@ constexpr const char* closed = "closed the connection: its process has ended, or
 }  // namespace
 
 std::string why_broken(const Connections& connections, int peer, int error) {
-    // The kernel reports ETIMEDOUT once: the next caller sees a closed connection.
-    if (connections.silent(peer)) error = ETIMEDOUT;
     std::string why;
     switch (error) {
         case ECONNRESET:

@@ -28,8 +28,6 @@ class Connections {
 
     // "rank 3 (node2, 10.77.0.3)"
     virtual std::string describe(int peer) const = 0;
-    // Whether this side has ended a connection to `peer` because the network was silent for too long.
-    virtual bool silent(int peer) const = 0;
     // Shuts all connections down: waiting threads see their end, here and at the peers. Connections that are
     // still being made fail with `why`. By any thread.
     virtual void give_up(const std::string& why) = 0;

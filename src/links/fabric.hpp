@@ -17,13 +17,10 @@ namespace lapwing {
 
 struct FabricOptions {
     int ranks = 1;  // of the job
-    // Silence after which a peer is lost; 0: peers may be silent, since some have no thread that answers
-    // questions.
-    std::chrono::seconds patience{10};
     // Accepts only a transport with remote memory access. On a machine without a device for it the library is
     // not loaded.
     bool rdma_only = false;
-    // For networks over the Internet protocols, and for questions to the kernels of silent peers.
+    // For networks over the Internet protocols, and for questions to the kernels of peers.
     tcp::Options internet = {};
 };
 

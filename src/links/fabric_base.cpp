@@ -102,7 +102,6 @@ bool FabricBase::test(Link::Transfer& transfer) {
 
 void FabricBase::complete_part(FabricMessage& message, void* part) {
     std::erase(message.parts, part);
-    if (message.receive && !message.group->internal) watch_.heard(message.peer);
     if (--message.left == 0) end(message);
 }
 
@@ -161,12 +160,9 @@ void FabricBase::fail_length(FabricMessage& message, ErrorCode code, const std::
 }
 
 void FabricBase::watch_peers() {
-    for (const PeerWatch::Finding& found : watch_.look([this](int peer) { return asks_kernel(peer); })) {
-        if (found.lost.empty())
-            ask(found.peer);
-        else
-            lose_out_of_reach(found.peer, found.lost);
-    }
+    int lost = 0;
+    const std::string why = watch_.look([this](int peer) { return asks_kernel(peer); }, lost);
+    if (!why.empty()) lose_out_of_reach(lost, why);
 }
 
 void FabricBase::lose_out_of_reach(int peer, const std::string& why) {

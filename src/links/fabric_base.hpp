@@ -1,5 +1,5 @@
 // What all fabrics share: links and groups, messages, completions that no caller has seen, the lock, lost
-// peers, and the watch for silent peers. A fabric adds how its library moves bytes.
+// peers, and the watch for peers whose process has ended. A fabric adds how its library moves bytes.
 #pragma once
 
 #include <cstddef>
@@ -59,9 +59,8 @@ class FabricBase : public Fabric {
     void give_up(const std::string& why) override;
 
   protected:
-    // Parameters as of PeerWatch.
-    explicit FabricBase(std::chrono::seconds patience, const tcp::Options* internet = nullptr)
-        : watch_(patience, internet) {}
+    // As PeerWatch.
+    explicit FabricBase(const tcp::Options* internet = nullptr) : watch_(internet) {}
 
     // Sends what begin() has gathered. Called without the lock.
     virtual void send_gathered() {}
@@ -80,8 +79,6 @@ class FabricBase : public Fabric {
     // A group begins, and ends. The first may throw Error.
     virtual void open_group(FabricGroup&) {}
     virtual void close_group(FabricGroup&) {}
-    // Asks the peer whether it is there; an answer is reported by watch().heard().
-    virtual void ask(int peer) { static_cast<void>(peer); }
     virtual bool asks_kernel(int peer) const {
         static_cast<void>(peer);
         return true;
@@ -113,7 +110,6 @@ class FabricBase : public Fabric {
     void fail_all(const std::string& why);
 
     FabricLock::Held hold() { return lock_.hold(); }
-    PeerWatch& watch() { return watch_; }
     const PeerWatch& watch() const { return watch_; }
     std::size_t ranks() const { return names_.size(); }
     bool is_lost(int peer) const { return !lost_[static_cast<std::size_t>(peer)].empty(); }

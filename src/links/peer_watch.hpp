@@ -1,12 +1,7 @@
-// Finds peers that are lost although the network does not report it. TCP notices a host that is cut off after
-// a quarter of an hour, and never on a connection that only receives; UCX and libfabric may not notice at
-// all.
+// Finds peers whose process has ended although the network does not report it: UCX and libfabric report
+// neither to a rank that only receives. The kernel of the peer's host answers (tcp/presence.hpp).
 //
-// Two means, each fabric has those that it needs:
-// - Questions. A peer that this rank waits for, and that has been silent for a while, is asked whether it is
-//   there; without an answer it is lost in the end. The peer's process must make progress to answer.
-// - Its kernel (tcp/presence.hpp). Answers also for processes that do nothing, but only over the Internet
-//   protocols.
+// A peer that is only silent is not lost: watch/job_watch.hpp reports it, and ends the job in the end.
 #pragma once
 
 #include <chrono>
@@ -22,9 +17,11 @@ namespace lapwing {
 // Not thread-safe. No call waits.
 class PeerWatch {
   public:
-    // `patience`: silence after which a peer is lost; 0: no questions. `internet`: how kernels are asked;
-    // null: they are not asked. Throws Error (system, invalid_argument).
-    explicit PeerWatch(std::chrono::seconds patience, const tcp::Options* internet = nullptr);
+    // Time between two questions to kernels, while messages are in flight.
+    static constexpr auto interval = std::chrono::milliseconds(200);
+
+    // `internet`: how kernels are asked; null: they are not asked. Throws Error (system, invalid_argument).
+    explicit PeerWatch(const tcp::Options* internet = nullptr);
 
     // What other ranks need to ask this rank's kernel; empty if kernels are not asked.
     tcp::Address address() const { return presence_ == nullptr ? tcp::Address{} : presence_->address(); }
@@ -41,41 +38,27 @@ class PeerWatch {
         --of(peer).waiting;
         of(peer).completed = true;
     }
-    // Something has arrived from the peer.
-    void heard(int peer) { of(peer).heard = true; }
-    // Whether no message is on its way.
+    // Whether no message is in flight.
     bool idle() const { return waiting_ == 0; }
 
-    struct Finding {
-        int peer = 0;
-        std::string lost;  // why the peer is lost; empty: ask it
-    };
-    // Call it often while messages are on their way; most calls cost one look at a clock. `asks_kernel`
-    // selects the peers whose kernel is asked.
-    std::vector<Finding> look(const std::function<bool(int peer)>& asks_kernel);
-    // Time between two looks for silent peers; negative if there are no questions.
-    std::chrono::nanoseconds interval() const;
+    // Returns why a peer is lost, and sets `lost`; empty if none is. Call it often while messages are in
+    // flight: most calls only read a clock. `asks_kernel` selects the peers whose kernel is asked.
+    std::string look(const std::function<bool(int peer)>& asks_kernel, int& lost);
 
   private:
     struct Peer {
-        std::size_t waiting = 0;  // messages on their way
-        bool heard = false;       // since the last look
-        int silent_looks = 0;
-        bool completed = false;  // a message, since kernels were last asked
+        std::size_t waiting = 0;  // messages in flight
+        bool completed = false;   // a message, since the last question
         bool was_waiting = false;
     };
 
     Peer& of(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
-    void look_for_silence(std::vector<Finding>& findings);
-    void ask_kernels(const std::function<bool(int peer)>& asks_kernel, std::vector<Finding>& findings);
 
-    const std::chrono::seconds patience_;
     std::unique_ptr<tcp::Presence> presence_;
     std::vector<Peer> peers_;
     std::size_t waiting_ = 0;
-    std::chrono::nanoseconds last_look_{0};   // of a clock
-    std::chrono::nanoseconds last_asked_{0};  // kernels
-    bool asking_ = false;                     // connections to kernels may be open
+    std::chrono::nanoseconds last_look_{0};
+    bool asking_ = false;  // connections to kernels may be open
 };
 
 }  // namespace lapwing

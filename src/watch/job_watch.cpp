@@ -1,6 +1,7 @@
 #include "watch/job_watch.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sodium.h>
 #include <sys/epoll.h>
@@ -11,8 +12,10 @@
 #include <atomic>
 #include <cerrno>
 #include <future>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -52,6 +55,14 @@ bool several_hosts(const std::vector<Member>& members) {
                        [&](const Member& one) { return one.host != members.front().host; });
 }
 
+// The first ones of many ranks.
+std::string shortened(const std::vector<std::string>& names) {
+    constexpr std::size_t max_names = 4;
+    const std::string text =
+        fmt::format("{}", fmt::join(std::span(names).first(std::min(names.size(), max_names)), ", "));
+    return names.size() > max_names ? fmt::format("{} and {} more", text, names.size() - max_names) : text;
+}
+
 }  // namespace
 
 struct JobWatch::State {
@@ -68,6 +79,8 @@ struct JobWatch::State {
     tcp::Socket listener;
     EventLoop::Timer pause_end;
     std::optional<StallClock> stall_clock;
+    std::optional<StallClock> silence_clock;
+    std::optional<Clock::time_point> asked_at;  // since when the silence clock is not due
     EventLoop::Timer next_check;
 
     std::optional<StallReport> stall_report;  // used by report_stalls()
@@ -76,6 +89,7 @@ struct JobWatch::State {
         Clock::time_point::min();                            // of the latest stall that this rank was told
     Clock::time_point collected = Clock::time_point::min();  // when answers were last collected
     bool reporting = false;                                  // a worker runs report_stalls()
+    std::atomic<bool> seeking{false};                        // a worker runs seek_silent()
 
     std::atomic<int> collections{0};  // for `lapwing status`
     std::optional<WakePipe> stop;     // ends all waiting of workers
@@ -104,9 +118,10 @@ struct JobWatch::State {
             stall_clock.emplace(options.stall);
             stall_report.emplace(options.stall, options.print);
         }
+        silence_clock.emplace(asks_after());
         loop->post([this] {
             watch_listener();
-            if (stall_clock) check_after(options.stall / 2);
+            check();
         });
         if (endpoint != nullptr)
             endpoint->serve(Ranks::service,
@@ -192,6 +207,9 @@ struct JobWatch::State {
                     if (waited.size() == 1) begin_report(Clock::now() - std::chrono::nanoseconds(waited[0]));
                     return;
                 }
+                case FrameKind::silence:
+                    send(descriptor, question.kind);
+                    return begin_search();
                 case FrameKind::collect:
                     return collect_for(descriptor);
                 default:
@@ -250,36 +268,114 @@ struct JobWatch::State {
         collect([&](const RankReply& reply) { send(descriptor, FrameKind::collect, encode(reply)); });
     }
 
-    // Stalls. The checks are on the event thread.
+    // Waits that last long. The checks are on the event thread.
 
-    void check_after(std::chrono::nanoseconds delay) {
-        const auto rounded = std::chrono::ceil<milliseconds>(delay);
-        next_check = loop->post_after(rounded, [this, due = Clock::now() + rounded] { check(due); });
+    // A rank is silent once it has left two questions unanswered.
+    milliseconds asks_after() const {
+        return std::max(std::min(options.notice, options.patience) - 2 * options.answer_limit,
+                        options.answer_limit);
     }
 
-    void check(Clock::time_point due) {
-        const StallClock::Finding finding = stall_clock->check(options.snapshot(), Clock::now(), due);
-        if (finding.stalled_since)
-            workers.add([this, since = *finding.stalled_since] { announce_stall(since); });
-        check_after(finding.next);
+    void check(Clock::time_point due = Clock::now()) {
+        const RankSnapshot snapshot = options.snapshot();
+        const auto now = Clock::now();
+        const auto silence = silence_clock->check(snapshot, now, due);
+        if (silence.stalled_since) {
+            asked_at = now;
+            workers.add([this] {
+                if (!announce(FrameKind::silence, {})) begin_search();
+            });
+        } else if (asked_at && now - *asked_at >= options.notice) {
+            // A rank that answered then may be silent now.
+            asked_at.reset();
+            silence_clock.emplace(asks_after());
+        }
+        auto next = silence.next;
+        if (stall_clock) {
+            const auto stall = stall_clock->check(snapshot, now, due);
+            next = std::min(next, stall.next);
+            if (stall.stalled_since)
+                workers.add([this, since = *stall.stalled_since] {
+                    const std::int64_t waited[] = {std::chrono::nanoseconds(Clock::now() - since).count()};
+                    if (!announce(FrameKind::stall, encode_numbers(waited))) begin_report(since);
+                });
+        }
+        const auto rounded = std::chrono::ceil<milliseconds>(next);
+        next_check = loop->post_after(rounded, [this, then = Clock::now() + rounded] { check(then); });
     }
 
-    // By a worker. Rank 0 collects and reports, the next one if it does not answer.
-    void announce_stall(Clock::time_point since) {
+    // By a worker. Tells rank 0, which then asks all ranks; the next one if it does not answer. Returns false
+    // if this rank must ask.
+    bool announce(FrameKind kind, const std::vector<std::byte>& bytes) const {
         try {
             for (int reporter = 0; reporter < max_reporters && reporter != ranks->self(); ++reporter) {
-                const std::int64_t waited[] = {std::chrono::nanoseconds(Clock::now() - since).count()};
                 bool answered = false;
                 ranks->ask(
-                    std::span(&reporter, 1), FrameKind::stall, encode_numbers(waited),
-                    {options.answer_limit, stop->descriptor()},
+                    std::span(&reporter, 1), kind, bytes, {options.answer_limit, stop->descriptor()},
                     [&](int, const Frame* answer, const Ranks::Failure&) { answered = answer != nullptr; });
-                if (answered) return;
+                if (answered) return true;
             }
-            begin_report(since);
+            return false;
+        } catch (const Error&) {
+            return true;  // this rank ends
+        }
+    }
+
+    void begin_search() {
+        if (!seeking.exchange(true)) workers.add([this] { seek_silent(); });
+    }
+
+    // By one worker at a time. Asks all ranks, and those that are silent until they answer.
+    void seek_silent() {
+        const milliseconds limit = options.answer_limit;
+        const milliseconds notice = std::min(options.notice, options.patience);
+        std::map<int, milliseconds> silent;  // for how long
+        std::set<int> named;
+        std::vector<int> asked;
+        for (int rank = 0; rank < ranks->count(); ++rank)
+            if (rank != ranks->self()) asked.push_back(rank);
+        try {
+            while (!asked.empty()) {
+                const auto began = Clock::now();
+                std::vector<std::string> back;
+                std::vector<int> still;
+                ranks->ask(
+                    asked, FrameKind::states, {}, {limit, stop->descriptor()},
+                    [&](int rank, const Frame* answer, const Ranks::Failure& failure) {
+                        // A rank that refuses has ended. That is a matter of the links.
+                        if (answer == nullptr && failure.why.empty()) return still.push_back(rank);
+                        if (answer != nullptr && named.erase(rank) > 0)
+                            back.push_back(fmt::format("{} after {:.0f} s", ranks->describe(rank),
+                                                       std::chrono::duration<double>(silent[rank]).count()));
+                        silent.erase(rank);
+                    });
+                if (!back.empty())
+                    options.print(fmt::format("word from {}; the job goes on", shortened(back)));
+                // At most twice the limit: this process may have been stopped meanwhile.
+                const auto round = std::chrono::duration_cast<milliseconds>(Clock::now() - began);
+                std::vector<std::string> fresh;
+                for (const int rank : still) {
+                    milliseconds& age = silent.try_emplace(rank, notice - 2 * limit).first->second;
+                    age += std::min(round, 2 * limit);
+                    if (age >= options.patience)
+                        options.lost(
+                            fmt::format("{} is out of reach: no word from it for {} s "
+                                        "(LAPWING_TIMEOUT)",
+                                        ranks->describe(rank),
+                                        std::chrono::duration_cast<std::chrono::seconds>(age).count()));
+                    else if (age >= notice && named.insert(rank).second)
+                        fresh.push_back(ranks->describe(rank));
+                }
+                if (!fresh.empty())
+                    options.print(
+                        fmt::format("no word from {} for {} s; waiting", shortened(fresh),
+                                    std::chrono::duration_cast<std::chrono::seconds>(notice).count()));
+                asked = std::move(still);
+            }
         } catch (const Error&) {
             // This rank ends.
         }
+        seeking = false;
     }
 
     void begin_report(Clock::time_point since) {

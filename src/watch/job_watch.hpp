@@ -4,6 +4,9 @@
 // host ask each other over Unix sockets (local_socket.hpp), ranks of different hosts over the job's endpoint
 // (links/tcp/). A question is a connection of its own, made when it is asked: a job in which no rank asks has
 // neither connections nor threads for them, and its watch sleeps.
+//
+// The watch also finds silent ranks: those whose process is stopped, or whose host is not reached. They are
+// waited for, as the MPI would; the end of a process is reported by the links (links/README.md).
 #pragma once
 
 #include <chrono>
@@ -25,6 +28,11 @@ struct WatchOptions {
     std::function<void(const std::string& text)> print;
     std::string version;  // of this build
     std::chrono::milliseconds answer_limit{2'000};
+    // While a rank waits, a rank that does not answer for `notice` is named on a line, and so is its return.
+    // After `patience`, `lost` is called with the reason.
+    std::chrono::milliseconds notice{10'000};
+    std::chrono::milliseconds patience{600'000};
+    std::function<void(const std::string& why)> lost = [](const std::string&) {};
     // For tests: ranks of one host also ask each other by TCP.
     bool tcp_only = false;
 };

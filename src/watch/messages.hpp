@@ -22,6 +22,7 @@ enum class FrameKind : std::uint8_t {
     stall = 4,     // the nanoseconds that a rank has waited, as int64; an empty frame answers
     collect = 5,   // a RankReply of each rank of the job answers
     refused = 6,   // the reason
+    silence = 7,   // a rank has waited for some time; an empty frame answers
 };
 
 struct Frame {

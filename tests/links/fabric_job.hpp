@@ -35,8 +35,7 @@ inline std::string name_of(const testing::TestParamInfo<FabricCase>& info) {
     return info.param.name;
 }
 
-inline std::unique_ptr<Fabric> open_fabric(const FabricCase& which, int ranks,
-                                           std::chrono::seconds patience = std::chrono::seconds(0)) {
+inline std::unique_ptr<Fabric> open_fabric(const FabricCase& which, int ranks) {
     if (which.variable != nullptr) ::setenv(which.variable, which.value, 1);
 #ifdef __SANITIZE_THREAD__
     // UCX's hooks of memory functions run in threads that the sanitizer does not know yet.
@@ -47,7 +46,7 @@ inline std::unique_ptr<Fabric> open_fabric(const FabricCase& which, int ranks,
     for (const FabricKind& kind : fabrics()) {
         if (kind.name != std::string(which.fabric)) continue;
         try {
-            fabric = kind.open({.ranks = ranks, .patience = patience});
+            fabric = kind.open({.ranks = ranks});
         } catch (const Error& error) {
             why = error.what();
         }
@@ -75,10 +74,10 @@ constexpr JobKey job_key = {0x1234567890abcdef, 2, 3, 4};
 
 class FabricJob {
   public:
-    FabricJob(const FabricCase& which, int ranks, std::chrono::seconds patience = std::chrono::seconds(0)) {
+    FabricJob(const FabricCase& which, int ranks) {
         std::vector<Fabric::Peer> peers;
         for (int rank = 0; rank < ranks; ++rank) {
-            fabrics_.push_back(open_fabric(which, ranks, patience));
+            fabrics_.push_back(open_fabric(which, ranks));
             peers.push_back({fabrics_.back()->address(), "node" + std::to_string(rank)});
         }
         for (int rank = 0; rank < ranks; ++rank) at(rank).join(peers, rank, job_key);

@@ -57,9 +57,8 @@ class Job {
         std::vector<Fabric::Peer> peers;
         for (int rank = 0; rank < ranks; ++rank) {
             fabrics_.push_back(ofi_fabric(
-                provider, {.ranks = ranks,
-                           .patience = std::chrono::seconds(0),
-                           .internet = {.interfaces = "", .family = "auto", .patience = patience}}));
+                provider,
+                {.ranks = ranks, .internet = {.interfaces = "", .family = "auto", .patience = patience}}));
             peers.push_back({fabrics_.back()->address(), "node" + std::to_string(rank)});
         }
         for (int rank = 0; rank < ranks; ++rank) at(rank).join(peers, rank, {0xfedcba9876543210});

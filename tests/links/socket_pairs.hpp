@@ -34,7 +34,6 @@ class SocketPairs final : public Connections {
     int descriptor(int peer, int lane) override { return at(peer, lane); }
     void on_change(std::function<void()>) override {}
     std::string describe(int peer) const override { return fmt::format("rank {}", peer); }
-    bool silent(int) const override { return false; }
     void give_up(const std::string&) override {
         for (const int descriptor : descriptors_) {
             if (descriptor >= 0) ::shutdown(descriptor, SHUT_RDWR);

@@ -61,6 +61,11 @@ struct Printed {
         const std::lock_guard lock(mutex);
         return texts.size();
     }
+    bool has(const std::string& part) {
+        const std::lock_guard lock(mutex);
+        return std::ranges::any_of(
+            texts, [&](const std::string& text) { return text.find(part) != std::string::npos; });
+    }
 };
 
 RankSnapshot waiting_in(int rank, const char* function, std::chrono::nanoseconds age) {
@@ -101,6 +106,8 @@ class WatchTest : public testing::TestWithParam<bool> {
                 WatchOptions options;
                 options.snapshot = [this, rank] {
                     const auto age = std::chrono::steady_clock::now() - began;
+                    // On the event thread, as if the process were stopped.
+                    if (rank == 1) stopped.wait(true);
                     if (barrier) return at_barrier(rank, age);
                     RankSnapshot snapshot = waiting_in(rank, "MPI_Recv", age);
                     // The others wait for rank 1, which waits for no rank.
@@ -116,6 +123,12 @@ class WatchTest : public testing::TestWithParam<bool> {
                 };
                 options.answer_limit = answer_limit;
                 options.tcp_only = GetParam();
+                options.notice = notice;
+                options.patience = patience;
+                options.lost = [this](const std::string& why) {
+                    const std::lock_guard lock(lost.mutex);
+                    lost.texts.push_back(why);
+                };
                 watches[rank] = std::make_unique<JobWatch>(*jobs[rank], std::move(options));
             });
         }
@@ -123,6 +136,7 @@ class WatchTest : public testing::TestWithParam<bool> {
         for (const auto& watch : watches) ASSERT_EQ(watch->trouble(), "");
     }
     ~WatchTest() override {
+        go_on();
         for (auto& watch : watches) watch.reset();
         for (auto& job : jobs) job.reset();
     }
@@ -155,10 +169,19 @@ class WatchTest : public testing::TestWithParam<bool> {
         return replies;
     }
 
+    void go_on() {
+        stopped = false;
+        stopped.notify_all();
+    }
+
     Meeting meeting{ranks};
     std::unique_ptr<ThreadJob> jobs[ranks];
     std::unique_ptr<JobWatch> watches[ranks];
     Printed printed;
+    Printed lost;
+    std::atomic<bool> stopped{false};
+    std::chrono::milliseconds notice = std::chrono::hours(1);
+    std::chrono::milliseconds patience = std::chrono::hours(2);
     std::atomic<bool> huge{false};
     std::atomic<bool> barrier{false};
     // Only the tests of a rank that has left wait for its end.
@@ -247,6 +270,26 @@ TEST_P(WatchTest, AStallIsReportedOnceByRank0) {
     std::this_thread::sleep_for(500ms);
     EXPECT_EQ(printed.count(), 1U);
     EXPECT_THAT(printed.texts.front(), HasSubstr("report 1 of at most 5"));
+}
+
+TEST_P(WatchTest, ASilentRankIsNamedAndSoIsItsReturn) {
+    answer_limit = notice = 300ms;
+    stopped = true;
+    start();
+    ASSERT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.has("no word from rank 1 ("); }));
+    go_on();
+    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.has("; the job goes on"); }));
+    EXPECT_EQ(lost.count(), 0U);
+}
+
+TEST_P(WatchTest, ARankThatIsSilentForTooLongIsLost) {
+    answer_limit = 300ms;
+    notice = patience = 1s;
+    stopped = true;
+    start();
+    EXPECT_TRUE(
+        tcp::within(tcp::long_enough, [&] { return lost.has("is out of reach: no word from it for"); }));
+    EXPECT_TRUE(lost.has("rank 1 ("));
 }
 
 TEST_P(WatchTest, RanksThatToldNothingAreAskedAgain) {

@@ -27,9 +27,8 @@ constexpr auto with_backlog = std::chrono::milliseconds(1);
 constexpr auto with_doubtful_descriptor = std::chrono::milliseconds(2);
 constexpr auto with_descriptor = std::chrono::milliseconds(100);
 
-// Groups of links are numbered by a rank of the job; these are not.
+// Groups of links are numbered by a rank of the job; this one is not.
 constexpr std::uint64_t farewell_group = UINT32_MAX;
-constexpr std::uint64_t question_group = UINT32_MAX - 1;
 
 // No longer message is sent by libfabric's rxm before the receiver has asked for it; the limit is 16 KiB
 // unless the user has set more.
@@ -38,15 +37,10 @@ constexpr std::size_t max_eager = 64 * 1024;
 // A provider without a limit gets no longer piece than this.
 constexpr std::size_t max_piece = std::size_t{1} << 30;
 
-template <typename Words>
-const std::byte* bytes_of(const Words& words) {
-    return reinterpret_cast<const std::byte*>(&words);
-}
-
 }  // namespace
 
 OfiFabric::OfiFabric(std::unique_ptr<Endpoint> endpoint, const FabricOptions& options)
-    : FabricBase(options.patience, &options.internet),
+    : FabricBase(&options.internet),
       process_(::getpid()),
       endpoint_(std::move(endpoint)),
       max_bytes_(std::min(endpoint_->info().ep_attr->max_msg_size, max_piece)),
@@ -75,7 +69,7 @@ std::string OfiFabric::description() const {
 std::vector<std::byte> OfiFabric::address() const {
     BusinessCard card = endpoint_->card();
     card.presence = watch().address();
-    return ofi::bytes_of(card);
+    return bytes_of(card);
 }
 
 void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
@@ -97,15 +91,9 @@ void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
     peers_.resize(cards.size());
     for (std::size_t rank = 0; rank < cards.size(); ++rank) peers_[rank].address = addresses[rank];
     tags_ = Tags(cards.at(static_cast<std::size_t>(self)).tag_bits, static_cast<int>(cards.size()), key[0]);
-    farewells_.internal = questions_.internal = true;
+    farewells_.internal = true;
     farewells_.number = farewell_group;
     add(farewells_);
-    questions_.number = question_group;
-    question_ = {static_cast<std::uint32_t>(self), 1};
-    answer_ = {static_cast<std::uint32_t>(self), 0};
-    if (watch().interval().count() < 0) return;
-    add(questions_);
-    listen();
 }
 
 bool OfiFabric::prepare_to_sleep() {
@@ -128,33 +116,6 @@ bool OfiFabric::flushed() {
         if (message.left == 0) finish(message);
     }
     return sends_ == 0 && !has_backlog();
-}
-
-void OfiFabric::listen() {
-    listening_ = &start(questions_, any_peer, true, bytes_of(heard_), sizeof heard_, 0);
-}
-
-void OfiFabric::answer() {
-    const bool came = listening_->failure.empty();
-    finish(*listening_);
-    listening_ = nullptr;
-    if (!questions_.broken.empty()) return;
-    const Question words = heard_;
-    listen();
-    if (!came || words.sender >= peers_.size()) return;
-    watch().heard(static_cast<int>(words.sender));
-    if (words.asks != 0) tell(static_cast<int>(words.sender), answer_);
-}
-
-// At most one is on its way to a peer: a network that is gone takes none.
-void OfiFabric::tell(int peer, const Question& words) {
-    for (std::size_t i = questions_.messages.size(); i-- > 0;) {
-        FabricMessage& message = *questions_.messages[i];
-        if (!message.receive && message.left == 0) finish(message);
-    }
-    if (std::none_of(questions_.messages.begin(), questions_.messages.end(),
-                     [&](const FabricMessage* one) { return one->peer == peer; }))
-        start(questions_, peer, false, bytes_of(words), sizeof words, 0);
 }
 
 }  // namespace lapwing::ofi

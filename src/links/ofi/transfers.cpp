@@ -74,7 +74,7 @@ OfiFabric::Posted OfiFabric::post(Piece& piece) {
     request.msg_iov = spans;
     request.desc = descriptors;
     request.iov_count = count;
-    request.addr = piece.peer == any_peer ? FI_ADDR_UNSPEC : peer_of(piece.peer).address;
+    request.addr = peer_of(piece.peer).address;
     request.tag = message.group->tag | Tags::of_channel(message.channel);
     request.context = &piece.context;
     const std::uint64_t flags = FI_COMPLETION | (inject ? FI_INJECT : 0);
@@ -84,10 +84,6 @@ OfiFabric::Posted OfiFabric::post(Piece& piece) {
                                         : ::fi_tsendmsg(endpoint, &request, flags);
     if (result != 0) registration_->release(piece.span);
     if (result == -FI_EAGAIN) return Posted::full;
-    if (result != 0 && piece.peer == any_peer) {
-        fail(message, ErrorCode::link, why(result));
-        return Posted::failed;
-    }
     if (result != 0) {
         lose_out_of_reach(piece.peer, fmt::format("libfabric ({}) refuses a {} it: {}", provider_,
                                                   piece.receive ? "receive from" : "send to", why(result)));
@@ -152,7 +148,6 @@ bool OfiFabric::step() {
                              provider_, why(count)));
     }
     if (has_backlog() && (moved || std::chrono::steady_clock::now() >= next_retry_)) moved = retry() || moved;
-    if (listening_ != nullptr && listening_->left == 0) answer();
     return moved;
 }
 
@@ -200,8 +195,6 @@ bool OfiFabric::take_error() {
                  fmt::format("libfabric ({}) has cancelled a transfer", provider_));
     } else if (error.err == FI_ETRUNC && piece->receive) {
         if (message != nullptr) fail_too_long(*message);
-    } else if (piece->peer == any_peer) {
-        if (message != nullptr) fail(*message, ErrorCode::link, reason);
     } else {
         lose_out_of_reach(piece->peer, fmt::format("libfabric ({}) reports of a {} it: {}", provider_,
                                                    piece->receive ? "receive from" : "send to", reason));

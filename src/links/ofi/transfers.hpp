@@ -20,9 +20,6 @@
 
 namespace lapwing::ofi {
 
-// In place of a peer: a receive takes messages from any rank.
-constexpr int any_peer = -1;
-
 class OfiFabric final : public FabricBase {
   public:
     OfiFabric(std::unique_ptr<Endpoint> endpoint, const FabricOptions& options);
@@ -57,11 +54,6 @@ class OfiFabric final : public FabricBase {
         bool listed = false;         // in waiting_peers_
         bool has_silent_sends = false;
     };
-    // Questions to silent peers, and answers.
-    struct Question {
-        std::uint32_t sender = 0;
-        std::uint32_t asks = 0;  // 1: a question; 0: an answer
-    };
 
     void begin(FabricMessage& message) override;
     void abandon(void* part) override;
@@ -69,7 +61,6 @@ class OfiFabric final : public FabricBase {
     bool flushed() override;
     void open_group(FabricGroup& group) override { group.tag = tags_.take(group.number); }
     void close_group(FabricGroup& group) override { tags_.release(group.tag); }
-    void ask(int peer) override { tell(peer, question_); }
 
     PeerState& peer_of(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
     void give(Piece& piece);
@@ -82,9 +73,6 @@ class OfiFabric final : public FabricBase {
     bool take_error();
     // Whether something waits for room at the provider, which the provider does not announce.
     bool has_backlog() const { return !waiting_peers_.empty() || !waiting_receives_.empty(); }
-    void listen();
-    void answer();
-    void tell(int peer, const Question& words);
 
     const pid_t process_;
     std::unique_ptr<Endpoint> endpoint_;
@@ -108,12 +96,6 @@ class OfiFabric final : public FabricBase {
     // A last message to each peer that was sent something silently: when it has left, so has all before it.
     FabricGroup farewells_;
     std::vector<int> silent_peers_;  // those with silent sends
-
-    FabricGroup questions_;
-    Question question_;
-    Question answer_;
-    Question heard_;
-    FabricMessage* listening_ = nullptr;  // null: there are no questions
 };
 
 }  // namespace lapwing::ofi

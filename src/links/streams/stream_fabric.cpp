@@ -36,7 +36,7 @@ Entry take_first(std::vector<Entry>& entries) {
 
 }  // namespace
 
-StreamFabric::StreamFabric(Connections& connections, int ranks) : FabricBase(std::chrono::seconds(0)) {
+StreamFabric::StreamFabric(Connections& connections, int ranks) {
     join_ranks(std::vector<Peer>(static_cast<std::size_t>(ranks)));
     connect(connections);
 }

@@ -43,8 +43,8 @@ class StreamFabric : public FabricBase {
     void send_gathered() override;
 
   protected:
-    // connect() follows. Parameters as of FabricBase.
-    explicit StreamFabric(const tcp::Options& internet) : FabricBase(std::chrono::seconds(0), &internet) {}
+    // connect() follows. As FabricBase.
+    explicit StreamFabric(const tcp::Options& internet) : FabricBase(&internet) {}
     // As the public constructor; called once, after join_ranks().
     void connect(Connections& connections);
     // Before `connections` end. In a child of fork they are the parent's, and stay as they are.

@@ -17,9 +17,6 @@
 namespace lapwing {
 namespace {
 
-// While connections are awaited, so that the watch for silent peers runs.
-constexpr auto max_sleep_unconnected = std::chrono::milliseconds(200);
-
 // What a rank sends to the others.
 struct Addresses {
     tcp::Address endpoint;
@@ -47,10 +44,10 @@ class TcpFabric final : public StreamFabric {
     }
     void join(std::vector<Peer> peers, int self, const JobKey& key) override;
 
-    // The event thread of the connections watches silent peers that are connected.
+    // A connected peer that ends wakes the sleeper.
     std::chrono::nanoseconds max_sleep() override {
         const auto lock = hold();
-        return awaits_any() ? max_sleep_unconnected : std::chrono::nanoseconds(-1);
+        return awaits_any() ? PeerWatch::interval : std::chrono::nanoseconds(-1);
     }
     void give_up(const std::string& why) override {
         StreamFabric::give_up(why);

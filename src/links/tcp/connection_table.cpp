@@ -190,14 +190,4 @@ std::string ConnectionTable::address(int peer) {
     return found->address;
 }
 
-void ConnectionTable::each(const std::function<void(int, int, int&)>& work) {
-    const std::lock_guard lock(mutex_);
-    each_peer([&](int rank, Peer& peer) {
-        for (Lane& lane : peer.lanes) {
-            const int value = lane.state.load(std::memory_order_acquire);
-            if (value >= 0) work(rank, value >> 1, lane.suspicion);
-        }
-    });
-}
-
 }  // namespace lapwing::tcp

@@ -53,16 +53,12 @@ class ConnectionTable {
     void fail_awaited(const std::string& why);
     // Runs the work of on_change().
     void tell();
-    // Calls work(peer, descriptor, suspicion) for each connection; the table stores `suspicion`, a number of
-    // liveness.hpp.
-    void each(const std::function<void(int, int, int&)>& work);
 
   private:
     // A lane's state: one of these, or twice the descriptor, plus one until the program has seen it.
     enum : int { none = -1, making = -2, failed = -3 };
     struct Lane {
         std::atomic<int> state{none};
-        int suspicion = 0;
         std::string failure;
     };
     struct Peer {

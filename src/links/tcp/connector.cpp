@@ -24,9 +24,10 @@ constexpr milliseconds connect_limit{2000};  // for one address
 constexpr milliseconds first_pause{10};      // before the addresses are tried again
 constexpr milliseconds longest_pause{1000};
 constexpr milliseconds descriptor_limit{1000};  // descriptors may become free
-// An address that accepts connections and sends nothing belongs to a stranger, or to a process that is
-// stopped, for example in a debugger. It gets so many times the patience.
-constexpr int silent_patience = 6;
+
+bool is_outage(int error) {
+    return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
+}
 
 }  // namespace
 
@@ -43,8 +44,7 @@ struct Connector::Attempt {
     unsigned waits = 0;                  // epoll events
     milliseconds pause = first_pause;
     Clock::time_point begin = Clock::now();
-    Clock::time_point sign_of_life = begin;
-    bool silent = false;               // in this round an address accepted and sent nothing
+    bool refused = false;              // in this round an address answered, and not as the peer would
     bool starved = false;              // in this round no descriptor was free
     std::vector<std::string> reasons;  // by address, of the last round
 };
@@ -115,13 +115,14 @@ void Connector::next_ip(const Shared& attempt) {
     attempt->socket = make_socket(address.ss_family);
     if (!attempt->socket) {
         attempt->starved = out_of_descriptors(errno);
-        return ip_failed(attempt, describe_error(errno));
+        return ip_failed(attempt, describe_error(errno), false);
     }
     const int descriptor = attempt->socket.get();
     set_buffers(descriptor, job_.options);
     if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0)
         return connected(attempt);
-    if (errno != EINPROGRESS && errno != EINTR) return ip_failed(attempt, describe_error(errno));
+    if (errno != EINPROGRESS && errno != EINTR)
+        return ip_failed(attempt, describe_error(errno), is_outage(errno));
     after(attempt, connect_limit, &Connector::too_late);
     event_loop_.watch(descriptor, EPOLLOUT, [this, weak = std::weak_ptr(attempt)](unsigned) {
         const Shared alive = weak.lock();
@@ -129,7 +130,7 @@ void Connector::next_ip(const Shared& attempt) {
         int error = 0;
         socklen_t length = sizeof error;
         getsockopt(alive->socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-        if (error != 0) return ip_failed(alive, describe_error(error));
+        if (error != 0) return ip_failed(alive, describe_error(error), is_outage(error));
         connected(alive);
     });
 }
@@ -150,7 +151,7 @@ void Connector::connected(const Shared& attempt) {
 void Connector::advance_handshake(const Shared& attempt) {
     if (cancelled(attempt)) return;
     const std::string why = advance(attempt->socket.get(), *attempt->handshake);
-    if (!why.empty()) return ip_failed(attempt, why);
+    if (!why.empty()) return ip_failed(attempt, why, false);
     if (!attempt->handshake->done()) {
         const unsigned events = attempt->handshake->output().empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
         if (events == attempt->waits) return;
@@ -175,17 +176,20 @@ void Connector::advance_handshake(const Shared& attempt) {
 void Connector::too_late(const Shared& attempt) {
     if (cancelled(attempt)) return;
     if (!attempt->handshake)
-        return ip_failed(attempt, fmt::format("no answer within {} s", connect_limit.count() / 1000));
+        return ip_failed(attempt, fmt::format("no answer within {} s", connect_limit.count() / 1000), true);
     // The peer is only late: it may have admitted the connection and sent messages on it, so only the peer
     // may close it. The kernel detects the peer's end.
     if (attempt->handshake->answered()) return;
-    attempt->silent = true;
-    ip_failed(attempt, fmt::format("it accepts the connection but sends nothing for {} s",
-                                   job_.options.handshake.count()));
+    ip_failed(
+        attempt,
+        fmt::format("it accepts the connection but sends nothing for {} s", job_.options.handshake.count()),
+        true);
 }
 
-void Connector::ip_failed(const Shared& attempt, const std::string& why) {
+// `outage`: the address did not answer. The network, or a process that is stopped, may come back.
+void Connector::ip_failed(const Shared& attempt, const std::string& why, bool outage) {
     close_attempt(*attempt);
+    if (!outage) attempt->refused = true;
     const std::string where = text(attempt->ips[attempt->ip]);
     attempt->reasons.push_back(fmt::format("{}: {}", where, why));
     ++attempt->ip;
@@ -193,20 +197,17 @@ void Connector::ip_failed(const Shared& attempt, const std::string& why) {
 }
 
 void Connector::round_failed(const Shared& attempt) {
-    const auto now = Clock::now();
-    const auto patience = job_.options.patience;
-    if (attempt->silent) attempt->sign_of_life = now;
-    milliseconds limit = patience;
+    milliseconds limit = job_.options.patience;
+    if (attempt->refused) limit = std::min<milliseconds>(limit, job_.options.refusal);
     if (attempt->starved) limit = std::min(limit, descriptor_limit);
-    if (now - attempt->sign_of_life >= limit || now - attempt->begin >= silent_patience * patience ||
-        attempt->ips.empty()) {
+    if (Clock::now() - attempt->begin >= limit || attempt->ips.empty()) {
         attempt->table->fail(attempt->peer, attempt->lane, failure(*attempt));
         const std::shared_ptr<ConnectionTable> table = attempt->table;
         end(attempt);
         return table->tell();
     }
     attempt->ip = 0;
-    attempt->silent = attempt->starved = false;
+    attempt->refused = attempt->starved = false;
     const milliseconds pause = attempt->pause;
     attempt->pause = std::min(2 * pause, longest_pause);
     after(attempt, pause, &Connector::next_ip);

@@ -30,7 +30,7 @@ class Connector {
     void next_ip(const Shared& attempt);
     void advance_handshake(const Shared& attempt);
     void connected(const Shared& attempt);
-    void ip_failed(const Shared& attempt, const std::string& why);
+    void ip_failed(const Shared& attempt, const std::string& why, bool outage);
     void round_failed(const Shared& attempt);
     void close_attempt(Attempt& attempt);
     // Removes the attempt.

@@ -19,7 +19,6 @@
 #include "links/tcp/addresses.hpp"
 #include "links/tcp/connection_table.hpp"
 #include "links/tcp/connector.hpp"
-#include "links/tcp/liveness.hpp"
 #include "links/tcp/sockets.hpp"
 
 namespace lapwing::tcp {
@@ -49,7 +48,6 @@ class GroupConnections final : public Connections {
     int descriptor(int peer, int lane) override { return table_->descriptor(peer, lane); }
     void on_change(std::function<void()> work) override { table_->on_change(std::move(work)); }
     std::string describe(int peer) const override;
-    bool silent(int peer) const override;
     void give_up(const std::string& why) override;
     EventLoop& event_loop() override { return event_loop_; }
 
@@ -88,10 +86,6 @@ std::string GroupConnections::describe(int peer) const {
         if (!ips.empty()) where = text(ips.front());
     }
     return fmt::format("rank {} ({}{}{})", peer, address.name, where.empty() ? "" : ", ", where);
-}
-
-bool GroupConnections::silent(int peer) const {
-    return tcp::silent(*table_, peer);
 }
 
 void GroupConnections::give_up(const std::string& why) {
@@ -136,7 +130,6 @@ struct Endpoint::State {
     std::unordered_map<std::uint64_t, std::shared_ptr<ConnectionTable>> groups;
     std::unordered_map<std::uint64_t, std::vector<Parked>> parked;
     std::unordered_map<std::uint64_t, std::shared_ptr<Accepted>> services;
-    bool checks = false;  // check_connections() is due
 
     EventLoop event_loop;  // last: its work uses the other members
 
@@ -223,18 +216,6 @@ struct Endpoint::State {
             table->tell();
         }
     }
-
-    // While there are groups.
-    void check_connections() {
-        const auto tables = all();
-        for (const auto& table : tables) check_liveness(*table);
-        if (tables.empty()) {
-            const std::lock_guard lock(mutex);
-            checks = !groups.empty();
-            if (!checks) return;
-        }
-        event_loop.post_after(liveness_interval(job.options.patience), [this] { check_connections(); });
-    }
 };
 
 Endpoint::Endpoint(const Options& options, Log log) {
@@ -307,8 +288,6 @@ std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<in
         const std::lock_guard lock(state.mutex);
         if (!state.groups.emplace(group, table).second)
             throw Error(ErrorCode::invalid_argument, fmt::format("group {} exists already", group));
-        if (!std::exchange(state.checks, true))
-            state.event_loop.post([&state] { state.check_connections(); });
         const auto found = state.parked.find(group);
         if (found != state.parked.end()) {
             waiting = std::move(found->second);

@@ -109,7 +109,7 @@ std::string Presence::refused(Watch& watch, const Address& peer) {
     if (reached_.count(peer.host) != 0) return process_ended;
     const auto now = Clock::now();
     if (watch.refused == Clock::time_point()) watch.refused = now;
-    return now - watch.refused >= options_.patience ? process_ended : "";
+    return now - watch.refused >= std::min(options_.patience, options_.refusal) ? process_ended : "";
 }
 
 }  // namespace lapwing::tcp

@@ -138,8 +138,8 @@ void set_alive(int descriptor, const Options& options) {
     set(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, std::clamp(seconds / 6, 1, max_seconds));
     set(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
     // While bytes are unacknowledged the kernel does not probe but retransmits, in intervals that double up
-    // to this one. TCP_USER_TIMEOUT would also end a connection whose peer is too busy to read (its window is
-    // closed); liveness.hpp distinguishes the two.
+    // to this one, 15 times. TCP_USER_TIMEOUT would also end a connection whose peer is too busy to read (its
+    // window is closed).
     constexpr int rto_max_ms = 44;  // TCP_RTO_MAX_MS, of Linux 6.15
     set(descriptor, IPPROTO_TCP, rto_max_ms, std::clamp(seconds * 1000 / 8, 1000, 120'000));
 }

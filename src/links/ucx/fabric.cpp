@@ -21,6 +21,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr unsigned message_id = 0;  // of Lapwing's active messages
+
 // Transports other than TCP are known to lose a wake-up now and then: a sleep ends after this time.
 constexpr std::chrono::nanoseconds longest_trusted_sleep = 10ms;
 // Without a descriptor.
@@ -35,7 +37,7 @@ bool is_rdma(std::string_view transport) {
 }  // namespace
 
 UcxFabric::UcxFabric(const FabricOptions& options)
-    : FabricBase(options.patience), ucp_(library()), process_(::getpid()) {
+    : FabricBase(&options.internet), ucp_(library()), process_(::getpid()) {
     const BlockedSignals blocked;
     const auto check = [&](const char* call, ucs_status_t status) {
         if (status == UCS_OK) return;
@@ -47,8 +49,10 @@ UcxFabric::UcxFabric(const FabricOptions& options)
     ucp_config_t* config = nullptr;
     // Lapwing follows UCX's own variables for transports and devices.
     check("ucp_config_read", ucp_.ucp_config_read(nullptr, nullptr, &config));
-    // The timer of keepalives would wake the process for ever. Older versions do not have it.
-    static_cast<void>(ucp_.ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf"));
+    // UCX must not judge peers that are only silent, and its timer would wake the process for ever. Older
+    // versions do not have these.
+    for (const char* const name : {"KEEPALIVE_INTERVAL", "KEEPIDLE"})
+        static_cast<void>(ucp_.ucp_config_modify(config, name, "inf"));
     // Over sockets this scheme sends least in the call that starts a message: it leaves sending to progress.
     if (infiniband_devices().empty() && std::getenv("UCX_RNDV_SCHEME") == nullptr)
         static_cast<void>(ucp_.ucp_config_modify(config, "RNDV_SCHEME", "am"));
@@ -66,22 +70,21 @@ UcxFabric::UcxFabric(const FabricOptions& options)
     worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
     check("ucp_worker_create", ucp_.ucp_worker_create(context_, &worker, &worker_));
     if (ucp_.ucp_worker_get_efd(worker_, &descriptor_) != UCS_OK) descriptor_ = -1;
-    set_handler(message_id, [](void* fabric, const void* header, std::size_t header_bytes, void* data,
-                               std::size_t bytes, const ucp_am_recv_param_t* param) {
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                         UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+    handler.id = message_id;
+    handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+    handler.arg = this;
+    handler.cb = [](void* fabric, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
+                    const ucp_am_recv_param_t* param) {
         Header known{};
         // Not a message of Lapwing.
         if (header_bytes != sizeof known) return UCS_OK;
         std::memcpy(&known, header, sizeof known);
         return static_cast<UcxFabric*>(fabric)->arrived(known, data, bytes, param->recv_attr);
-    });
-    set_handler(question_id, [](void* fabric, const void* header, std::size_t header_bytes, void*,
-                                std::size_t, const ucp_am_recv_param_t*) {
-        return static_cast<UcxFabric*>(fabric)->heard(header, header_bytes, true);
-    });
-    set_handler(answer_id, [](void* fabric, const void* header, std::size_t header_bytes, void*, std::size_t,
-                              const ucp_am_recv_param_t*) {
-        return static_cast<UcxFabric*>(fabric)->heard(header, header_bytes, false);
-    });
+    };
+    check("ucp_worker_set_am_recv_handler", ucp_.ucp_worker_set_am_recv_handler(worker_, &handler));
     ucp_address_t* address = nullptr;
     std::size_t bytes = 0;
     check("ucp_worker_get_address", ucp_.ucp_worker_get_address(worker_, &address, &bytes));
@@ -90,16 +93,13 @@ UcxFabric::UcxFabric(const FabricOptions& options)
     ucp_.ucp_worker_release_address(worker_, address);
 }
 
-void UcxFabric::set_handler(MessageId id, ucp_am_recv_callback_t handler) {
-    ucp_am_handler_param_t param{};
-    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                       UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
-    param.id = id;
-    param.flags = UCP_AM_FLAG_WHOLE_MSG;
-    param.arg = this;
-    param.cb = handler;
-    // Fails only for ids that are far too large.
-    static_cast<void>(ucp_.ucp_worker_set_am_recv_handler(worker_, &param));
+// The address of the kernel that answers for this process (tcp/presence.hpp), and UCX's.
+std::vector<std::byte> UcxFabric::address() const {
+    const tcp::Address presence = watch().address();
+    std::vector<std::byte> both(sizeof presence + address_.size());
+    std::memcpy(both.data(), &presence, sizeof presence);
+    std::copy(address_.begin(), address_.end(), both.begin() + sizeof presence);
+    return both;
 }
 
 UcxFabric::~UcxFabric() {
@@ -162,15 +162,21 @@ std::string UcxFabric::description() const {
 
 void UcxFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
     const auto lock = hold();
-    join_ranks(peers);
-    key_ = key[0];
-    self_ = self;
+    std::vector<tcp::Address> presences(peers.size());
     ranks_ = std::vector<RankState>(peers.size());
     for (std::size_t rank = 0; rank < peers.size(); ++rank) {
+        std::vector<std::byte>& address = peers[rank].address;
+        if (address.size() < sizeof(tcp::Address))
+            throw Error(ErrorCode::link, fmt::format("rank {} sent a truncated address", rank));
+        std::memcpy(&presences[rank], address.data(), sizeof(tcp::Address));
+        address.erase(address.begin(), address.begin() + sizeof(tcp::Address));
         ranks_[rank].fabric = this;
         ranks_[rank].rank = static_cast<int>(rank);
-        ranks_[rank].address = std::move(peers[rank].address);
+        ranks_[rank].address = std::move(address);
     }
+    join_ranks(peers, std::move(presences));
+    key_ = key[0];
+    self_ = self;
 }
 
 // False: the peer is lost.
@@ -199,35 +205,6 @@ void UcxFabric::lose_by(int peer, ucs_status_t status) {
     if (!closing_) lose_out_of_reach(peer, fmt::format("UCX reports: {}", ucp_.ucs_status_string(status)));
 }
 
-void UcxFabric::tell(int peer, MessageId id) {
-    if (!connect(peer)) return;
-    Request& request = requests_.take();
-    request = {this, nullptr, {key_, 0, 0, static_cast<std::uint32_t>(self_), 0}};
-    ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    param.user_data = &request;
-    param.cb.send = [](void* library, ucs_status_t, void* sent) {
-        auto& own = *static_cast<Request*>(sent);
-        own.fabric->ucp_.ucp_request_free(library);
-        own.fabric->requests_.release(own);
-    };
-    void* const posted = ucp_.ucp_am_send_nbx(at(peer).endpoint, id, &request.header, sizeof request.header,
-                                              nullptr, 0, &param);
-    if (!UCS_PTR_IS_PTR(posted)) requests_.release(request);
-}
-
-// Called by UCX inside progress.
-ucs_status_t UcxFabric::heard(const void* header, std::size_t bytes, bool asks) {
-    Header known{};
-    if (bytes != sizeof known) return UCS_OK;
-    std::memcpy(&known, header, sizeof known);
-    if (known.key != key_ || known.sender >= ranks_.size()) return UCS_OK;
-    const auto sender = static_cast<int>(known.sender);
-    watch().heard(sender);
-    if (asks) tell(sender, answer_id);
-    return UCS_OK;
-}
-
 bool UcxFabric::prepare_to_sleep() {
     if (descriptor_ < 0) return true;
     const auto lock = hold();
@@ -242,7 +219,7 @@ std::chrono::nanoseconds UcxFabric::max_sleep() {
     const auto lock = hold();
     // Also while nothing is on its way: what a thread of the program starts meanwhile wakes no sleeper.
     if (!wakes_reliably_) return longest_trusted_sleep;
-    return watch().idle() ? std::chrono::nanoseconds(-1) : watch().interval();
+    return watch().idle() ? std::chrono::nanoseconds(-1) : PeerWatch::interval;
 }
 
 bool UcxFabric::flushed() {

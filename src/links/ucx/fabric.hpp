@@ -17,9 +17,6 @@
 
 namespace lapwing::ucx {
 
-// Of active messages: messages of links; "are you there?"; "I am".
-enum MessageId : unsigned { message_id, question_id, answer_id };
-
 class UcxFabric final : public FabricBase {
   public:
     // Throws Error (system).
@@ -29,7 +26,7 @@ class UcxFabric final : public FabricBase {
     const char* name() const override { return "ucx"; }
     std::string description() const override;
     bool rdma() const override { return rdma_; }
-    std::vector<std::byte> address() const override { return address_; }
+    std::vector<std::byte> address() const override;
     void join(std::vector<Peer> peers, int self, const JobKey& key) override;
 
     bool prepare_to_sleep() override;
@@ -48,7 +45,7 @@ class UcxFabric final : public FabricBase {
     // A send or receive that UCX, or `posted`, refers to.
     struct Request {
         UcxFabric* fabric = nullptr;
-        FabricMessage* message = nullptr;  // null: abandoned, or a question or an answer
+        FabricMessage* message = nullptr;  // null: abandoned
         Header header{};                   // of a send
     };
     // A message that has arrived before its receive was posted, or before its turn.
@@ -75,18 +72,14 @@ class UcxFabric final : public FabricBase {
     void abandon(void* part) override;
     bool step() override { return ucp_.ucp_worker_progress(worker_) != 0; }
     bool flushed() override;
-    void ask(int peer) override { tell(peer, question_id); }
 
     RankState& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
     std::string read_transports();
-    void set_handler(MessageId id, ucp_am_recv_callback_t handler);
     bool connect(int peer);
     void lose_by(int peer, ucs_status_t status);
     void begin_send(FabricMessage& message, Request& request);
     void begin_receive(FabricMessage& message, Request& request);
     void complete(Request& request, ucs_status_t status);
-    void tell(int peer, MessageId id);
-    ucs_status_t heard(const void* header, std::size_t bytes, bool asks);
     ucs_status_t arrived(const Header& header, void* data, std::uint64_t bytes, std::uint64_t flags);
     bool deliver(Arrival& arrival);
     void fetch(Request& request, Arrival& arrival);

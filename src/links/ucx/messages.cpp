@@ -79,7 +79,6 @@ ucs_status_t UcxFabric::arrived(const Header& header, void* data, std::uint64_t 
     // A message of a stranger, or of another job.
     if (header.key != key_ || header.sender >= ranks_.size() || closing_) return UCS_OK;
     RankState& rank = ranks_[header.sender];
-    watch().heard(rank.rank);
     if (header.number <= rank.received || rank.ahead.contains(header.number)) return UCS_OK;
     Arrival arrival;
     arrival.header = header;

@@ -117,6 +117,10 @@ void start_watch() {
     options.stall = std::chrono::seconds(number_in("LAPWING_STALL", job.settings().stall, 0, 86400));
     options.print = [&job](const std::string& text) { job.warn(text); };
     options.version = LAPWING_VERSION;
+    options.patience = tcp::read_options(job.settings()).patience;
+    options.lost = [rank = job.rank()](const std::string& why) {
+        end_job(fmt::format("rank {}: {}", rank, why), 1);
+    };
     runtime.watch = std::make_unique<watch::JobWatch>(job, std::move(options));
 }
 
