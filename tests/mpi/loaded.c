@@ -1,5 +1,6 @@
-// A program that opens its MPI at run time, as Python's ctypes does, and looks up all functions by that handle.
-// loaded LIBRARY HAS_BARRIER_INIT MODE... : the modes of dlopen() are 0 (RTLD_LOCAL), deepbind and global.
+// A program that opens its MPI at run time, as Python's ctypes does, and looks up all functions by that
+// handle. loaded LIBRARY HAS_BARRIER_INIT MODE... : the modes of dlopen() are 0 (RTLD_LOCAL), deepbind and
+// global.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -20,7 +21,9 @@ static void* find(const char* name) {
 }
 
 int main(int count, char** words) {
-    const int mode = strcmp(words[3], "deepbind") == 0 ? RTLD_DEEPBIND : strcmp(words[3], "global") == 0 ? RTLD_GLOBAL : 0;
+    const int mode = strcmp(words[3], "deepbind") == 0 ? RTLD_DEEPBIND
+                     : strcmp(words[3], "global") == 0 ? RTLD_GLOBAL
+                                                       : 0;
     library = dlopen(words[1], RTLD_NOW | mode);
     if (count != 4 || library == NULL) return 2;
     const int open_mpi = dlsym(library, "ompi_mpi_comm_world") != NULL;
@@ -34,10 +37,13 @@ int main(int count, char** words) {
     ((int (*)(void*, void*))find("MPI_Comm_rank"))(world, &rank);
     ((int (*)(void*, void*))find("MPI_Comm_size"))(world, &ranks);
     mine = rank + 1;
-    ((int (*)(void*, void*, int, void*, void*, void*, void*))find("MPI_Iallreduce"))(&mine, &all, 1, type, sum, world, &request);
+    ((int (*)(void*, void*, int, void*, void*, void*, void*))find("MPI_Iallreduce"))(&mine, &all, 1, type,
+                                                                                     sum, world, &request);
     ((int (*)(void*, void*))find("MPI_Wait"))(&request, status);
-    // What the MPI lacks is not found, and other uses of dlsym() are as ever: the preload library is next to the program.
-    const int right = all == ranks * (ranks + 1) / 2 && (dlsym(library, "MPI_Barrier_init") != NULL) == atoi(words[2]) &&
+    // What the MPI lacks is not found, and other uses of dlsym() are as ever: the preload library is next to
+    // the program.
+    const int right = all == ranks * (ranks + 1) / 2 &&
+                      (dlsym(library, "MPI_Barrier_init") != NULL) == atoi(words[2]) &&
                       dlsym(library, "MPI_nothing") == NULL && dlsym(RTLD_NEXT, "lapwing_snapshot") != NULL &&
                       dlsym(RTLD_DEFAULT, "MPI_Iallreduce") != NULL;
     ((int (*)(void))find("MPI_Finalize"))();

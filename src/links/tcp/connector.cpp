@@ -227,8 +227,8 @@ std::string Connector::failure(const Attempt& attempt) const {
         advice =
             "; has the process ended, does a firewall block the port, or is it the wrong network "
             "(LAPWING_TCP_INTERFACE)?";
-    return fmt::format("no connection to rank {} ({}, port {}) within {:.0f} s: {}{}", rank,
-                       peer.name, peer.port, seconds, fmt::join(attempt.reasons, "; "), advice);
+    return fmt::format("no connection to rank {} ({}, port {}) within {:.0f} s: {}{}", rank, peer.name,
+                       peer.port, seconds, fmt::join(attempt.reasons, "; "), advice);
 }
 
 }  // namespace lapwing::tcp

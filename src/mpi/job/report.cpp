@@ -133,7 +133,8 @@ void add_collective(Document& document, Collective collective, const CollectiveC
     }
     row["fell_back"] = fell_back;
     document.json["collectives"].push_back(std::move(row));
-    if (count.blocking > 0) left = joined(left, fmt::format("{} ({})", count.blocking, blocking_name(collective)));
+    if (count.blocking > 0)
+        left = joined(left, fmt::format("{} ({})", count.blocking, blocking_name(collective)));
     if (count.taken == 0 && left.empty()) return;
     document.text += fmt::format(
         "{:<25} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f} {:>9}  {:<30}  {}\n", mpi_name(collective),

@@ -75,8 +75,7 @@ Launch launch_by_openmpi(const std::vector<std::string>& words, const Preloaded&
         if (words[i].find('=') != std::string::npos) others = words[i].substr(words[i].find('=') + 1);
     }
     std::vector<std::string> ours;
-    if (!preload.empty())
-        ours = {"-x", fmt::format("{}={}", preload_variable, preload.join(others))};
+    if (!preload.empty()) ours = {"-x", fmt::format("{}={}", preload_variable, preload.join(others))};
     for (const auto& [variable, value] : variables) {
         ours.push_back("-x");
         ours.push_back(fmt::format("{}={}", variable, value));
@@ -123,8 +122,7 @@ Launch launch_by_environment(const std::vector<std::string>& words, const Preloa
                              const Variables& variables) {
     Launch launch{words, {}};
     if (!preload.empty()) {
-        launch.environment.emplace_back(preload_variable,
-                                        preload.join(from_environment(preload_variable)));
+        launch.environment.emplace_back(preload_variable, preload.join(from_environment(preload_variable)));
     }
     launch.environment.insert(launch.environment.end(), variables.begin(), variables.end());
     return launch;

@@ -43,8 +43,8 @@ const MpiFamily* family_in(const std::vector<std::string>& words);
 // launcher, unless the program is linked to a library of a family without launchers.
 const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std::string>& words);
 
-// The shared runtime of AddressSanitizer that the first of these programs with one is linked to; empty if none
-// is. It ends a program that loads another library before it.
+// The shared runtime of AddressSanitizer that the first of these programs with one is linked to; empty if
+// none is. It ends a program that loads another library before it.
 std::string address_sanitizer_of(const std::vector<std::string>& words);
 
 // The preload library beside this tool: in a build tree, or where it was installed. None when it is in

@@ -45,8 +45,8 @@ struct Profile {
     std::vector<int> without_end;  // ranks that did not come to MPI_Finalize
     double clock_error = 0;        // seconds
     std::vector<CallSite> sites;   // the largest saving first
-    // Calls that send or receive messages, the longest in sum over the ranks first. Of such a call `own` has all its time, with the
-    // time that it waits for its peer.
+    // Calls that send or receive messages, the longest in sum over the ranks first. Of such a call `own` has
+    // all its time, with the time that it waits for its peer.
     std::vector<CallSite> messages;
 };
 

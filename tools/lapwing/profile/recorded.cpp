@@ -258,9 +258,8 @@ std::string print_shared(const std::vector<recording::SharedProcessors>& groups)
 
 std::string print_recording(const recording::Recording& recording) {
     watch::Symbols symbols = linked_symbols();
-    std::string text =
-        fmt::format("{} rank{}, recorded {} by {}\n", recording.ranks, recording.ranks == 1 ? "" : "s",
-                    recording.date, recording.command);
+    std::string text = fmt::format("{} rank{}, recorded {} by {}\n", recording.ranks,
+                                   recording.ranks == 1 ? "" : "s", recording.date, recording.command);
     const auto shared = recording::shared_processors(recording);
     if (!shared.empty()) text += print_shared(shared) + "\n";
     for (const Rank& rank : recording.each) text += "\n" + RankPrinter(rank, symbols).text();

@@ -283,9 +283,11 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
             "time\n",
             one.replay.ranks, milliseconds(both->measured), milliseconds(measured_in_mpi(one.replay)),
             study.measured_with, milliseconds(both->predicted), both->predicted / both->measured);
-        if (std::max(both->predicted, both->measured) > worst_ratio * std::min(both->predicted, both->measured))
+        if (std::max(both->predicted, both->measured) >
+            worst_ratio * std::min(both->predicted, both->measured))
             text +=
-                "This replay is far from the measured time, and the table below may be. `lapwing tune` on the "
+                "This replay is far from the measured time, and the table below may be. `lapwing tune` on "
+                "the "
                 "same hosts\nmeasures their network; pass its file by --tuning.\n";
     }
     for (const std::string& line : words_on_cores(study, cases)) text += line + "\n";
