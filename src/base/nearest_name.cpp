@@ -31,8 +31,10 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view written, std::span<const std::string> valid) {
     std::string best;
-    // A third of the letters may be wrong, and two in any case: "bruk", "ENGIEN".
-    std::size_t best_distance = std::max<std::size_t>(2, written.size() / 3) + 1;
+    // A third of the letters may be wrong, and two in any case: "bruk", "ENGIEN". One letter must be right: "-O"
+    // is not "-h".
+    const std::size_t letters = written.size() - std::min(written.find_first_not_of('-'), written.size());
+    std::size_t best_distance = std::min(std::max<std::size_t>(2, written.size() / 3) + 1, letters);
     for (const std::string& name : valid) {
         const std::size_t d = distance(written, name);
         if (d < best_distance) {
@@ -46,7 +48,11 @@ std::string nearest_name(std::string_view written, std::span<const std::string> 
 std::string suggestion(std::string_view written, std::span<const std::string> valid) {
     const std::string nearest = nearest_name(written, valid);
     if (!nearest.empty()) return fmt::format("; did you mean '{}'?", nearest);
-    return fmt::format("; valid: {}", fmt::join(valid, ", "));
+    std::vector<std::string> once;
+    for (const std::string& name : valid) {
+        if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
+    }
+    return fmt::format("; valid: {}", fmt::join(once, ", "));
 }
 
 }  // namespace lapwing

@@ -77,10 +77,10 @@ bool parse_switch(const char* variable, const std::string& value) {
     throw Error(ErrorCode::invalid_argument, fmt::format("{} must be 0 or 1, not '{}'", variable, value));
 }
 
-void check_word(const char* variable, const std::string& value, const std::vector<std::string>& words) {
+void check_word(std::string_view name, const std::string& value, const std::vector<std::string>& words) {
     if (std::find(words.begin(), words.end(), value) != words.end()) return;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: unknown value '{}'{}", variable, value, suggestion(value, words)));
+                fmt::format("{}: unknown value '{}'{}", name, value, suggestion(value, words)));
 }
 
 }  // namespace lapwing

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lapwing {
@@ -44,7 +45,7 @@ SettingHashes shared_setting_hashes(const Settings& settings);
 // Parses "1", "true", "yes", "on" and their opposites. Throws Error (invalid_argument) for any other value.
 bool parse_switch(const char* variable, const std::string& value);
 
-// Throws Error (invalid_argument), with the nearest word, if `value` is not one of `words`.
-void check_word(const char* variable, const std::string& value, const std::vector<std::string>& words);
+// Throws Error (invalid_argument), with `name` and the nearest word, if `value` is not one of `words`.
+void check_word(std::string_view name, const std::string& value, const std::vector<std::string>& words);
 
 }  // namespace lapwing

@@ -3,17 +3,32 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "base/error.hpp"
 
 namespace lapwing {
 
-std::optional<std::uint64_t> parse_number(std::string_view text) {
-    std::uint64_t number = 0;
+namespace {
+
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+    Number number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
     return number;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+    return parse<std::uint64_t>(text);
+}
+
+std::optional<double> parse_real(std::string_view text) {
+    const auto number = parse<double>(text);
+    return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
@@ -59,21 +74,28 @@ std::string print_processors(std::span<const int> processors) {
     return text;
 }
 
-void refuse_value(const char* variable, std::string_view form, std::string_view value) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("{} must be {}, not '{}'", variable, form, value));
+void refuse_value(std::string_view name, std::string_view form, std::string_view value) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} must be {}, not '{}'", name, form, value));
 }
 
-std::uint64_t number_in(const char* variable, std::string_view value, std::uint64_t min, std::uint64_t max) {
+std::uint64_t number_in(std::string_view name, std::string_view value, std::uint64_t min, std::uint64_t max) {
     const auto number = parse_number(value);
     if (!number || *number < min || *number > max)
-        refuse_value(variable, fmt::format("a number from {} to {}", min, max), value);
+        refuse_value(name, fmt::format("a whole number from {} to {}", min, max), value);
     return *number;
 }
 
-std::uint64_t bytes_in(const char* variable, std::string_view value, std::uint64_t min, std::uint64_t max) {
+double real_in(std::string_view name, std::string_view value, double min, double max) {
+    const auto number = parse_real(value);
+    if (!number || *number < min || *number > max)
+        refuse_value(name, fmt::format("a number from {} to {}", min, max), value);
+    return *number;
+}
+
+std::uint64_t bytes_in(std::string_view name, std::string_view value, std::uint64_t min, std::uint64_t max) {
     const auto bytes = parse_bytes(value);
     if (!bytes || *bytes < min || *bytes > max) {
-        refuse_value(variable, fmt::format("a number of bytes from {} to {}, such as 32Ki", min, max), value);
+        refuse_value(name, fmt::format("a number of bytes from {} to {}, such as 32Ki", min, max), value);
     }
     return *bytes;
 }

@@ -12,6 +12,8 @@ namespace lapwing {
 
 // A decimal number without a sign.
 std::optional<std::uint64_t> parse_number(std::string_view text);
+// A finite decimal number, such as 0.5 or 1e-3.
+std::optional<double> parse_real(std::string_view text);
 
 // "4096", "64Ki", "1Mi", "2Gi": a number of bytes.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
@@ -21,11 +23,14 @@ std::optional<std::vector<int>> parse_processors(std::string_view text);
 // The same text, of numbers in ascending order.
 std::string print_processors(std::span<const int> processors);
 
+// These functions read all numbers in settings and options. `name` is that of the variable or of the option.
 // Throws Error (invalid_argument): "LAPWING_TIMEOUT must be a number from 1 to 86400, not 'x'".
-[[noreturn]] void refuse_value(const char* variable, std::string_view form, std::string_view value);
+[[noreturn]] void refuse_value(std::string_view name, std::string_view form, std::string_view value);
+// The same, unless the value is a whole number from `min` to `max`.
+std::uint64_t number_in(std::string_view name, std::string_view value, std::uint64_t min, std::uint64_t max);
 // The same, unless the value is a number from `min` to `max`.
-std::uint64_t number_in(const char* variable, std::string_view value, std::uint64_t min, std::uint64_t max);
+double real_in(std::string_view name, std::string_view value, double min, double max);
 // The same, unless the value is a number of bytes from `min` to `max`.
-std::uint64_t bytes_in(const char* variable, std::string_view value, std::uint64_t min, std::uint64_t max);
+std::uint64_t bytes_in(std::string_view name, std::string_view value, std::uint64_t min, std::uint64_t max);
 
 }  // namespace lapwing

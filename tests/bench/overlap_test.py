@@ -208,7 +208,7 @@ class Overlap(LaunchedTest):
         wrong("overlap", "--collective", "ireduce", because="MPI_Ireduce is not measured; valid: ialltoall")
         wrong("overlap", "--method", "wiat", because="'wait'")
         wrong("overlap", "--compute", "wrok", because="'work'")
-        wrong("overlap", "--bytes", "64k", because="'64k' is not a number of bytes")
+        wrong("overlap", "--bytes", "64k", because="--bytes must be a number of bytes")
         wrong("overlap", "--bytes", "0", because="1 to 1Gi")
         wrong("overlap", "--bytes", "2Gi", because="1 to 1Gi")
         wrong("overlap", "--bytes", "64Ki:4Ki", because="the last value is smaller than the first")

@@ -189,8 +189,8 @@ class Suite(LaunchedTest):
             self.refused("bench", *options, *launcher, because=because)
 
         wrong("tets", because="'tests'")
-        wrong("tests", "--tests", "1,x", because="--tests: 'x' is not a number from 0")
-        wrong("tests", "--tests", "1.5", because="--tests: 1.5 is not a whole number")
+        wrong("tests", "--tests", "1,x", because="--tests must be a whole number from 0")
+        wrong("tests", "--tests", "1.5", because="--tests must be a whole number")
         wrong("tests", "--steps", because="unknown option '--steps'")
         wrong("window", "--collective", "ibcast", because="MPI_Ibcast is not measured; valid: ialltoall")
         wrong("latency", "--form", "bloking", because="'blocking'")

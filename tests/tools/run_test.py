@@ -1,6 +1,5 @@
 """lapwing run: how it rewrites command lines. The launchers are scripts that only answer to --version."""
 
-import json
 import os
 import pathlib
 import shlex
@@ -167,7 +166,7 @@ class Run(ToolTest):
         self.assertIn(f"LAPWING_TRACE={file}.parts", self.rewritten("--trace", file, "--", "mpirun", "a"))
         _, err = self.call("run", "--trace", file, "--", "mpirun", "a", tool=self.tool, status=3, PATH=self.path)
         self.assertTrue(err)
-        self.assertEqual(json.loads(file.read_text())["traceEvents"], [])
+        self.assertFalse(file.exists())
         self.launcher("mpirun", OPENMPI, then="kill -TERM $$")
         self.call("run", "--trace", file, "--", "mpirun", "a", tool=self.tool, status=-15, PATH=self.path)
         self.wrong("--trace", "/no/directory/file", "--", "mpirun", "a", because="/no/directory/file")
@@ -224,8 +223,7 @@ class Run(ToolTest):
         link = self.prefix / "link"
         link.symlink_to("/dev/full")
         self.launcher("mpirun", OPENMPI, then="exit 0")
-        _, err = self.call("run", "--trace", link, "--", "mpirun", "a", tool=self.tool, status=1, PATH=self.path)
-        self.assertIn(str(link), err)
+        self.wrong("--trace", link, "--", "mpirun", "a", because=str(link))
 
     def test_profile(self):
         profile = self.preload("liblapwing-profile-openmpi.so")

@@ -4,8 +4,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "base/error.hpp"
+#include "base/settings.hpp"
+#include "base/values.hpp"
 
 namespace lapwing {
 namespace {
@@ -43,20 +48,28 @@ CommandLineOption* CommandLineOption::group(const std::string& name) {
     return this;
 }
 
-// Without a description: the type's name says what there is.
-CommandLineOption* CommandLineOption::range(int min, int max) {
-    option_->check(CLI::Range(min, max).description(""));
+// Without a description: the type's name says what there is. CLI11's own checks and conversions take "nan",
+// "0x10" and, for numbers without a sign, "-1".
+CommandLineOption* CommandLineOption::check(Check check) {
+    if (!check_)
+        option_->check([this](const std::string& value) { return check_(option_->get_name(), value), ""; }, "");
+    check_ = std::move(check);
     return this;
+}
+
+CommandLineOption* CommandLineOption::range(int min, int max) {
+    return check([=](const auto& name, const auto& value) {
+        number_in(name, value, static_cast<std::uint64_t>(min), static_cast<std::uint64_t>(max));
+    });
 }
 
 CommandLineOption* CommandLineOption::range(double min, double max) {
-    option_->check(CLI::Range(min, max).description(""));
-    return this;
+    return check([=](const auto& name, const auto& value) { real_in(name, value, min, max); });
 }
 
 CommandLineOption* CommandLineOption::choices(const std::vector<std::string>& valid) {
-    option_->check(CLI::IsMember(valid));
-    return this;
+    option_->check(CLI::Validator(CLI::IsMember(valid).get_description()));  // for --help
+    return check([=](const auto& name, const auto& value) { check_word(name, value, valid); });
 }
 
 CommandLineOption* CommandLineOption::values(int count) {
@@ -136,7 +149,18 @@ CommandLineOption* CommandLine::remember(CLI::Option* option) {
 
 template <class Value>
 CommandLineOption* CommandLine::add_option(const std::string& names, Value& value, const std::string& about) {
-    return remember(app_->add_option(names, value, about));
+    CommandLineOption* option = remember(app_->add_option(names, value, about));
+    constexpr bool is_int = std::is_same_v<Value, int> || std::is_same_v<Value, std::optional<int>> ||
+                            std::is_same_v<Value, std::vector<int>>;
+    if constexpr (is_int) return option->range(0, std::numeric_limits<int>::max());
+    if constexpr (std::is_same_v<Value, std::uint64_t>) {
+        return option->check([](const auto& name, const auto& text) { number_in(name, text, 0, UINT64_MAX); });
+    }
+    if constexpr (std::is_same_v<Value, double>)
+        return option->range(0.0, std::numeric_limits<double>::max());
+    return option->check([](const auto& name, const auto& text) {
+        if (text.empty()) throw_invalid(name + " must not be empty");
+    });
 }
 
 template CommandLineOption* CommandLine::add_option(const std::string&, std::string&, const std::string&);
@@ -150,13 +174,22 @@ template CommandLineOption* CommandLine::add_option(const std::string&, std::opt
 template CommandLineOption* CommandLine::add_option(const std::string&, std::uint64_t&, const std::string&);
 template CommandLineOption* CommandLine::add_option(const std::string&, double&, const std::string&);
 
+namespace {
+
+// CLI11 gives a flag without a value "true".
+void refuse_value_of_flag(const std::string& name, const std::string& value) {
+    if (value != "true") throw_invalid(name + " takes no value, not '" + value + "'");
+}
+
+}  // namespace
+
 CommandLineOption* CommandLine::add_flag(const std::string& names, bool& value, const std::string& about) {
-    return remember(app_->add_flag(names, value, about));
+    return remember(app_->add_flag(names, value, about))->check(refuse_value_of_flag);
 }
 
 CommandLineOption* CommandLine::add_flag(const std::string& names, const std::function<void()>& given,
                                          const std::string& about) {
-    return remember(app_->add_flag_callback(names, given, about));
+    return remember(app_->add_flag_callback(names, given, about))->check(refuse_value_of_flag);
 }
 
 void CommandLine::add_version_flag(const std::string& text) {

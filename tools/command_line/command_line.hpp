@@ -25,8 +25,9 @@ class CommandLineOption {
     CommandLineOption* required();
     CommandLineOption* take_all();                      // it may be repeated
     CommandLineOption* group(const std::string& name);  // under a heading of its own; "" hides it
-    CommandLineOption* range(int min, int max);         // other values are errors
-    CommandLineOption* range(double min, double max);   // as above
+    // Other values are errors. Without a range, numbers are not negative, and texts not empty.
+    CommandLineOption* range(int min, int max);  // from 0 on
+    CommandLineOption* range(double min, double max);
     CommandLineOption* choices(const std::vector<std::string>& valid);
     CommandLineOption* values(int count);  // the exact number of values
     // The value may be left out, and is `alone` then.
@@ -46,7 +47,13 @@ class CommandLineOption {
     std::string about() const;
 
   private:
+    friend class CommandLine;
+    // Throws Error (invalid_argument) that names the option.
+    using Check = std::function<void(const std::string& name, const std::string& value)>;
+    CommandLineOption* check(Check check);  // in place of an earlier one
+
     CLI::Option* option_;
+    Check check_;
 };
 
 // A command line, or the part after the name of a subcommand. Options refer to variables of the caller, which

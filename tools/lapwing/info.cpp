@@ -40,7 +40,7 @@ std::string shown(const std::string& value) {
 // The error in the variables LAPWING_*; empty if they are valid.
 std::string wrong_variable() {
     try {
-        check_values(read_settings(environ));
+        checked_settings();
         return "";
     } catch (const Error& error) {
         return error.what();

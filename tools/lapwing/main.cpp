@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <utility>
 #include <vector>
@@ -158,6 +159,12 @@ int main(int argument_count, char** arguments) {
         return lapwing::tool::run_tool({arguments + 1, arguments + argument_count}, who);
     } catch (const std::bad_alloc&) {
         fmt::print(stderr, "{}: out of memory; try fewer ranks, or smaller files\n", who);
+        return lapwing::tool::wrong_usage;
+    } catch (const std::filesystem::filesystem_error& error) {
+        std::fflush(stdout);
+        const std::string file = error.path1().empty() ? "the working directory" : error.path1().string();
+        fmt::print(stderr, "{}: {}: {}{}\n", who, lapwing::printable(file), error.code().message(),
+                   file.starts_with("/proc/") ? "; is /proc mounted?" : "");
         return lapwing::tool::wrong_usage;
     } catch (const std::exception& error) {
         std::fflush(stdout);

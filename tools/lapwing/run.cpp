@@ -26,7 +26,7 @@ struct Options {
     std::string algorithm;
     std::string tuning;
     std::string topology;
-    bool blocking = false;
+    std::string blocking;
     std::string reproducible;
     bool report = false;
     bool json = false;
@@ -39,26 +39,22 @@ struct Options {
 
 // The environment, overridden by the options.
 Settings settings_of(const Options& options) {
-    Settings settings = read_settings(environ);
-    if (!options.engine.empty()) settings.engine = options.engine;
-    if (!options.network.empty()) settings.network = options.network;
-    if (!options.algorithm.empty()) settings.algorithm = options.algorithm;
-    if (!options.tuning.empty()) settings.tuning = options.tuning;
-    if (!options.topology.empty()) settings.topology = options.topology;
-    // Ranks may start in another directory.
-    if (!settings.tuning.empty()) settings.tuning = std::filesystem::absolute(settings.tuning);
-    if (!settings.topology.empty()) settings.topology = std::filesystem::absolute(settings.topology);
-    if (options.blocking) settings.blocking = "1";
-    if (!options.reproducible.empty()) settings.reproducible = options.reproducible;
-    if (!options.stall.empty()) settings.stall = options.stall;
-    if (options.json) {
-        settings.report = "json";
-    } else if (options.report || (!options.report_file.empty() && settings.report == "none")) {
-        settings.report = "text";
-    }
+    std::optional<std::string> report;
+    if (options.report) report = "text";
+    if (options.json) report = "json";
+    const GivenSetting given[] = {{"--engine", &Settings::engine, if_given(options.engine)},
+                                  {"--network", &Settings::network, if_given(options.network)},
+                                  {"--algorithm", &Settings::algorithm, if_given(options.algorithm)},
+                                  {"--tuning", &Settings::tuning, if_given(options.tuning)},
+                                  {"--topology", &Settings::topology, if_given(options.topology)},
+                                  {"--blocking", &Settings::blocking, if_given(options.blocking)},
+                                  {"--reproducible", &Settings::reproducible, if_given(options.reproducible)},
+                                  {"--stall", &Settings::stall, if_given(options.stall)},
+                                  {nullptr, &Settings::report, report}};
+    Settings settings = checked_settings(given);
+    if (!options.report_file.empty() && settings.report == "none") settings.report = "text";
     if (!options.report_file.empty()) settings.report_file = std::filesystem::absolute(options.report_file);
     if (!options.trace.empty()) settings.trace = std::filesystem::absolute(options.trace).string() + ".parts";
-    check_values(settings);
     return settings;
 }
 
@@ -76,14 +72,15 @@ int run_traced(const Starter& starter, const Words& words, Settings settings, co
     }
     try {
         const std::vector<RankPart> parts = read_trace_parts(settings.trace);
-        write_timeline(parts, target);
+        if (parts.empty() && std::filesystem::is_regular_file(target)) std::filesystem::remove(target);
+        if (!parts.empty()) write_timeline(parts, target);
         for (const std::string& remark : remarks_on_timeline(parts))
             fmt::print(stderr, "{}: {}\n", file, remark);
         remove_trace_parts(settings.trace);
+        if (parts.empty() && status == 0) return violations_found << 8;
     } catch (const std::exception& error) {
         fmt::print(stderr, "lapwing run: {}; the ranks' recordings are in {}\n", error.what(),
                    settings.trace);
-        if (status == 0) return violations_found << 8;
     }
     return status;
 }
@@ -137,7 +134,11 @@ Command add_run(CommandLine& tool, const Words& words) {
     app->add_option("--topology", options->topology,
                     "The order of hosts in the network; see `lapwing topology --help`")
         ->type_name("FILE");
-    app->add_flag("--blocking", options->blocking, "Also run the blocking collectives (LAPWING_BLOCKING)");
+    app->add_option("--blocking", options->blocking,
+                    "Also run the blocking collectives (1), or only the nonblocking ones (0) (LAPWING_BLOCKING)")
+        ->type_name("SWITCH")
+        ->choices({"0", "1"})
+        ->optional_value("1");
     app->add_option("--reproducible", options->reproducible,
                     "Reductions give the same bits for the same number of ranks (1), and sums, minima and "
                     "maxima for any number of ranks (any); takes blocking ones, too (1)")
@@ -174,7 +175,9 @@ Command add_run(CommandLine& tool, const Words& words) {
         "variables\n"
         "LAPWING_*, which `lapwing info --variables` lists. The exit status is that of the launcher; 2 if "
         "nothing\n"
-        "was started; 1 if the launcher's is 0 and the report or the timeline is missing.");
+        "was started; 1 if the launcher's is 0 and no rank left a report or a timeline. A file for which the disk has no "
+        "room\n"
+        "costs a message only.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }

@@ -303,9 +303,9 @@ void write_report(const Report& mine, const ReportTarget& target, const Manner& 
     } else if (const int error = write_file(target.file, text); error != 0) {
         fmt::print(stderr, "lapwing: the report cannot be written to {}: {}; here it is:\n{}",
                    printable(target.file), std::strerror(error), text);
-        return;
     }
-    if (!target.mark.empty()) write_file(target.mark, "written\n");
+    // A hole takes no room of a full disk.
+    if (!target.mark.empty()) static_cast<void>(!::truncate(target.mark.c_str(), 1));
 }
 
 }  // namespace lapwing

@@ -76,12 +76,21 @@ void read(const Settings& settings) {
 }
 
 // By all ranks of MPI_COMM_WORLD together, whose locations are known: begins to record if LAPWING_TRACE asks
-// for it, and compares the clocks of the hosts. Throws Error on all ranks if one of them cannot write.
+// for it, and compares the clocks of the hosts. A rank that cannot write costs the timeline, not the job.
 void begin_tracing(Job& job, const RankLocations& locations) {
     const Settings& settings = job.settings();
     const std::uint64_t capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
     if (settings.trace.empty()) return;
-    job.together([&] { trace::open(settings.trace, job.rank(), capacity); });
+    std::string trouble;
+    try {
+        trace::open(settings.trace, job.rank(), capacity);
+    } catch (const Error& error) {
+        trouble = error.what();
+    }
+    if (const std::string first = job.agree(trouble); !first.empty()) {
+        trace::close();
+        return job.warn_once("no timeline: " + first);
+    }
     add_metadata({{"fact", "rank"},
                   {"rank", job.rank()},
                   {"ranks", job.ranks()},
@@ -203,8 +212,8 @@ void report_job() {
 void end_tracing() {
     if (!trace::on()) return;
     add_clock_metadata(runtime.locations, "end");
-    const std::string trouble = trace::close();
-    if (!trouble.empty()) fmt::print(stderr, "lapwing: a part of the trace is incomplete: {}\n", trouble);
+    const std::string trouble = runtime.job->agree(trace::close());
+    if (!trouble.empty()) runtime.job->warn_once("a part of the trace is incomplete: " + trouble);
 }
 
 }  // namespace lapwing

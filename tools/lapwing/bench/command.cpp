@@ -1,5 +1,6 @@
 // lapwing bench: measurements of Lapwing and the native MPI side by side.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -156,10 +157,10 @@ int run(const CommandLine& bench, const std::vector<std::unique_ptr<BenchOptions
     }
     if (chosen.empty()) {
         const std::vector<std::string> rest = bench.remaining();
-        if (!rest.empty()) find_benchmark(rest.front());
-        std::string names = "all";
-        for (const Benchmark& benchmark : benchmarks()) names += fmt::format(", {}", benchmark.name);
-        throw Error(ErrorCode::invalid_argument, fmt::format("no benchmark given; valid: {}", names));
+        std::vector<std::string> names = {"all"};
+        for (const Benchmark& benchmark : benchmarks()) names.emplace_back(benchmark.name);
+        if (!rest.empty()) pick("benchmark", rest.front(), names);
+        throw_invalid(fmt::format("no benchmark given; valid: {}", fmt::join(names, ", ")));
     }
     const CommandLine& app = *chosen.front();
     if (app.name() == "all") return run_suite(app, all, words);

@@ -5,14 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
-#include "lapwing/common/numbers.hpp"
 #include "lapwing/common/values.hpp"
 
 namespace lapwing::tool {
@@ -82,20 +81,24 @@ std::vector<std::string> all_engines() {
 std::vector<double> read_numbers(const BenchOptions& options, const char* option, double least, double most) {
     std::vector<double> numbers;
     const auto number = [&](const std::string& word) {
-        numbers.push_back(read_number(option, word, least, most));
+        numbers.push_back(real_in(option, word, least, most));
         return word;
     };
     read_list(option, options.value(option), number);
     return numbers;
 }
 
+int read_count(const std::string& option, const std::string& written, int least, int most) {
+    return static_cast<int>(number_in(option, written, static_cast<std::uint64_t>(least),
+                                      static_cast<std::uint64_t>(most)));
+}
+
 std::vector<int> read_counts(const BenchOptions& options, const char* option, int least, int most) {
     std::vector<int> counts;
-    for (const double number : read_numbers(options, option, least, most)) {
-        if (number != std::floor(number))
-            throw_invalid(fmt::format("{}: {} is not a whole number", option, number));
-        counts.push_back(static_cast<int>(number));
-    }
+    read_list(option, options.value(option), [&](const std::string& word) {
+        counts.push_back(read_count(option, word, least, most));
+        return word;
+    });
     return counts;
 }
 
@@ -129,7 +132,7 @@ void add_own_settings(const BenchOptions& options, Json& settings) {
     }
     if (options.has("--bytes-per-test")) {
         const std::string written = options.value("--bytes-per-test");
-        settings["bytes_per_test"] = written == "0" ? 0 : read_bytes(written);
+        settings["bytes_per_test"] = read_bytes("--bytes-per-test", written);
     }
     if (options.has("--frequency")) {
         settings["frequencies_hz"] = read_numbers(options, "--frequency", 0.1, 1e5);
@@ -159,8 +162,12 @@ bool BenchOptions::flag(const std::string& option) const {
     return written != given.end() && written->second == "1";
 }
 
+int BenchOptions::count(const std::string& option, int least, int most) const {
+    return read_count(option, value(option), least, most);
+}
+
 double BenchOptions::number(const std::string& option, double least, double most) const {
-    return read_number(option, value(option), least, most);
+    return real_in(option, value(option), least, most);
 }
 
 void add_options(CommandLine& app, BenchOptions& options) {
@@ -226,14 +233,14 @@ Json program_settings(const BenchOptions& options) {
                    [&](const std::string& word) { return measurable_collective(benchmark, word); })},
         {"bytes", bytes.empty() ? std::vector<std::uint64_t>{} : read_blocks(bytes)},
         {"compute", "work"},
-        {"rounds", static_cast<int>(options.number("--rounds", 1, 100000))},
+        {"rounds", options.count("--rounds", 1, 100000)},
         {"seconds", options.number("--seconds", 0, 1e6)},
         {"iterations", options.iterations},
         {"interface", options.interface},
         {"corrupt", options.corrupt.empty() ? "" : engine(options.corrupt)},
     };
     if (options.has("--compute")) {
-        settings["compute"] = read_word("compute", options.value("--compute"), {"work", "sleep", "auto"});
+        settings["compute"] = read_word("--compute", options.value("--compute"), {"work", "sleep", "auto"});
     }
     add_own_settings(options, settings);
     return settings;

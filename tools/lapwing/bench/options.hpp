@@ -34,6 +34,7 @@ struct BenchOptions {
     std::string value(const std::string& option) const;
     bool flag(const std::string& option) const;
     double number(const std::string& option, double least, double most) const;
+    int count(const std::string& option, int least, int most) const;
 };
 
 // Those of options.benchmark.

@@ -59,7 +59,7 @@ MethodVariant read_variant(const std::string& written) {
     const std::vector<std::string> engines = engine_names();
     MethodVariant variant;
     variant.name = written.substr(0, first);
-    variant.engine = engines[pick("engine", written.substr(first + 1, second - first - 1), engines)];
+    variant.engine = engines[pick("--variant", written.substr(first + 1, second - first - 1), engines)];
     if (second + 1 == written.size()) return variant;
     variant.variables = read_list("--variant", written.substr(second + 1), [&](const std::string& variable) {
         if (variable.starts_with("LAPWING_") && variable.find('=') != std::string::npos) return variable;
@@ -92,8 +92,8 @@ std::vector<MethodVariant> method_variants(const std::vector<std::string>& writt
     return variants;
 }
 
-// What the environment says, with these variables in it.
-Settings settings_with(const std::vector<std::string>& variables) {
+// The settings of the environment with these variables in it, overridden by `given`.
+Settings settings_with(const std::vector<std::string>& variables, std::span<const GivenSetting> given) {
     const auto is_set_by = [](const char* existing, const std::string& variable) {
         return std::string(existing).starts_with(variable.substr(0, variable.find('=') + 1));
     };
@@ -106,7 +106,7 @@ Settings settings_with(const std::vector<std::string>& variables) {
     std::vector<char*> environment;
     for (std::string& variable : kept) environment.push_back(variable.data());
     environment.push_back(nullptr);
-    return read_settings(environment.data());
+    return checked_settings(given, environment.data());
 }
 
 // Adds the rows of a job, which become those of the variant; samples of rows that are there already join
@@ -162,12 +162,11 @@ class Output {
 // uses the MPI's messages.
 Settings lapwing_settings(const BenchOptions& options, const Json& asked,
                           const std::vector<std::string>& variables) {
-    Settings settings = settings_with(variables);
-    settings.engine = engine_of_job(asked.at("engines").get<std::vector<std::string>>());
-    if (!options.algorithm.empty()) settings.algorithm = options.algorithm;
-    if (asked.contains("forms")) settings.blocking = "1";
-    check_values(settings);
-    return settings;
+    const GivenSetting given[] = {
+        {nullptr, &Settings::engine, engine_of_job(asked.at("engines").get<std::vector<std::string>>())},
+        {"--algorithm", &Settings::algorithm, if_given(options.algorithm)},
+        {nullptr, &Settings::blocking, asked.contains("forms") ? if_given("1") : std::nullopt}};
+    return settings_with(variables, given);
 }
 
 // Nothing when the job ended without a result.
@@ -180,7 +179,7 @@ std::optional<Json> run_job(const BenchVariant& variant) {
 
 std::optional<Json> run_all(const BenchOptions& options, const std::vector<BenchVariant>& variants) {
     const bool several = !variants.front().name.empty();
-    const int passes = several ? static_cast<int>(options.number("--passes", 1, 1000)) : 1;
+    const int passes = several ? options.count("--passes", 1, 1000) : 1;
     Json joined;
     for (int pass = 0; pass < passes; ++pass) {
         for (const BenchVariant& variant : variants) {
@@ -207,7 +206,7 @@ std::vector<BenchVariant> arrange_bench(const BenchOptions& options,
         variant.settings = asked;
         if (!method.name.empty()) {
             variant.settings["engines"] = {method.engine};
-            const auto passes = static_cast<int>(options.number("--passes", 1, 1000));
+            const auto passes = options.count("--passes", 1, 1000);
             const int rounds = asked.at("rounds");
             variant.settings["rounds"] = (rounds + passes - 1) / passes;
         }

@@ -184,9 +184,9 @@ ClusterShape read_shape(const ClusterOptions& options) {
     shape.mtu = options.mtu;
     if (options.rate != "none") {
         shape.rate = options.rate;
-        const double bits = read_rate(options.rate);
-        shape.burst = options.burst.empty() ? default_burst(bits, options.mtu) : read_bytes(options.burst);
-        shape.slow = read_slow(options.slow, options.hosts, bits);
+        const double bits = named("--rate", [&] { return read_rate(options.rate); });
+        shape.burst = options.burst.empty() ? default_burst(bits, options.mtu) : read_bytes("--burst", options.burst);
+        shape.slow = named("--slow", [&] { return read_slow(options.slow, options.hosts, bits); });
         // tbf counts the Ethernet header, too.
         if (shape.burst < static_cast<std::uint64_t>(options.mtu) + 18 || shape.burst > 1U << 30) {
             throw_invalid(fmt::format("--burst {}: must be {} (the MTU and a header) to 1Gi bytes",
@@ -202,9 +202,9 @@ ClusterShape read_shape(const ClusterOptions& options) {
         cores = divide_processors(options.hosts);
     } else if (options.cores_per_host != "all") {
         for (const std::string& entry : split(options.cores_per_host, ','))
-            cores.push_back(read_cores(entry));
+            cores.push_back(named("--cores-per-host", [&] { return read_cores(entry); }));
     }
-    const std::string network = read_network(options.network);
+    const std::string network = named("--network", [&] { return read_network(options.network); });
     shape.head = {"head", network + ".254", {}, 1};
     for (int number = 1; number <= options.hosts; ++number) {
         ClusterHost host{fmt::format("node{}", number), fmt::format("{}.{}", network, number), {}, 0};

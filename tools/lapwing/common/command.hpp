@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ void add_launch_options(CommandLine& app, std::string& mpi, bool& dry_run, const
 // there are no words.
 void require_words(const CommandLine& app, const Words& words, const char* what, const char* begin,
                    const char* none, const char* example);
+
+// Throws Error (invalid_argument) if one of `options` was given: "OPTION WHY".
+void refuse_given(const CommandLine& app, std::initializer_list<const char*> options, const std::string& why);
 
 Command add_explain(CommandLine& tool);
 Command add_verify(CommandLine& tool);

@@ -2,26 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "simulate/parameters.hpp"
 
 namespace lapwing::tool {
-
-double read_number(std::string_view option, std::string_view written, std::string_view number, double min,
-                   double max) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-    // Not a number is in no range.
-    if (error != std::errc{} || end != number.data() + number.size() || !(value >= min && value <= max)) {
-        throw_invalid(number == written
-                          ? fmt::format("{}: '{}' is not a number from {} to {}", option, written, min, max)
-                          : fmt::format("{}: '{}' must have a number from {} to {} where it has '{}'", option,
-                                        written, min, max, number));
-    }
-    return value;
-}
 
 double read_time(std::string_view option, std::string_view written) {
     struct Unit {
@@ -32,7 +17,9 @@ double read_time(std::string_view option, std::string_view written) {
         if (!written.ends_with(unit.name)) continue;
         const std::string_view number =
             written.substr(0, written.size() - std::string_view(unit.name).size());
-        return read_number(option, written, number, 0, simulate::max_seconds / unit.seconds) * unit.seconds;
+        return real_in(fmt::format("{} {}: the time", option, written), number, 0,
+                       simulate::max_seconds / unit.seconds) *
+               unit.seconds;
     }
     throw_invalid(
         fmt::format("{}: '{}' is not a time; write it like 100ns, 250us or 1.5ms", option, written));

@@ -26,8 +26,12 @@ class OutputFile {
 
     std::string path_;
     std::string what_;
-    std::FILE* file_;
+    std::FILE* file_ = nullptr;
 };
+
+// Called before a job that will write `file`: makes it, if it is missing, and tries whether it takes bytes. Keeps
+// its contents. Throws as OutputFile.
+void require_writable(const std::string& file, const std::string& what);
 
 // All of a file.
 void write_file(const std::string& path, std::string_view text, const std::string& what);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <filesystem>
+#include <limits>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
@@ -20,21 +22,20 @@
 namespace lapwing::tool {
 namespace {
 
-// All of `text` as a number; false when it is none or too large.
+// All of `text` as a number from 0 to `max`; false if it is none.
 template <typename Number>
-bool read_number(std::string_view text, Number& number) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc() && end == text.data() + text.size();
+bool read_number(std::string_view text, Number& number,
+                 std::uint64_t max = std::numeric_limits<Number>::max()) {
+    const std::optional<std::uint64_t> parsed = parse_number(text);
+    number = static_cast<Number>(parsed.value_or(0));
+    return parsed && *parsed <= max;
 }
 
 constexpr std::uint64_t max_bytes_of_block = std::uint64_t{1} << 30U;  // MPI counts with int
 constexpr std::uint64_t step_of_range = 4;
 
 std::uint64_t read_block(const std::string& written) {
-    const std::uint64_t bytes = read_bytes(written);
-    if (bytes == 0 || bytes > max_bytes_of_block)
-        throw_invalid(fmt::format("a block has 1 to 1Gi bytes, not {}", written));
-    return bytes;
+    return bytes_in("--bytes", written, 1, max_bytes_of_block);
 }
 
 }  // namespace
@@ -43,7 +44,10 @@ std::size_t pick(std::string_view what, std::string_view written, std::span<cons
     for (std::size_t i = 0; i < valid.size(); ++i) {
         if (valid[i] == written) return i;
     }
-    throw_invalid(fmt::format("unknown {} '{}'{}", what, written, suggestion(written, valid)));
+    throw_invalid(fmt::format("{} '{}'{}",
+                              what.starts_with("--") ? fmt::format("{}: unknown value", what)
+                                                     : fmt::format("unknown {}", what),
+                              written, suggestion(written, valid)));
 }
 
 Collective read_collective(std::string_view written) {
@@ -63,10 +67,9 @@ Collective read_collective(std::string_view written) {
         nearest.empty() ? suggestion(written, names) : fmt::format("; did you mean '{}'?", nearest)));
 }
 
-std::uint64_t read_bytes(std::string_view written) {
+std::uint64_t read_bytes(std::string_view option, std::string_view written) {
     if (const auto bytes = parse_bytes(written)) return *bytes;
-    throw_invalid(
-        fmt::format("'{}' is not a number of bytes; write it like 4096, 64Ki, 1Mi or 2Gi", written));
+    refuse_value(option, "a number of bytes, such as 4096, 64Ki, 1Mi or 2Gi", written);
 }
 
 std::vector<std::string> read_list(const char* option, const std::string& written,
@@ -77,7 +80,7 @@ std::vector<std::string> read_list(const char* option, const std::string& writte
         const std::size_t end = std::min(written.find(',', begin), written.size());
         const std::string word = written.substr(begin, end - begin);
         if (word.empty()) throw_invalid(fmt::format("{}: empty value in '{}'", option, written));
-        const std::string value = read(word);
+        const std::string value = named(option, [&] { return read(word); });
         if (std::find(result.begin(), result.end(), value) == result.end()) result.push_back(value);
         begin = end + 1;
     }
@@ -96,7 +99,7 @@ std::vector<std::uint64_t> read_blocks(const std::string& written) {
     }
     const std::uint64_t first = read_block(written.substr(0, colon));
     const std::uint64_t last = read_block(written.substr(colon + 1));
-    if (last < first) throw_invalid(fmt::format("'{}': the last value is smaller than the first", written));
+    if (last < first) throw_invalid(fmt::format("--bytes: '{}': the last value is smaller than the first", written));
     for (std::uint64_t bytes = first; bytes <= last; bytes *= step_of_range) sizes.push_back(bytes);
     return sizes;
 }
@@ -157,7 +160,7 @@ Hosts read_hosts(std::string_view written) {
     for (std::size_t from = 0; from <= written.size();) {
         const std::size_t end = std::min(written.find(between, from), written.size());
         int number = 0;
-        if (!read_number(written.substr(from, end - from), number) || number < 0 || number > max_ranks)
+        if (!read_number(written.substr(from, end - from), number) || number > max_ranks)
             wrong();
         numbers.push_back(number);
         from = end + 1;
@@ -228,18 +231,49 @@ std::vector<std::string> engine_names() {
     return names;
 }
 
+namespace {
+
+// Throws Error (invalid_argument) that begins with the variable's name.
 void check_values(const Settings& settings) {
-    static const std::string reports[] = {"none", "text", "json"};
-    pick("engine", settings.engine, engine_names());
-    RequestedAlgorithms::parse(settings.algorithm);
-    if (!settings.tuning.empty()) Tuning::read(settings.tuning);
-    if (!settings.topology.empty()) topology::HostOrder::read(settings.topology);
+    check_word("LAPWING_ENGINE", settings.engine, engine_names());
+    named("LAPWING_ALGORITHM", [&] { RequestedAlgorithms::parse(settings.algorithm); });
+    if (!settings.tuning.empty()) named("LAPWING_TUNING", [&] { Tuning::read(settings.tuning); });
+    if (!settings.topology.empty())
+        named("LAPWING_TOPOLOGY", [&] { topology::HostOrder::read(settings.topology); });
     check_word("LAPWING_REPRODUCIBLE", settings.reproducible, {"0", "1", "any"});
     check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1"});
     parse_check(settings.check);
-    pick("report", settings.report, reports);
+    check_word("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
     check_settings(settings);
+}
+
+}  // namespace
+
+Settings checked_settings(std::span<const GivenSetting> given, const char* const* environment) {
+    Settings settings = read_settings(environment);
+    for (const GivenSetting& one : given) {
+        if (one.value) settings.*one.field = *one.value;
+    }
+    // Ranks may start in another directory.
+    for (std::string* file : {&settings.tuning, &settings.topology}) {
+        if (!file->empty()) *file = std::filesystem::absolute(*file);
+    }
+    try {
+        check_values(settings);
+    } catch (const Error& error) {
+        const std::string_view message = error.what();
+        for (const GivenSetting& one : given) {
+#define LAPWING_SETTING(member, NAME, usual, agreement, meaning)                                             \
+    if (one.value && one.option != nullptr && one.field == &Settings::member &&                              \
+        message.starts_with("LAPWING_" NAME) && !message.substr(sizeof "LAPWING_" NAME - 1).starts_with('_')) \
+        throw Error(error.code(),                                                                            \
+                    std::string(one.option) + std::string(message.substr(sizeof "LAPWING_" NAME - 1)));
+#include "base/settings.def"
+        }
+        throw;
+    }
+    return settings;
 }
 
 std::string print_seconds(double seconds) {

@@ -1,15 +1,19 @@
 // Values of options as the user writes them. Messages about invalid ones name valid ones.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/settings.hpp"
 #include "task/problem.hpp"
 #include "task/sample.hpp"
@@ -20,15 +24,26 @@ class CommandLine;
 
 namespace lapwing::tool {
 
-// The index of `written` in `valid`. Throws Error (invalid_argument): "unknown level 'quue'; did you mean
-// ...".
+// The index of `written` in `valid`. Throws Error (invalid_argument): "unknown step 'bgin'; did you mean ...", or
+// for an option "--level: unknown value 'quue'; ...".
 std::size_t pick(std::string_view what, std::string_view written, std::span<const std::string> valid);
 
 // Throws Error (invalid_argument) with the nearest collective, in the nearest spelling.
 Collective read_collective(std::string_view written);
 
+// Returns what `read` returns. Puts the option before the message of an Error that does not name the option.
+template <class Read>
+auto named(std::string_view option, Read read) {
+    try {
+        return read();
+    } catch (const Error& error) {
+        if (std::string_view(error.what()).find(option) != std::string_view::npos) throw;
+        throw Error(error.code(), std::string(option) + ": " + error.what());
+    }
+}
+
 // "4096", "64Ki", "1Mi", "2Gi". Throws Error (invalid_argument).
-std::uint64_t read_bytes(std::string_view written);
+std::uint64_t read_bytes(std::string_view option, std::string_view written);
 
 // Reads "a,b,c" with `read`; returns each value once. Throws Error (invalid_argument) that names the option.
 std::vector<std::string> read_list(const char* option, const std::string& written,
@@ -81,8 +96,21 @@ RankRange read_rank_range(std::string_view written);
 // The names that LAPWING_ENGINE and --engine may have.
 std::vector<std::string> engine_names();
 
-// Throws Error (invalid_argument) for an invalid value, before a job starts.
-void check_values(const Settings& settings);
+// A value that takes precedence over a variable. `option`: in place of the variable's name in messages; null
+// if the tool itself set the value.
+struct GivenSetting {
+    const char* option;
+    std::string Settings::* field;
+    std::optional<std::string> value;
+};
+inline std::optional<std::string> if_given(const std::string& value) {
+    return value.empty() ? std::nullopt : std::optional(value);
+}
+// Reads the settings of all commands that use settings: the environment, overridden by `given`, with absolute
+// paths of the files that ranks read. Throws Error (invalid_argument; parse, system for a file) for an unknown
+// variable and for an invalid value, with the name of the variable or the option.
+Settings checked_settings(std::span<const GivenSetting> given = {},
+                          const char* const* environment = environ);
 
 // "81.0 us"
 std::string print_seconds(double seconds);

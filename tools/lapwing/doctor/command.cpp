@@ -165,11 +165,7 @@ int doctor(const CommandLine& app, const Options& options, const Words& words) {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--limit must be at least {} seconds", min_limit));
     require_words(app, words, "launcher", "lapwing doctor", "no launcher", "mpirun -n 2");
-    Settings settings = read_settings(environ);
-    // Ranks may start in another directory.
-    if (!settings.tuning.empty()) settings.tuning = std::filesystem::absolute(settings.tuning);
-    if (!settings.topology.empty()) settings.topology = std::filesystem::absolute(settings.topology);
-    check_values(settings);
+    const Settings settings = checked_settings();
     const JobToExamine job{find_launcher(words.words, options.mpi), words.words, settings};
     if (options.dry_run) {
         fmt::print("{}{}{}", print(agent_launch(job, "survey", options.limit)),

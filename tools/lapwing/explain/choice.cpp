@@ -13,14 +13,17 @@
 namespace lapwing::tool {
 namespace {
 
+Settings settings_of(const ChoiceOptions& options) {
+    const GivenSetting given[] = {{"--engine", &Settings::engine, if_given(options.engine)}};
+    return checked_settings(given);
+}
+
 // "auto" takes the kernel engine between hosts, and so does this: whether it is available there cannot be
 // known here.
-Surroundings surroundings_of(const ChoiceOptions& options, bool several_hosts, const Settings& settings) {
+Surroundings surroundings_of(bool several_hosts, const Settings& settings) {
     Surroundings surroundings;
     surroundings.several_hosts = several_hosts;
-    const std::vector<std::string> engines = engine_names();
-    const std::string wanted =
-        engines[pick("engine", options.engine.empty() ? settings.engine : options.engine, engines)];
+    const std::string& wanted = settings.engine;
     if (wanted == "auto" || wanted == "mpi") {
         surroundings.engine = surroundings.several_hosts ? "kernel" : "host";
     } else {
@@ -71,22 +74,22 @@ void add_choice_options(CommandLine& app, ChoiceOptions& options) {
 }
 
 Machine machine_for(const ChoiceOptions& options, const Problem& problem, bool several_hosts) {
-    const Settings settings = read_settings(environ);
+    const Settings settings = settings_of(options);
     std::optional<Tuning> tuning;
     if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);
-    return Guidance{tuning ? &*tuning : nullptr, surroundings_of(options, several_hosts, settings)}.machine(
+    return Guidance{tuning ? &*tuning : nullptr, surroundings_of(several_hosts, settings)}.machine(
         problem);
 }
 
 Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several_hosts) {
-    const Settings settings = read_settings(environ);
+    const Settings settings = settings_of(options);
     Chosen chosen;
-    chosen.surroundings = surroundings_of(options, several_hosts, settings);
+    chosen.surroundings = surroundings_of(several_hosts, settings);
     if (algorithms_of(problem.collective).empty()) {
         throw Error(ErrorCode::unsupported, fmt::format("{} has no algorithm", name(problem.collective)));
     }
     if (!options.algorithm.empty()) {
-        chosen.choice = read_choice(problem.collective, options.algorithm);
+        chosen.choice = named("--algorithm", [&] { return read_choice(problem.collective, options.algorithm); });
         Verdict verdict = chosen.choice.applies(problem);
         if (verdict && options.reproducible && problem.ordered)
             verdict = keeps_bracketing(problem, chosen.choice);

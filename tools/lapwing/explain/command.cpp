@@ -265,7 +265,7 @@ void refuse_long_chains(const List& list) {
 const WorkVariant& variant_of(const std::string& name) {
     std::vector<std::string> names;
     for (const WorkVariant& variant : work_variants()) names.emplace_back(variant.name);
-    return work_variants()[pick("variant", name, names)];
+    return work_variants()[pick("--variant", name, names)];
 }
 
 void lower_to(Level level, const std::string& variant, Explained& explained) {
@@ -291,16 +291,22 @@ void lower_to(Level level, const std::string& variant, Explained& explained) {
 // What --format says, or what the name of the output file ends in.
 std::string format_of(const Options& options) {
     static const std::string formats[] = {"table", "text", "dot", "svg", "json", "goal"};
-    if (!options.format.empty()) return formats[pick("format", options.format, formats)];
+    if (!options.format.empty()) return formats[pick("--format", options.format, formats)];
     for (const char* format : {"dot", "svg", "json", "goal"}) {
         if (options.output.ends_with(fmt::format(".{}", format))) return format;
+    }
+    for (const char* ending : {".png", ".pdf", ".jpg", ".ps", ".html", ".yaml", ".csv"}) {
+        if (options.output.ends_with(ending))
+            throw_invalid(fmt::format("-o {}: no format has this ending; valid: .dot, .svg, .json, .goal, or any "
+                                      "name with --format",
+                                      options.output));
     }
     return "table";
 }
 
-int explain(const Options& options) {
+int explain(const CommandLine& app, const Options& options) {
     static const std::string levels[] = {"list", "queues", "chains", "wqe"};
-    const Level level = static_cast<Level>(pick("level", options.level, levels));
+    const Level level = static_cast<Level>(pick("--level", options.level, levels));
     const std::string format = format_of(options);
     const bool drawn = format == "dot" || format == "svg";
     if ((level == Level::chains || level == Level::queues) && drawn) {
@@ -310,6 +316,7 @@ int explain(const Options& options) {
                                 options.level, format));
     }
 
+    if (level != Level::wqe && app.count("--variant") > 0) throw_invalid("--variant needs --level wqe");
     if (level == Level::wqe && format != "table" && format != "text") {
         throw Error(ErrorCode::unsupported,
                     fmt::format("work-queue entries have --format table or text, not {}", format));
@@ -386,7 +393,7 @@ Command add_explain(CommandLine& tool) {
         "\nWithout --algorithm the choice follows LAPWING_ALGORITHM, as in a run.\n"
         "`lapwing verify` reads the list files that --format text prints; LogGOPSim and ATLAHS read --format "
         "goal.");
-    return {app, [options] { return explain(*options); }};
+    return {app, [app, options] { return explain(*app, *options); }};
 }
 
 }  // namespace lapwing::tool

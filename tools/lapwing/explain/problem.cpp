@@ -29,22 +29,22 @@ void read_reduction(const ProblemOptions& options, Problem& problem) {
         }
         return;
     }
-    if (!options.op.empty()) problem.op = read_operator(options.op);
+    if (!options.op.empty()) problem.op = named("--op", [&] { return read_operator(options.op); });
     problem.ordered = options.ordered;
     const std::string type = !options.type.empty()                ? options.type
                              : problem.op == Operator::user       ? "opaque:8"
                              : applies(problem.op, Type::float64) ? "float64"
                              : applies(problem.op, Type::int64)   ? "int64"
                                                                   : "float64_int32";
-    std::tie(problem.type, problem.element) = read_type(type);
+    std::tie(problem.type, problem.element) = named("--type", [&] { return read_type(type); });
 }
 
 std::uint64_t block_of(const ProblemOptions& options, const Problem& problem) {
     if (problem.collective == Collective::barrier)
-        return options.bytes.empty() ? 0 : read_bytes(options.bytes);
+        return options.bytes.empty() ? 0 : read_bytes("--bytes", options.bytes);
     const bool reduces = is_reduction(problem.collective);
     if (options.bytes.empty()) return reduces ? std::max<std::uint64_t>(problem.element_bytes(), 1) : 8;
-    return read_bytes(options.bytes);
+    return read_bytes("--bytes", options.bytes);
 }
 
 }  // namespace
@@ -143,7 +143,7 @@ AskedProblem read_problem(const ProblemOptions& options) {
     AskedProblem asked;
     Problem& problem = asked.problem;
     problem.collective = read_collective(options.collective);
-    const Hosts hosts = read_hosts(options.hosts);
+    const Hosts hosts = named("--hosts", [&] { return read_hosts(options.hosts); });
     asked.several_hosts = hosts.several;
     problem.placement = hosts.placement;
     if (!options.ranks && hosts.placement == nullptr) {
@@ -173,7 +173,7 @@ AskedProblem read_problem(const ProblemOptions& options) {
         validate(problem);
         return asked;
     }
-    if (!options.sizes.empty()) asked.sizes = read_sizes(options.sizes);
+    if (!options.sizes.empty()) asked.sizes = named("--sizes", [&] { return read_sizes(options.sizes); });
     // The same problem with blocks of one length tells whether all but the lengths makes sense.
     Problem alike = problem;
     alike.collective = is_reduction(problem.collective) ? Collective::reduce_scatter_block

@@ -186,14 +186,8 @@ int end_as(int wait_status) {
 
 std::string make_parts_directory(const std::string& file) {
     std::string name = file + ".parts-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) throw_system(name);
+    if (mkdtemp(name.data()) == nullptr) throw_system("the ranks' files need " + name);
     return name;
-}
-
-void require_writable(const std::string& file, const char* what) {
-    const int opened = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (opened < 0) throw_system(fmt::format("{} cannot be written to {}", what, file));
-    close(opened);
 }
 
 }  // namespace lapwing::tool

@@ -22,7 +22,5 @@ int end_as(int wait_status);
 
 // Makes a directory beside `file` for files of the ranks. Throws Error (system).
 std::string make_parts_directory(const std::string& file);
-// Makes an empty file. Throws Error (system) if that is impossible.
-void require_writable(const std::string& file, const char* what);
 
 }  // namespace lapwing::tool

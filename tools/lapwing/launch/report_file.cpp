@@ -1,6 +1,5 @@
 #include "lapwing/launch/report_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,36 +11,21 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "lapwing/launch/job.hpp"
+#include "lapwing/common/output_file.hpp"
 
 namespace lapwing::tool {
-namespace {
-
-// Opening a pipe would wait for its reader. A device shows only by taking something whether it does.
-bool takes_bytes(const std::string& path, mode_t mode) {
-    if (!S_ISCHR(mode)) return true;
-    const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    const bool good = file >= 0 && (::isatty(file) != 0 || ::write(file, "\n", 1) == 1);
-    const int error = errno;
-    if (file >= 0) ::close(file);
-    errno = error;
-    return good;
-}
-
-}  // namespace
-
 ReportFile::ReportFile(std::string path) : path_(std::move(path)) {
     struct stat found {};
     if (!path_.empty()) {
         keeps_contents_ = ::stat(path_.c_str(), &found) != 0 || S_ISREG(found.st_mode);
-        if (keeps_contents_) {
-            require_writable(path_, "the report");
-            ::unlink(path_.c_str());
-        } else if (!takes_bytes(path_, found.st_mode)) {
-            throw_system("the report cannot be written to " + path_);
-        }
+        require_writable(path_, "the report");
+        if (keeps_contents_) ::unlink(path_.c_str());
     }
-    directory_ = std::filesystem::temp_directory_path() / "lapwing-report-XXXXXX";
+    std::error_code missing;
+    const std::filesystem::path place = std::filesystem::temp_directory_path(missing);
+    const char* named = std::getenv("TMPDIR");
+    if (missing) throw_system(fmt::format("TMPDIR ({})", named != nullptr ? named : "/tmp"), missing.value());
+    directory_ = place / "lapwing-report-XXXXXX";
     if (::mkdtemp(directory_.data()) == nullptr) throw_system("the report needs " + directory_);
 }
 

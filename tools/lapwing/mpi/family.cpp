@@ -115,7 +115,7 @@ std::span<const MpiFamily> mpi_families() {
 const MpiFamily& find_mpi_family(const std::string& name) {
     std::vector<std::string> names;
     for (const MpiFamily& family : mpi_families()) names.emplace_back(family.name);
-    return mpi_families()[pick("MPI", name, names)];
+    return mpi_families()[pick("--mpi", name, names)];
 }
 
 Launcher identify_launcher(const std::string& word, const std::string& path) {

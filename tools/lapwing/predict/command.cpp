@@ -43,7 +43,12 @@ int predict(const PredictOptions& options, const Study& study, Cases& cases, boo
     return complete ? success : violations_found;
 }
 
-int predict(const PredictOptions& options) {
+int predict(const CommandLine& app, const PredictOptions& options) {
+    if (!options.recordings.empty())
+        refuse_given(app, {"--bytes", "--work"}, "does not go with --program: a recorded program has its own");
+    else
+        refuse_given(app, {"--measured-with", "--computation", "--blocking"}, "needs a recorded program (--program)");
+    if (options.noise.empty()) refuse_given(app, {"--together"}, "needs --noise");
     Study study = read_study(options);
     if (!study.recordings.empty()) {
         std::vector<ProgramCase> cases = program_cases_of(study);
@@ -92,7 +97,7 @@ Command add_predict(CommandLine& tool) {
         "lack of "
         "time\n"
         "or memory; 2 if nothing was simulated.");
-    return {app, [options] { return predict(*options); }};
+    return {app, [app, options] { return predict(*app, *options); }};
 }
 
 }  // namespace lapwing::tool

@@ -20,7 +20,7 @@ namespace lapwing::tool {
 
 namespace {
 
-constexpr int max_tests = 100000;
+constexpr std::uint64_t max_tests = 100000;
 constexpr std::uint64_t step_of_range = 4;
 
 // "8,100", or "16:1Mi" for 16, 64, 256, ...
@@ -28,10 +28,8 @@ std::vector<int> read_ranks(const std::string& written) {
     std::vector<int> ranks;
     const auto read = [&](const std::string& word) {
         const auto number = parse_bytes(word);
-        if (!number || *number < 2 || *number > static_cast<std::uint64_t>(max_ranks)) {
-            throw_invalid(
-                fmt::format("--ranks: '{}' is not a number of ranks from 2 to {}", word, max_ranks));
-        }
+        if (!number || *number < 2 || *number > static_cast<std::uint64_t>(max_ranks))
+            refuse_value("--ranks", fmt::format("a number of ranks from 2 to {}", max_ranks), word);
         return static_cast<int>(*number);
     };
     const std::size_t colon = written.find(':');
@@ -64,8 +62,8 @@ simulate::Noise read_noise(const std::string& written) {
     const std::size_t colon = text.find(':');
     const std::string_view frequency = text.substr(0, colon);
     if (frequency.ends_with("hz") && colon != std::string_view::npos) {
-        const double hertz =
-            read_number("--noise", written, frequency.substr(0, frequency.size() - 2), 0.001, 1e6);
+        const double hertz = real_in(fmt::format("--noise {}: the frequency", written),
+                                     frequency.substr(0, frequency.size() - 2), 0.001, 1e6);
         noise.period = simulate::from_seconds(1 / hertz);
         noise.length = simulate::from_seconds(read_time("--noise", text.substr(colon + 1)));
         if (noise.length >= noise.period)
@@ -97,7 +95,7 @@ void read_work(const std::string& written, Study& study) {
     if (written.ends_with("s")) {
         study.work = simulate::from_seconds(read_time("--work", written));
     } else {
-        study.work_factor = read_number("--work", written, written, 0, 1e6);
+        study.work_factor = real_in("--work", written, 0, 1e6);
     }
 }
 
@@ -137,8 +135,8 @@ void set_constants(const std::string& written, simulate::Parameters& parameters)
 void read_rendezvous(const std::string& written, Study& study) {
     if (written == "none") return;
     const std::size_t colon = written.find(':');
-    study.rendezvous_bytes = read_bytes(written.substr(0, colon));
-    if (colon != std::string::npos) study.window_bytes = read_bytes(written.substr(colon + 1));
+    study.rendezvous_bytes = read_bytes("--rendezvous", written.substr(0, colon));
+    if (colon != std::string::npos) study.window_bytes = read_bytes("--rendezvous", written.substr(colon + 1));
 }
 
 std::uint64_t quarter_of_memory() {
@@ -263,7 +261,7 @@ void read_cores(const std::string& written, Study& study) {
         return;
     }
     const std::size_t colon = std::min(written.find(':'), written.size());
-    study.cores = static_cast<int>(read_number("--cores", written, written.substr(0, colon), 1, 1e6));
+    study.cores = static_cast<int>(number_in("--cores", written.substr(0, colon), 1, 1000000));
     if (colon < written.size())
         study.slice = simulate::from_seconds(read_time("--cores", written.substr(colon + 1)));
     if (study.slice <= 0) throw_invalid("--cores: the time of a turn must be longer than 0, as in 2:4ms");
@@ -322,10 +320,10 @@ void read_engines(const PredictOptions& options, Study& study) {
                                : study.recordings.empty() ? "host,kernel"
                                                           : "native,thread,kernel,card";
     read_list("--engine", wanted, [&](const std::string& word) {
-        study.engines.push_back(known[pick("engine", word, names)]);
+        study.engines.push_back(known[pick("--engine", word, names)]);
         return word;
     });
-    if (!study.recordings.empty()) study.measured_with = names[pick("engine", options.measured_with, names)];
+    if (!study.recordings.empty()) study.measured_with = names[pick("--measured-with", options.measured_with, names)];
 }
 
 }  // namespace
@@ -337,7 +335,7 @@ Study read_study(const PredictOptions& options) {
     study.bytes = read_blocks(options.bytes);
     study.algorithms = options.algorithms;
     read_list("--tests", options.tests, [&](const std::string& word) {
-        study.tests.push_back(static_cast<int>(read_number("--tests", word, word, 0, max_tests)));
+        study.tests.push_back(static_cast<int>(number_in("--tests", word, 0, max_tests)));
         return word;
     });
     read_work(options.work, study);
@@ -355,16 +353,17 @@ Study read_study(const PredictOptions& options) {
     study.network.ranks_per_host = options.ranks_per_host;
     study.inner = options.inner;
     static const std::string placements[] = {"in-order", "random", "random-known"};
-    const std::size_t placement = pick("placement", options.placement, placements);
+    const std::size_t placement = pick("--placement", options.placement, placements);
     study.network.random_places = placement > 0;
     study.lists_follow_hosts = placement == 2;
     study.network.seed = options.seed;
     study.network.hop = simulate::from_seconds(read_time("--hop", options.hop));
-    study.tuning_file = options.tuning.empty() ? read_settings(environ).tuning : options.tuning;
+    const GivenSetting given[] = {{"--tuning", &Settings::tuning, if_given(options.tuning)}};
+    study.tuning_file = checked_settings(given).tuning;
     if (!study.tuning_file.empty()) study.tuning = Tuning::read(study.tuning_file);
     study.constants = options.constants;
     read_rendezvous(options.rendezvous, study);
-    if (!options.burst.empty()) study.burst_bytes = read_bytes(options.burst);
+    if (!options.burst.empty()) study.burst_bytes = read_bytes("--burst", options.burst);
     study.costs = {.wake_up = simulate::from_seconds(read_time("--wake-up", options.wake_up)),
                    .taken = options.taken,
                    .test = simulate::from_seconds(read_time("--test-time", options.test))};
@@ -373,7 +372,7 @@ Study read_study(const PredictOptions& options) {
     study.seed = options.seed;
     study.threads = options.threads > 0 ? options.threads
                                         : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    study.memory = options.memory.empty() ? quarter_of_memory() : read_bytes(options.memory);
+    study.memory = options.memory.empty() ? quarter_of_memory() : read_bytes("--memory", options.memory);
     study.seconds = options.seconds;
     // What is wrong with these is known before anything runs.
     simulate::Parameters parameters;
@@ -381,7 +380,7 @@ Study read_study(const PredictOptions& options) {
     parameters.window_bytes = study.window_bytes;
     set_constants(study.constants, parameters);
     simulate::check(parameters);
-    make_network(study.network, study.ranks.empty() ? 1 : study.ranks.front());
+    named("--network", [&] { return make_network(study.network, study.ranks.empty() ? 1 : study.ranks.front()); });
     return study;
 }
 

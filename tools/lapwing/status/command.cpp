@@ -159,6 +159,7 @@ void show(RankClient& client, bool json, LateRanks* late) {
 }
 
 int status(const Options& options) {
+    const auto seconds = options.watch.empty() ? 0 : number_in("--watch", options.watch, 1, 86'400);
     std::vector<FoundJob> jobs = jobs_here();
     if (options.job.empty()) {
         std::erase_if(jobs, [](const FoundJob& job) { return job.user != ::geteuid(); });
@@ -171,9 +172,6 @@ int status(const Options& options) {
         show(client, options.json, nullptr);
         return success;
     }
-    const auto seconds = parse_number(options.watch);
-    if (!seconds || *seconds < 1 || *seconds > 86'400)
-        refuse(fmt::format("--watch must be a number of seconds from 1 to 86400, not '{}'", options.watch));
     LateRanks late;
     while (true) {
         // A connection for each sample: the rank that answered last may be stopped now.
@@ -189,7 +187,7 @@ int status(const Options& options) {
             return success;
         }
         std::fflush(stdout);
-        std::this_thread::sleep_for(std::chrono::seconds(*seconds));
+        std::this_thread::sleep_for(std::chrono::seconds(seconds));
     }
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
@@ -57,11 +58,7 @@ std::vector<int> read_chunks(const std::string& written) {
     std::vector<int> chunks;
     if (written.empty()) return chunks;
     read_list("--chunks", written, [&](const std::string& word) {
-        const std::uint64_t number = read_bytes(word);
-        if (number < 1 || number > 256)
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--chunks: '{}' must be a number from 1 to 256", word));
-        chunks.push_back(static_cast<int>(number));
+        chunks.push_back(static_cast<int>(number_in("--chunks", word, 1, 256)));
         return word;
     });
     return chunks;
@@ -206,7 +203,7 @@ int synthesize(const Options& options) {
     how.pieces = read_chunks(options.chunks);
     std::vector<std::string> engines;
     for (const simulate::Engine& engine : simulate::engines()) engines.emplace_back(engine.name);
-    const simulate::Engine& engine = simulate::engines()[pick("engine", options.engine, engines)];
+    const simulate::Engine& engine = simulate::engines()[pick("--engine", options.engine, engines)];
     std::optional<Tuning> tuning;
     if (!options.tuning.empty()) tuning = Tuning::read(options.tuning);
     const SynthesisStudy study(links, engine, tuning ? &*tuning : nullptr);

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
-#include "lapwing/launch/job.hpp"
+#include "lapwing/common/output_file.hpp"
 #include "lapwing/timeline/otf2_definitions.hpp"
 #include "lapwing/timeline/timeline_writer.hpp"
 #include "task/problem.hpp"

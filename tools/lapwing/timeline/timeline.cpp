@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-#include "lapwing/launch/job.hpp"
+#include "lapwing/common/output_file.hpp"
 #include "lapwing/timeline/timeline_writer.hpp"
 
 namespace lapwing::tool {

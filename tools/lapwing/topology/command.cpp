@@ -49,12 +49,10 @@ int show_network(const Options& options) {
 }
 
 int show_job(const Options& options, const Words& words) {
-    Settings settings = read_settings(environ);
-    if (!options.file.empty()) settings.topology = options.file;
-    if (!settings.topology.empty()) settings.topology = std::filesystem::absolute(settings.topology);
-    if (!options.engine.empty()) settings.engine = options.engine;
-    settings.report = "none";
-    check_values(settings);
+    const GivenSetting given[] = {{"--file", &Settings::topology, if_given(options.file)},
+                                  {"--engine", &Settings::engine, if_given(options.engine)},
+                                  {nullptr, &Settings::report, "none"}};
+    const Settings settings = checked_settings(given);
     const HostOrder order = settings.topology.empty() ? HostOrder() : HostOrder::read(settings.topology);
     const Starter starter = find_launcher(words.words, options.mpi);
     std::vector<std::string> command = words.words;
@@ -100,6 +98,8 @@ int show(const CommandLine& app, const Options& options, const Words& words) {
         return show_network(options);
     }
     require_words(app, words, "launcher", "lapwing topology", "no launcher", "mpirun -n 2");
+    if (!options.links.empty()) refuse_given(app, {"--json"}, "does not go with --links, which writes a file");
+    if (!options.links.empty() && !options.dry_run) require_writable(options.links, "the links");
     return show_job(options, words);
 }
 

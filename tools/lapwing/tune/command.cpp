@@ -73,19 +73,14 @@ std::vector<std::string> read_engines(const std::string& written) {
     }
     if (written.empty()) return usual;
     return read_list("--engine", written,
-                     [&](const std::string& word) { return names[pick("engine", word, names)]; });
+                     [&](const std::string& word) { return names[pick("--engine", word, names)]; });
 }
 
 std::vector<int> read_ranks(const std::string& written, const char* option = "--ranks") {
     std::vector<int> ranks;
     if (written.empty()) return ranks;
     read_list(option, written, [&](const std::string& word) {
-        const auto number = parse_number(word);
-        if (!number || *number < 2 || *number > 1U << 20) {
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("{}: '{}' is not a number of ranks from 2 on", option, word));
-        }
-        ranks.push_back(static_cast<int>(*number));
+        ranks.push_back(static_cast<int>(number_in(option, word, 2, max_ranks)));
         return word;
     });
     return ranks;
@@ -93,7 +88,7 @@ std::vector<int> read_ranks(const std::string& written, const char* option = "--
 
 // As written, once it is known to be right.
 const std::string& read_algorithms(const std::string& written) {
-    RequestedAlgorithms::parse(written);
+    named("--algorithm", [&] { RequestedAlgorithms::parse(written); });
     return written;
 }
 
@@ -111,12 +106,11 @@ nlohmann::json program_settings(const Options& options) {
 
 // Each communicator names its engine and its algorithm.
 Settings settings_for(const nlohmann::json& asked) {
-    Settings settings = read_settings(environ);
-    settings.engine = engine_of_job(asked.at("engines").get<std::vector<std::string>>());
-    settings.algorithm.clear();
-    settings.tuning.clear();
-    check_values(settings);
-    return settings;
+    const GivenSetting given[] = {
+        {nullptr, &Settings::engine, engine_of_job(asked.at("engines").get<std::vector<std::string>>())},
+        {nullptr, &Settings::algorithm, ""},
+        {nullptr, &Settings::tuning, ""}};
+    return checked_settings(given);
 }
 
 Json read_file(const std::string& path) {
@@ -210,7 +204,7 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
     bool complete = true;
     std::vector<MeasuredTable> measured;
     std::vector<Json> tables;
-    const std::uint64_t burst = options.burst.empty() ? 0 : read_bytes(options.burst);
+    const std::uint64_t burst = options.burst.empty() ? 0 : read_bytes("--burst", options.burst);
     Machine start;
     start.copy_per_byte = std::max(result.at("copy_seconds_per_byte").get<double>(), 1e-12);
     for (MeasuredTable& table : measured_tables(result)) {
@@ -274,7 +268,7 @@ int simulate_choices(const Options& options) {
 // With another burst, or by a later version.
 int fit_file_again(const Options& options) {
     Json file = read_file(options.output);
-    const int fitted = fit_again(file, options.burst.empty() ? 0 : read_bytes(options.burst));
+    const int fitted = fit_again(file, options.burst.empty() ? 0 : read_bytes("--burst", options.burst));
     if (fitted == 0) {
         throw Error(ErrorCode::unsupported,
                     fmt::format("{} has no table with message costs", options.output));
@@ -288,10 +282,14 @@ int fit_file_again(const Options& options) {
 }
 
 int run(const CommandLine& app, const Options& options, const Words& words) {
+    if (options.fit || !options.simulate.empty())
+        refuse_given(app, {"--ranks", "--rounds", "--time", "--algorithm", "--add", "--mpi", "--dry-run"},
+                     "measures: it goes with neither --fit nor --simulate");
+    if (options.fit) refuse_given(app, {"--simulate", "--collective", "--bytes", "--engine"}, "does not go with --fit");
     if (options.fit) return fit_file_again(options);
     if (!options.simulate.empty()) return simulate_choices(options);
     require_words(app, words, "launcher", "lapwing tune", "no launcher", "mpirun -n 2");
-    if (!options.burst.empty()) read_bytes(options.burst);  // what is wrong is known before anything runs
+    if (!options.burst.empty()) read_bytes("--burst", options.burst);  // what is wrong is known before anything runs
     const nlohmann::json asked = program_settings(options);
     const Settings settings = settings_for(asked);
     const Starter starter = find_launcher(words.words, options.mpi);

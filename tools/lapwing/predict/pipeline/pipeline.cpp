@@ -171,7 +171,7 @@ int whole(const PipelineOptions& options, const char* name, int least) {
 
 double number(const PipelineOptions& options, const char* name) {
     const std::string& written = options.values.at(name);
-    return read_number("--pipeline", fmt::format("{}={}", name, written), written, 1e-6, 1e9);
+    return real_in(fmt::format("--pipeline: {}", name), written, 1e-6, 1e9);
 }
 
 }  // namespace lapwing::tool

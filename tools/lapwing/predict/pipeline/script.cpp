@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/predict/collectives.hpp"
 #include "lapwing/predict/pipeline/pipeline.hpp"
@@ -109,8 +110,7 @@ class Script {
 
     void repeat(const Words& words) {
         need(words, 2, 2, "repeat 10");
-        const auto times =
-            here([&] { return read_number("repeat", words[1], words[1], 1, max_repetitions); });
+        const auto times = here([&] { return number_in("repeat", words[1], 1, max_repetitions); });
         const std::size_t first = line_ + 1;
         for (int i = 0; i < static_cast<int>(times); ++i) {
             line_ = first;
@@ -140,7 +140,7 @@ class Script {
             need(words, 4, 4, "start NAME COLLECTIVE BYTES");
             const auto [value, parts] = divided(words[3]);
             const std::uint64_t whole =
-                value == "bytes" ? bytes_ : here([&, number = value] { return read_bytes(number); });
+                value == "bytes" ? bytes_ : here([&, number = value] { return read_bytes(words[0], number); });
             bytes = static_cast<std::uint64_t>(std::max(static_cast<double>(whole) / parts, 1.0));
         } else {
             need(words, 3, 3, "start NAME barrier");

@@ -1,0 +1,106 @@
+"""One table of bad values over the tool's options and settings, and one of files that cannot be written."""
+
+import os
+import subprocess
+import unittest
+
+from support import TOOL, ToolTest, clean_environment
+
+RUN = ("run", "--", "true")
+LAUNCH = ("--", "mpirun")
+NUMBERS = {  # commands, and their options that take a number
+    ("predict", "barrier", "--ranks", "4"): "iterations rounds seed ranks-per-host numa caches taken threads time tests work",
+    ("predict", "--program", "x"): "cores", ("status",): "watch",
+    ("explain", "barrier", "--ranks", "4"): "root rank numa caches",
+    ("verify", "--all"): "queue-depth sample seed",
+    ("synthesize", "allreduce", "--topology", "x"): "ranks root steps seed seconds",
+    ("cluster", *LAUNCH): "hosts mtu seed", ("doctor", *LAUNCH): "limit", ("tune", *LAUNCH): "rounds time ranks",
+    ("bench", "overlap", *LAUNCH): "iterations rounds seconds work-factor quantum", ("run", *LAUNCH): "stall",
+}
+WORDS = [  # a command, and what its message names
+    *[(("run", f"--{name}=foo", "--", "true"), f"--{name}") for name in ("engine", "network", "algorithm", "reproducible", "blocking")],
+    (("run", "--blocking", "auto", "--", "true"), "--blocking: unknown value 'auto'; valid: 0, 1"),
+    (("run", "--mpi", "foo", "--", "true"), "--mpi"), (("run", "--json=auto", "--", "true"), "--json takes no value"),
+    (("run", "-O", "x"), "'-O'; valid: "), (("bench", "foo"), "valid: all, overlap"),
+    (("verify", "--algorithm", "foo"), "--algorithm"), (("verify", "--collective", "foo"), "--collective"),
+    (("verify", "--ranks", "nan"), "--ranks"),
+    *[(("explain", "allreduce", "--ranks", "4", f"--{name}", "foo"), f"--{name}")
+      for name in "op type bytes hosts engine algorithm level format".split()],
+    *[(("predict", "barrier", "--ranks", "4", f"--{name}", "nanus"), f"--{name}")
+      for name in "hop wake-up test-time late noise network placement engine memory burst rendezvous bytes work".split()],
+    (("predict", "--program", "x", "--bytes", "8"), "--bytes"), (("predict", "--program", "x", "--work", "0"), "--work"),
+    (("profile", "--record", "x", "--json", "--", "true"), "--json"), (("explain", "barrier", "--ranks", "4", "-o", "b.png"), "b.png"),
+    *[(("run", f"--{name}", "", "--", "true"), f"--{name}") for name in ("trace", "report-file", "engine")],
+]
+SETTINGS = {
+    **dict.fromkeys("ENGINE NETWORK ALGORITHM TUNING TOPOLOGY BLOCKING REPRODUCIBLE CHECK REPORT TRACE_EVENTS SHARED_MEMORY INSIDE "
+                    "TRANSFER DEVICE_MEMORY PROGRESS_THREAD TCP_LANES TCP_BUFFER TIMEOUT STALL".split(), "nan"),
+    "FOO": "1",
+}
+USERS = (RUN, ("profile", "--", "true"), ("bench", "overlap", *LAUNCH), ("tune", *LAUNCH), ("topology", *LAUNCH), ("doctor", *LAUNCH),
+         ("explain", "barrier", "--ranks", "4"), ("predict", "barrier", "--ranks", "4"))
+
+
+class Refusals(ToolTest):
+    def test_numbers(self):
+        for command, options in NUMBERS.items():
+            at = command.index("--") if "--" in command else len(command)
+            for option in options.split():
+                for value in ("nan", "-1", "1e999", "3x"):
+                    with self.subTest(command=command, option=option, value=value):
+                        self.refused(*command[:at], f"--{option}={value}", *command[at:], because=f"--{option}")
+
+    def test_words(self):
+        for command, named in WORDS:
+            with self.subTest(command=command):
+                self.refused(*command, because=named, cwd=self.scratch)
+        _, err = self.call("verify", "--algorithm", "foo", status=2)
+        self.assertEqual(err.count("bruck,"), 1)
+
+    def test_settings(self):
+        for name, value in SETTINGS.items():
+            self.refused(*RUN, because=f"LAPWING_{name}", **{f"LAPWING_{name}": value})
+        for command in USERS:
+            for variable, value in (("LAPWING_STALL", "nan"), ("LAPWING_FOO", "1")):
+                with self.subTest(command=command, variable=variable):
+                    self.refused(*command, because=variable, cwd=self.scratch, **{variable: value})
+
+    def test_files(self):
+        launcher = self.scratch / "mpirun"
+        launcher.write_text('#!/bin/sh\ncase $1 in --version) echo "mpirun (Open MPI) 4.1.4";; *) echo ran;; esac\n')
+        launcher.chmod(0o755)
+        path = f"{self.scratch}:{os.environ['PATH']}"
+        job = ("--", "mpirun", "a")
+        for file in ("/dev/null/x", "/dev/full", self.scratch):
+            for command in (("run", "--report-file"), ("run", "--trace"), ("profile", "--file"), ("bench", "overlap", "--json"),
+                            ("tune", "-o"), ("topology", "--links")):
+                with self.subTest(command=command, file=file):
+                    words = job if command[0] in ("run", "profile") else job[:2]
+                    self.refused(*command, file, *words, because=str(file), PATH=path)
+            self.refused("explain", "barrier", "--ranks", 2, "--format", "text", "-o", file, because=str(file))
+        self.refused("profile", "--record", "/dev/null/x", *job, because="/dev/null/x", PATH=path)
+        self.refused("run", "--report", *job, because="TMPDIR (/dev/null/x)", PATH=path, TMPDIR="/dev/null/x")
+        _, err = self.call("run", "--trace", self.scratch / "t.json", *job, status=1, PATH=path)
+        self.assertIn("no rank has left anything", err)
+
+    def test_a_strange_machine(self):
+        """Each in a mount namespace: a full disk, no /proc, no working directory."""
+        disk = self.scratch / "disk"
+        disk.mkdir()
+        full = f"mount -t tmpfs -o size=4k none {disk} && head -c 4096 /dev/zero > {disk}/all && "
+        for script, words, named in (
+                (full, f"run --mpi openmpi --trace {disk}/t.json -- true", str(disk)),
+                (full, f"run --mpi openmpi --report-file {disk}/r -- true", str(disk)),
+                ("mount -t tmpfs none /proc && ", "run --mpi openmpi -- true", "/proc/self/exe"),
+                (f"cd {disk} && rmdir {disk} && ", "run --mpi openmpi --trace t.json -- true", "the working directory")):
+            command = ["unshare", "--map-root-user", "--mount", "sh", "-c", f"{script} exec {TOOL} {words}"]
+            if subprocess.run([*command[:-1], "mount -t tmpfs none /mnt"], capture_output=True).returncode != 0:
+                self.skipTest("no mounts")
+            with self.subTest(words=words, script=script):
+                done = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, timeout=60)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+                self.assertIn(named, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
