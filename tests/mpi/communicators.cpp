@@ -1,11 +1,11 @@
 // A random, correct program of communicators: made in every way that MPI has, used by collectives, and freed,
 // also with collectives in flight. Each collective's result is compared with what it must be.
 //   communicators-<mpi> SEED THREADS [spawn | session | sessions]
-// THREADS 0: one thread, MPI_THREAD_SINGLE. Otherwise this number of threads run such a program at once, each on a
-// duplicate of MPI_COMM_WORLD of its own.
-//   spawn     MPI_COMM_WORLD spawns two ranks; the program runs on all ranks, merged, and on each MPI_COMM_WORLD
-//   session   the program runs on a session's communicator, and on MPI_COMM_WORLD
-//   sessions  the program runs on the communicators of two sessions, without MPI_Init
+// THREADS 0: one thread, MPI_THREAD_SINGLE. Otherwise this number of threads run such a program at once, each
+// on a duplicate of MPI_COMM_WORLD of its own.
+//   spawn     MPI_COMM_WORLD spawns two ranks; the program runs on all ranks, merged, and on each
+//   MPI_COMM_WORLD session   the program runs on a session's communicator, and on MPI_COMM_WORLD sessions the
+//   program runs on the communicators of two sessions, without MPI_Init
 // Rank 0 prints "ok" at the end.
 #include <mpi.h>
 
@@ -240,7 +240,7 @@ MPI_Comm make(MPI_Comm communicator, Random& random, int* group) {
             made = merged(communicator, tag);
             break;
         case 11: {
-            // A ring of the first ranks. A ring of one rank, or of two, has one edge twice.
+            // A ring of the first ranks. A ring of one rank or of two ranks has one edge twice.
             std::vector<int> index, edges;
             for (int i = 0; i < modulus; ++i) {
                 edges.insert(edges.end(), {(i + modulus - 1) % modulus, (i + 1) % modulus});
@@ -250,12 +250,15 @@ MPI_Comm make(MPI_Comm communicator, Random& random, int* group) {
             break;
         }
         case 12: {
-            // Rank 0 names all edges.
-            std::vector<int> all(static_cast<std::size_t>(ranks)), ones(all.size(), 1), next(all.size());
-            for (int i = 0; i < ranks; ++i) all[static_cast<std::size_t>(i)] = i;
-            for (int i = 0; i < ranks; ++i) next[static_cast<std::size_t>(i)] = (i + 1) % ranks;
-            MPI_Dist_graph_create(communicator, rank == 0 ? ranks : 0, all.data(), ones.data(), next.data(),
-                                  MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
+            // Rank 0 names all edges of a ring.
+            std::vector<int> from, degrees, to;
+            for (int i = 0; rank == 0 && i < ranks; ++i) {
+                from.push_back(i);
+                degrees.push_back(1);
+                to.push_back((i + 1) % ranks);
+            }
+            MPI_Dist_graph_create(communicator, static_cast<int>(from.size()), from.data(), degrees.data(),
+                                  to.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
             break;
         }
         case 13: {
@@ -389,7 +392,9 @@ int main(int argc, char** argv) {
         MPI_Comm_get_parent(&parent);
         const bool spawned = parent != MPI_COMM_NULL;
         several_jobs = true;
-        if (!spawned) MPI_Comm_spawn(argv[0], argv + 1, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &parent, MPI_ERRCODES_IGNORE);
+        if (!spawned)
+            MPI_Comm_spawn(argv[0], argv + 1, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &parent,
+                           MPI_ERRCODES_IGNORE);
         MPI_Comm whole = MPI_COMM_NULL;
         MPI_Intercomm_merge(parent, spawned ? 1 : 0, &whole);
         live(whole, Random(seed), 2);

@@ -15,7 +15,8 @@ import wheels
 HOST, KERNEL = ["--engine", "host"], ["--engine", "kernel"]
 # Ranks, threads, hosts, origin of the communicators, options.
 GATE = {
-    "openmpi": [(4, 0, 0, "", []), (3, 0, 0, "", KERNEL), (3, 0, 2, "", []), (3, 0, 2, "", [*HOST, "--network", "mpi"]), (2, 0, 0, "spawn", [])],
+    "openmpi": [(4, 0, 0, "", []), (3, 0, 0, "", KERNEL), (3, 0, 2, "", []), (3, 0, 2, "", [*HOST, "--network", "mpi"]),
+                (2, 0, 0, "spawn", [])],
     "mpich": [(3, 0, 0, "", HOST), (3, 0, 0, "session", KERNEL)],
 }
 # Threads of Open MPI 4.1.4 crash in MPI_Comm_dup, also without Lapwing; it has no sessions. Debian's MPICH 4.0.2 cannot spawn.
@@ -60,7 +61,8 @@ class Communicators(jobs.Test):
             if status != 0 or output != "ok\n":
                 wrong[seed] = f"seed {seed}: status {status}\n{output}"
         by = "the MPI alone" if options is None else " ".join(["Lapwing", *options])
-        what = f"{ranks} ranks, {threads} threads, {hosts or 1} hosts, {origin or 'world'}, {by}: {len(seeds) - len(unfit)} programs, {len(wrong)} fail"
+        what = (f"{ranks} ranks, {threads} threads, {hosts or 1} hosts, {origin or 'world'}, {by}: "
+                f"{len(seeds) - len(unfit)} programs, {len(wrong)} fail")
         if options is None:
             self.by_mpi[threads, hosts, origin] = wrong
             print(f"{self.title}: {what} {sorted(wrong)}", flush=True)
