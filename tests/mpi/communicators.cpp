@@ -3,9 +3,9 @@
 //   communicators-<mpi> SEED THREADS [spawn | session | sessions]
 // THREADS 0: one thread, MPI_THREAD_SINGLE. Otherwise this number of threads run such a program at once, each
 // on a duplicate of MPI_COMM_WORLD of its own.
-//   spawn     MPI_COMM_WORLD spawns two ranks; the program runs on all ranks, merged, and on each
-//   MPI_COMM_WORLD session   the program runs on a session's communicator, and on MPI_COMM_WORLD sessions the
-//   program runs on the communicators of two sessions, without MPI_Init
+//   spawn     MPI_COMM_WORLD spawns two ranks; the program runs on all ranks, merged, and on MPI_COMM_WORLD
+//   session   the program runs on a session's communicator, and on MPI_COMM_WORLD
+//   sessions  the program runs on the communicators of two sessions, without MPI_Init
 // Rank 0 prints "ok" at the end.
 #include <mpi.h>
 
