@@ -1,8 +1,12 @@
 // A random, correct program of communicators: made in every way that MPI has, used by collectives, and freed,
 // also with collectives in flight. Each collective's result is compared with what it must be.
-//   communicators-<mpi> SEED THREADS
-// THREADS 0: one thread, MPI_THREAD_SINGLE. Otherwise so many threads run such a program at once, each on a
-// duplicate of MPI_COMM_WORLD of its own. Rank 0 prints "ok" at the end.
+//   communicators-<mpi> SEED THREADS [spawn | session | sessions]
+// THREADS 0: one thread, MPI_THREAD_SINGLE. Otherwise this number of threads run such a program at once, each
+// on a duplicate of MPI_COMM_WORLD of its own.
+//   spawn     MPI_COMM_WORLD spawns two ranks; the program runs on all ranks, merged, and on MPI_COMM_WORLD
+//   session   the program runs on a session's communicator, and on MPI_COMM_WORLD
+//   sessions  the program runs on the communicators of two sessions, without MPI_Init
+// Rank 0 prints "ok" at the end.
 #include <mpi.h>
 
 #include <atomic>
@@ -10,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,7 +23,8 @@
 namespace {
 
 std::atomic<int> wrong{0};
-bool threads = false;
+// MPI_Comm_split_type of ranks of several jobs hangs in Open MPI 4.1 and in MPICH 5.0.
+bool several_jobs = false;
 
 // Equal on all ranks of a communicator where it is seeded alike.
 class Random {
@@ -129,6 +135,20 @@ MPI_Group first_ranks(MPI_Comm communicator, int count) {
     return some;
 }
 
+// A copy of an intercommunicator, in one of three ways.
+MPI_Comm copied(MPI_Comm both, int way) {
+    MPI_Comm made = MPI_COMM_NULL;
+    if (way == 0) MPI_Comm_dup(both, &made);
+    if (way == 1) MPI_Comm_split(both, 0, rank_of(both), &made);
+    if (way == 2) {
+        MPI_Group own = MPI_GROUP_NULL;
+        MPI_Comm_group(both, &own);
+        MPI_Comm_create(both, own, &made);
+        MPI_Group_free(&own);
+    }
+    return made;
+}
+
 // Two halves of a communicator meet in an intercommunicator, which is merged.
 MPI_Comm merged(MPI_Comm communicator, int tag) {
     const int ranks = ranks_of(communicator);
@@ -146,7 +166,14 @@ MPI_Comm merged(MPI_Comm communicator, int tag) {
     int out = 0;
     MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, both);
     check(out == (low ? ranks - ranks / 2 : ranks / 2), "intercommunicator");
+    MPI_Comm copy = copied(both, tag % 3);
+    MPI_Request request = MPI_REQUEST_NULL;
+    int again = 0;
+    MPI_Iallreduce(&in, &again, 1, MPI_INT, MPI_SUM, copy, &request);
     MPI_Intercomm_merge(both, low ? 0 : 1, &made);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(again == out, "copy of an intercommunicator");
+    MPI_Comm_free(&copy);
     MPI_Comm_free(&both);
     MPI_Comm_free(&half);
     return made;
@@ -159,7 +186,7 @@ MPI_Comm make(MPI_Comm communicator, Random& random, int* group) {
     MPI_Comm made = MPI_COMM_NULL;
     *group = 0;
     // Random on its own, but equal on all ranks.
-    const int way = random.below(12);
+    const int way = random.below(several_jobs ? 14 : 15);
     const int modulus = 1 + random.below(ranks);
     const int tag = random.below(1000);
     const bool flag = random.one_in(2);
@@ -210,15 +237,50 @@ MPI_Comm make(MPI_Comm communicator, Random& random, int* group) {
             break;
         }
         case 10:
+            made = merged(communicator, tag);
+            break;
+        case 11: {
+            // A ring of the first ranks. A ring of one rank or of two ranks has one edge twice.
+            std::vector<int> index, edges;
+            for (int i = 0; i < modulus; ++i) {
+                edges.insert(edges.end(), {(i + modulus - 1) % modulus, (i + 1) % modulus});
+                index.push_back(2 * (i + 1));
+            }
+            MPI_Graph_create(communicator, modulus, index.data(), edges.data(), flag ? 1 : 0, &made);
+            break;
+        }
+        case 12: {
+            // Rank 0 names all edges of a ring.
+            std::vector<int> from, degrees, to;
+            for (int i = 0; rank == 0 && i < ranks; ++i) {
+                from.push_back(i);
+                degrees.push_back(1);
+                to.push_back((i + 1) % ranks);
+            }
+            MPI_Dist_graph_create(communicator, static_cast<int>(from.size()), from.data(), degrees.data(),
+                                  to.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
+            break;
+        }
+        case 13: {
+            // A column of a grid.
+            const int sizes[2] = {modulus, ranks / modulus};
+            const int periods[2] = {0, 1};
+            const int kept[2] = {1, 0};
+            MPI_Comm grid = MPI_COMM_NULL;
+            MPI_Cart_create(communicator, 2, sizes, periods, 0, &grid);
+            if (grid == MPI_COMM_NULL) break;
+            *group = rank_of(grid) % sizes[1];
+            MPI_Cart_sub(grid, kept, &made);
+            MPI_Comm_free(&grid);
+            break;
+        }
+        default:
             MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
             // Which ranks are in it depends on the hosts.
             if (made != MPI_COMM_NULL) {
                 *group = rank;
                 MPI_Bcast(group, 1, MPI_INT, 0, made);
             }
-            break;
-        default:
-            made = merged(communicator, tag);
     }
     return made;
 }
@@ -275,19 +337,49 @@ void live(MPI_Comm communicator, Random random, int depth) {
     for (Started& one : in_flight) one.wait();
 }
 
+// Rank 0 prints the result.
+void conclude(MPI_Comm communicator) {
+    int all = 0;
+    const int mine = wrong;
+    MPI_Reduce(&mine, &all, 1, MPI_INT, MPI_SUM, 0, communicator);
+    if (rank_of(communicator) == 0) std::puts(all == 0 ? "ok" : "WRONG");
+}
+
+#if MPI_VERSION >= 4
+void live_in_session(Random random, bool last) {
+    MPI_Session session = MPI_SESSION_NULL;
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, "lapwing-test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &made);
+    MPI_Group_free(&group);
+    live(made, random, 3);
+    if (last) conclude(made);
+    MPI_Comm_free(&made);
+    MPI_Session_finalize(&session);
+}
+#endif
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const std::uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
     const int count = argc > 2 ? std::atoi(argv[2]) : 0;
-    threads = count > 0;
+    const std::string origin = argc > 3 ? argv[3] : "";
+#if MPI_VERSION >= 4
+    if (origin == "sessions") {
+        live_in_session(Random(seed), false);
+        live_in_session(Random(seed + 1), true);
+        return wrong == 0 ? 0 : 1;
+    }
+#endif
+    const int needed = count > 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
     int provided = MPI_THREAD_SINGLE;
-    MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
-    if (threads && provided < MPI_THREAD_MULTIPLE) {
+    MPI_Init_thread(nullptr, nullptr, needed, &provided);
+    if (provided < needed) {
         if (rank_of(MPI_COMM_WORLD) == 0) std::puts("no threads");
-    } else if (!threads) {
-        live(MPI_COMM_WORLD, Random(seed), 3);
-    } else {
+    } else if (count > 0) {
         std::vector<MPI_Comm> bases(static_cast<std::size_t>(count), MPI_COMM_NULL);
         for (MPI_Comm& base : bases) MPI_Comm_dup(MPI_COMM_WORLD, &base);
         std::vector<std::thread> running;
@@ -295,11 +387,28 @@ int main(int argc, char** argv) {
             running.emplace_back([&, i] { live(bases[i], Random(seed * 100 + i), 2); });
         for (std::thread& thread : running) thread.join();
         for (MPI_Comm& base : bases) MPI_Comm_free(&base);
+    } else if (origin == "spawn") {
+        MPI_Comm parent = MPI_COMM_NULL;
+        MPI_Comm_get_parent(&parent);
+        const bool spawned = parent != MPI_COMM_NULL;
+        several_jobs = true;
+        if (!spawned)
+            MPI_Comm_spawn(argv[0], argv + 1, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &parent,
+                           MPI_ERRCODES_IGNORE);
+        MPI_Comm whole = MPI_COMM_NULL;
+        MPI_Intercomm_merge(parent, spawned ? 1 : 0, &whole);
+        live(whole, Random(seed), 2);
+        live(MPI_COMM_WORLD, Random(seed + (spawned ? 1 : 2)), 2);
+        conclude(whole);
+        MPI_Comm_free(&whole);
+        MPI_Comm_disconnect(&parent);
+    } else {
+#if MPI_VERSION >= 4
+        if (origin == "session") live_in_session(Random(seed + 1), false);
+#endif
+        live(MPI_COMM_WORLD, Random(seed), 3);
     }
-    int all = 0;
-    const int mine = wrong;
-    MPI_Reduce(&mine, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (rank_of(MPI_COMM_WORLD) == 0) std::puts(all == 0 ? "ok" : "WRONG");
+    if (origin != "spawn") conclude(MPI_COMM_WORLD);
     MPI_Finalize();
     return wrong == 0 ? 0 : 1;
 }

@@ -3,7 +3,7 @@
 
 #include <mpi.h>
 
-#ifdef OPEN_MPI
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define PERSISTENT(collective) MPIX_##collective##_init
 #else

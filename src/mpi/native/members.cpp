@@ -71,8 +71,13 @@ std::vector<int> ranks_in_world(MPI_Group group) {
 
 std::vector<int> members_in_world(MPI_Comm communicator) {
     MPI_Group group = MPI_GROUP_NULL;
+    int size = 0;
     PMPI_Comm_group(communicator, &group);
-    return ranks_in_world(group);
+    PMPI_Comm_size(communicator, &size);
+    std::vector<int> members = ranks_in_world(group);
+    // MPICH 5.0: the group of a graph with fewer nodes than ranks has all ranks, its nodes first.
+    members.resize(as_size(size));
+    return members;
 }
 
 std::vector<int> remote_members_in_world(MPI_Comm communicator) {
