@@ -31,8 +31,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view written, std::span<const std::string> valid) {
     std::string best;
-    // A third of the letters may be wrong, and two in any case: "bruk", "ENGIEN". One letter must be right: "-O"
-    // is not "-h".
+    // A third of the letters may be wrong, and two in any case: "bruk", "ENGIEN". One letter must be right:
+    // "-O" is not "-h".
     const std::size_t letters = written.size() - std::min(written.find_first_not_of('-'), written.size());
     std::size_t best_distance = std::min(std::max<std::size_t>(2, written.size() / 3) + 1, letters);
     for (const std::string& name : valid) {

@@ -51,16 +51,16 @@ struct Action {
     };
 
     Kind kind = Kind::compute;
-    int operation = 0;         // start: the collective, by its index; send, receive: the message's
-    int request = 0;           // start, send, receive, wait: index, like MPI_Requests in an array
-    int peer = -1;             // send, receive: rank in the world; receive: -1 for any
-    int context = 0;           // send, receive: the communicator, by a number that both use
-    int tag = 0;               // send, receive; receive: -1 for any
-    int times = 1;             // repeat
-    int site = 0;              // the index in Outcome::sites to which time in MPI is added
-    Time work = 0;             // compute; call: in MPI
-    int tests = 0;             // compute: calls of MPI_Test for all requests, evenly spaced in the work
-    SomeRanks ranks = {};      // compute: the ranks that do
+    int operation = 0;     // start: the collective, by its index; send, receive: the message's
+    int request = 0;       // start, send, receive, wait: index, like MPI_Requests in an array
+    int peer = -1;         // send, receive: rank in the world; receive: -1 for any
+    int context = 0;       // send, receive: the communicator, by a number that both use
+    int tag = 0;           // send, receive; receive: -1 for any
+    int times = 1;         // repeat
+    int site = 0;          // the index in Outcome::sites to which time in MPI is added
+    Time work = 0;         // compute; call: in MPI
+    int tests = 0;         // compute: calls of MPI_Test for all requests, evenly spaced in the work
+    SomeRanks ranks = {};  // compute: the ranks that do
 };
 
 inline Action start(int operation, int request = 0) {

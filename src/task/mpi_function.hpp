@@ -12,14 +12,14 @@ namespace lapwing {
 struct MpiFunction {
     // With the fields of recording::Call that a recorded call of the kind has.
     enum class Kind : std::uint8_t {
-        collective,    // communicator, peer (root), sent, received, counts, type, operation
-        send,          // communicator, peer, tag, sent
-        receive,       // communicator, source, receive_tag, received. MPI_Mrecv: no source, it follows a probe
-        exchange,      // MPI_Sendrecv: a send and a receive at once
-        probe,         // communicator, source, receive_tag, completed
-        start,         // requests: persistent ones
-        complete,      // requests, completed
-        release,       // MPI_Request_free: requests
+        collective,  // communicator, peer (root), sent, received, counts, type, operation
+        send,        // communicator, peer, tag, sent
+        receive,     // communicator, source, receive_tag, received. MPI_Mrecv: no source, it follows a probe
+        exchange,    // MPI_Sendrecv: a send and a receive at once
+        probe,       // communicator, source, receive_tag, completed
+        start,       // requests: persistent ones
+        complete,    // requests, completed
+        release,     // MPI_Request_free: requests
         communicator,  // makes a communicator: collective over `communicator`
         other,         // files, windows, MPI_Finalize: only times
     };
@@ -41,9 +41,7 @@ struct MpiFunction {
     bool synchronizes = false;
 
     bool sends() const { return kind == Kind::send || kind == Kind::exchange; }
-    bool receives() const {
-        return kind == Kind::receive || kind == Kind::exchange || kind == Kind::probe;
-    }
+    bool receives() const { return kind == Kind::receive || kind == Kind::exchange || kind == Kind::probe; }
 
     // Accepts "MPI_Ialltoallv", "MPIX_Bcast_init", "MPI_Send_c".
     static MpiFunction of(std::string_view name);

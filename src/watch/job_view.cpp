@@ -36,8 +36,8 @@ std::string on_peer(const CurrentCall& call, const std::string& communicator) {
     std::string text = call.peer == any_peer ? " from any rank"
                                              : fmt::format(" {} rank {}",
                                                            function.sends() == function.receives() ? "with"
-                                                           : function.sends() ? "to"
-                                                                             : "from",
+                                                           : function.sends()                      ? "to"
+                                                                                                   : "from",
                                                            call.peer);
     if (!communicator.empty() && communicator != "MPI_COMM_WORLD") text += " of " + communicator;
     if (call.tag >= 0) text += fmt::format(", tag {}", call.tag);
@@ -156,8 +156,7 @@ void JobView::add_waits(int rank, const CurrentCall& call) {
         if (call.peer >= 0 && static_cast<std::size_t>(call.peer) < members.size())
             wait.peer = members[static_cast<std::size_t>(call.peer)];
         waits.push_back(wait);
-    } else if (function.synchronizes &&
-               (communicator != nullptr || call.function == "MPI_Finalize")) {
+    } else if (function.synchronizes && (communicator != nullptr || call.function == "MPI_Finalize")) {
         wait.kind = Wait::Kind::native;
         waits.push_back(wait);
     }

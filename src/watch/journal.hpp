@@ -273,8 +273,8 @@ class Journal {
     // identify it.
     void add_unrecorded(std::uint64_t handle);
     void remove(std::uint64_t handle);
-    // A window or a file was made from a communicator: calls on it are those of all ranks of the communicator,
-    // as long as the program does not free the communicator.
+    // A window or a file was made from a communicator: calls on it are those of all ranks of the
+    // communicator, as long as the program does not free the communicator.
     void add_made_from(std::uint64_t communicator, std::uint64_t window_or_file);
     void rename(std::uint64_t handle, const std::string& name);
     // The members of a recorded communicator; null if it is unknown.
@@ -364,7 +364,7 @@ class Journal {
     std::vector<CommunicatorRecord*> unused_;
     std::unordered_map<std::uint64_t, CommunicatorRecord*> by_handle_;
     std::unordered_map<std::uint64_t, std::uint64_t> made_from_;  // handle of the communicator
-    std::map<CommunicatorId, Family> families_;  // by a digest of the members
+    std::map<CommunicatorId, Family> families_;                   // by a digest of the members
     std::uint64_t closed_checksum_ = 0;
     std::vector<CommunicatorSnapshot> closed_;
     std::mutex positions_mutex_;

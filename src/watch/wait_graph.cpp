@@ -185,8 +185,7 @@ bool WaitGraph::matches(const Wait& wait, const Wait& other) {
     const MpiFunction one = MpiFunction::of(a.function);
     const MpiFunction another = MpiFunction::of(b.function);
     // MPI_Wait may do either.
-    const bool unknown =
-        !(one.sends() || one.receives()) || !(another.sends() || another.receives());
+    const bool unknown = !(one.sends() || one.receives()) || !(another.sends() || another.receives());
     return unknown || (one.sends() && another.receives()) || (one.receives() && another.sends());
 }
 

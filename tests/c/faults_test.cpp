@@ -187,7 +187,7 @@ TEST(GroupFaults, WrongArguments) {
               "LAPWING_INVALID_ARGUMENT: option 'engine' is not of the form name=value");
     EXPECT_THAT(create(0, 1, nullptr, {"engine=mpi"}), HasSubstr("engine 'mpi' is the native MPI"));
     EXPECT_THAT(create(0, 1, nullptr, {"network=mpi"}), HasSubstr("network 'mpi' is the native MPI"));
-    EXPECT_THAT(create(0, 1, nullptr, {"tcp_lanes=many"}), HasSubstr("LAPWING_TCP_LANES must be a number"));
+    EXPECT_THAT(create(0, 1, nullptr, {"tcp_lanes=many"}), HasSubstr("LAPWING_TCP_LANES must be"));
     EXPECT_EQ(told(lapwing_group_create(0, 1, nullptr, nullptr, nullptr, nullptr)),
               "LAPWING_INVALID_ARGUMENT: group is null");
 }

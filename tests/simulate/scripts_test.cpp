@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-
 #include "base/error.hpp"
 #include "cases.hpp"
 #include "simulate/networks/networks.hpp"

@@ -277,7 +277,7 @@ class Wrong(ToolTest):
             ("barrier", "--ranks", "4", "--rank", "4", "rank 4"),
             ("barrier", "--ranks", "4", "--level", "chains", "--format", "dot", "chains"),
             ("barrier", "--ranks", "4", "--level", "chains", "--format", "svg", "chains"),
-            ("gather", "--ranks", "4", "--root", "-1", "root -1"),
+            ("gather", "--ranks", "4", "--root", "-1", "--root"),
             ("gather", "--ranks", "4", "--bytes", "1x", "'1x'"),
             ("gather", "--ranks", "4", "--bytes", "99999999999999999999", "9999"),
             ("gatherv", "--ranks", "2", "--root", "2", "root 2"),

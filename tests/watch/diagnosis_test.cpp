@@ -232,9 +232,10 @@ TEST(Hangs, FenceThatARankHasNotCalled) {
     HandMadeJob job(3);
     for (const int rank : {0, 1}) job.inside(rank, "MPI_Win_fence", "w.c:4", 0);
     job.last(2, "MPI_Put", "w.c:3");
-    EXPECT_EQ(job.finding().sentence,
-              "rank 2 (node1) has not called MPI_Win_fence on MPI_COMM_WORLD, in which 2 ranks have waited for "
-              "41 s; it last called MPI_Put at w.c:3, 42 s ago, and has not called MPI since");
+    EXPECT_EQ(
+        job.finding().sentence,
+        "rank 2 (node1) has not called MPI_Win_fence on MPI_COMM_WORLD, in which 2 ranks have waited for "
+        "41 s; it last called MPI_Put at w.c:3, 42 s ago, and has not called MPI since");
 }
 
 TEST(Hangs, BarrierWhileARankProbesAgainAndAgain) {

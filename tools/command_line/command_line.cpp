@@ -52,7 +52,8 @@ CommandLineOption* CommandLineOption::group(const std::string& name) {
 // "0x10" and, for numbers without a sign, "-1".
 CommandLineOption* CommandLineOption::check(Check check) {
     if (!check_)
-        option_->check([this](const std::string& value) { return check_(option_->get_name(), value), ""; }, "");
+        option_->check([this](const std::string& value) { return check_(option_->get_name(), value), ""; },
+                       "");
     check_ = std::move(check);
     return this;
 }
@@ -154,7 +155,8 @@ CommandLineOption* CommandLine::add_option(const std::string& names, Value& valu
                             std::is_same_v<Value, std::vector<int>>;
     if constexpr (is_int) return option->range(0, std::numeric_limits<int>::max());
     if constexpr (std::is_same_v<Value, std::uint64_t>) {
-        return option->check([](const auto& name, const auto& text) { number_in(name, text, 0, UINT64_MAX); });
+        return option->check(
+            [](const auto& name, const auto& text) { number_in(name, text, 0, UINT64_MAX); });
     }
     if constexpr (std::is_same_v<Value, double>)
         return option->range(0.0, std::numeric_limits<double>::max());

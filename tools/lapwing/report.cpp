@@ -70,9 +70,10 @@ Command add_report(CommandLine& tool) {
     auto options = std::make_shared<Options>();
     CommandLine* app = tool.add_subcommand("report", "Make one page from results and recordings");
     app->usage("Usage: lapwing report FILE|DIRECTORY... -o PAGE [OPTIONS]");
-    app->add_option("files", options->files,
-                    "Results of `lapwing bench --json` and `lapwing predict --json`, and recordings of `lapwing "
-                    "profile --record`; for another directory, all files *.json in it and below")
+    app->add_option(
+           "files", options->files,
+           "Results of `lapwing bench --json` and `lapwing predict --json`, and recordings of `lapwing "
+           "profile --record`; for another directory, all files *.json in it and below")
         ->type_name("FILE|DIRECTORY");
     app->add_option("-o,--output", options->output, "The page; - for standard output")->type_name("PAGE");
     app->add_option("--title", options->title, "The page's title")->type_name("TEXT");

@@ -134,8 +134,9 @@ Command add_run(CommandLine& tool, const Words& words) {
     app->add_option("--topology", options->topology,
                     "The order of hosts in the network; see `lapwing topology --help`")
         ->type_name("FILE");
-    app->add_option("--blocking", options->blocking,
-                    "Also run the blocking collectives (1), or only the nonblocking ones (0) (LAPWING_BLOCKING)")
+    app->add_option(
+           "--blocking", options->blocking,
+           "Also run the blocking collectives (1), or only the nonblocking ones (0) (LAPWING_BLOCKING)")
         ->type_name("SWITCH")
         ->choices({"0", "1"})
         ->optional_value("1");
@@ -175,7 +176,8 @@ Command add_run(CommandLine& tool, const Words& words) {
         "variables\n"
         "LAPWING_*, which `lapwing info --variables` lists. The exit status is that of the launcher; 2 if "
         "nothing\n"
-        "was started; 1 if the launcher's is 0 and no rank left a report or a timeline. A file for which the disk has no "
+        "was started; 1 if the launcher's is 0 and no rank left a report or a timeline. A file for which the "
+        "disk has no "
         "room\n"
         "costs a message only.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job

@@ -139,11 +139,11 @@ using namespace lapwing;
         return make_window_or_file({#function, __builtin_return_address(0)}, parent, made, \
                                    [&] { return LAPWING_NEXT(function) names; });          \
     }
-#define LAPWING_POLLS(function, parameters, names, communicator, message)                                  \
-    LAPWING_MPI function parameters {                                                                      \
+#define LAPWING_POLLS(function, parameters, names, communicator, message)                                 \
+    LAPWING_MPI function parameters {                                                                     \
         const watch::InCall inside(#function, __builtin_return_address(0), word_of(communicator), source, \
                                    tag);                                                                  \
-        return LAPWING_NEXT(function) names;                                                               \
+        return LAPWING_NEXT(function) names;                                                              \
     }
 #include "mpi/calls/native_calls.def"
 

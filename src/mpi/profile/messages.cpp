@@ -128,8 +128,7 @@ int record_message(const CallSite& site, MPI_Comm communicator, const MPI_Reques
                    GetMessage message) {
     if (!observes()) return native();
     // One instance of this template serves one function.
-    static const bool persistent =
-        MpiFunction::of(site.function).form == MpiFunction::Form::persistent;
+    static const bool persistent = MpiFunction::of(site.function).form == MpiFunction::Form::persistent;
     const bool times = lapwing::trace::on() && std::is_same_v<decltype(message()), Message>;
     Called called;
     return observed(
@@ -193,10 +192,10 @@ template <typename Handle>
             [&] { return LAPWING_NEXT(function) names; },             \
             [&](RecordedCall&, int error) { define(made, error); });  \
     }
-#define LAPWING_OPENS(function, parent, parameters, names, made)                       \
-    LAPWING_MPI function parameters {                                                  \
-        return record(                                                                 \
-            CallSite{#function, __builtin_return_address(0)}, parent,                  \
+#define LAPWING_OPENS(function, parent, parameters, names, made)                      \
+    LAPWING_MPI function parameters {                                                 \
+        return record(                                                                \
+            CallSite{#function, __builtin_return_address(0)}, parent,                 \
             [&] { return LAPWING_NEXT(function) names; }, [](RecordedCall&, int) {}); \
     }
 #define LAPWING_LAST(function)

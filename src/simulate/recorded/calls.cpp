@@ -187,8 +187,7 @@ RecordedCalls::RecordedCalls(const recording::Recording& recording) {
             refuse_recording(fmt::format("rank {} has not reached MPI_Finalize", rank.rank));
         }
         auto& functions = functions_.emplace_back();
-        for (const auto& [number, site] : rank.sites)
-            functions[number] = MpiFunction::of(site.function);
+        for (const auto& [number, site] : rank.sites) functions[number] = MpiFunction::of(site.function);
     }
     find_communicators(recording);
     find_collectives(recording);

@@ -45,7 +45,7 @@ class RecordedCalls {
     void find_collectives(const recording::Recording& recording);
 
     std::vector<std::map<std::uint32_t, MpiFunction>> functions_;  // by rank and site
-    std::vector<std::map<std::uint32_t, int>> communicators_of_;           // by rank and number
+    std::vector<std::map<std::uint32_t, int>> communicators_of_;   // by rank and number
     std::vector<Communicator> communicators_;
     std::vector<std::vector<int>> collective_of_;  // by rank and call
     std::vector<RecordedCollective> collectives_;

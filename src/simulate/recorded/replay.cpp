@@ -86,9 +86,7 @@ class Converter {
         }
     }
 
-    void add_pass(const Node& node, std::uint64_t sample) {
-        add(node.body, sample);
-    }
+    void add_pass(const Node& node, std::uint64_t sample) { add(node.body, sample); }
 
     static bool has_loop(const Node& node) {
         return std::any_of(node.body.begin(), node.body.end(), [](const Node& one) { return one.is_loop(); });
@@ -171,11 +169,11 @@ class Converter {
                 : std::min(wall, time_of(times, times.processor, &recording::Time::processor, sample));
         const double polls = time_of(times, times.polls, &recording::Time::polls, sample);
         site_ = site_of(call.site);
-        script_->push_back(
-            {.kind = Action::Kind::compute,
-             .site = site_,
-             .work = from_nanoseconds(work),
-             .tests = static_cast<int>(std::min(max_tests, static_cast<std::uint64_t>(std::llround(polls))))});
+        script_->push_back({.kind = Action::Kind::compute,
+                            .site = site_,
+                            .work = from_nanoseconds(work),
+                            .tests = static_cast<int>(
+                                std::min(max_tests, static_cast<std::uint64_t>(std::llround(polls))))});
         count(node, call, ends);
         if (!ends) {
             add(call, node.call, function, from_nanoseconds(static_cast<double>(times.inside.min)));
@@ -354,7 +352,7 @@ class Converter {
     const recording::Thread* thread_ = nullptr;
     std::vector<Action>* script_ = nullptr;
     std::map<std::uint32_t, Action> persistent_;  // by slot
-    int repeating_ = 0;  // loops that are open in the script
+    int repeating_ = 0;                           // loops that are open in the script
     int free_request_ = 0;
     int site_ = 0;
     Time end_ = 0;

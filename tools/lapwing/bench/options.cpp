@@ -89,8 +89,8 @@ std::vector<double> read_numbers(const BenchOptions& options, const char* option
 }
 
 int read_count(const std::string& option, const std::string& written, int least, int most) {
-    return static_cast<int>(number_in(option, written, static_cast<std::uint64_t>(least),
-                                      static_cast<std::uint64_t>(most)));
+    return static_cast<int>(
+        number_in(option, written, static_cast<std::uint64_t>(least), static_cast<std::uint64_t>(most)));
 }
 
 std::vector<int> read_counts(const BenchOptions& options, const char* option, int least, int most) {

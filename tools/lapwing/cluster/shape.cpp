@@ -185,7 +185,8 @@ ClusterShape read_shape(const ClusterOptions& options) {
     if (options.rate != "none") {
         shape.rate = options.rate;
         const double bits = named("--rate", [&] { return read_rate(options.rate); });
-        shape.burst = options.burst.empty() ? default_burst(bits, options.mtu) : read_bytes("--burst", options.burst);
+        shape.burst =
+            options.burst.empty() ? default_burst(bits, options.mtu) : read_bytes("--burst", options.burst);
         shape.slow = named("--slow", [&] { return read_slow(options.slow, options.hosts, bits); });
         // tbf counts the Ethernet header, too.
         if (shape.burst < static_cast<std::uint64_t>(options.mtu) + 18 || shape.burst > 1U << 30) {

@@ -23,7 +23,8 @@ void require_words(const CommandLine& app, const Words& words, const char* what,
     throw Error(ErrorCode::invalid_argument, fmt::format("{}, as in: {} -- {}", none, begin, example));
 }
 
-void refuse_given(const CommandLine& app, std::initializer_list<const char*> options, const std::string& why) {
+void refuse_given(const CommandLine& app, std::initializer_list<const char*> options,
+                  const std::string& why) {
     for (const char* option : options) {
         if (app.count(option) > 0) throw_invalid(fmt::format("{} {}", option, why));
     }

@@ -29,8 +29,8 @@ class OutputFile {
     std::FILE* file_ = nullptr;
 };
 
-// Called before a job that will write `file`: makes it, if it is missing, and tries whether it takes bytes. Keeps
-// its contents. Throws as OutputFile.
+// Called before a job that will write `file`: makes it, if it is missing, and tries whether it takes bytes.
+// Keeps its contents. Throws as OutputFile.
 void require_writable(const std::string& file, const std::string& what);
 
 // All of a file.

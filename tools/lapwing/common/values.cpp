@@ -44,10 +44,10 @@ std::size_t pick(std::string_view what, std::string_view written, std::span<cons
     for (std::size_t i = 0; i < valid.size(); ++i) {
         if (valid[i] == written) return i;
     }
-    throw_invalid(fmt::format("{} '{}'{}",
-                              what.starts_with("--") ? fmt::format("{}: unknown value", what)
-                                                     : fmt::format("unknown {}", what),
-                              written, suggestion(written, valid)));
+    throw_invalid(fmt::format(
+        "{} '{}'{}",
+        what.starts_with("--") ? fmt::format("{}: unknown value", what) : fmt::format("unknown {}", what),
+        written, suggestion(written, valid)));
 }
 
 Collective read_collective(std::string_view written) {
@@ -99,7 +99,8 @@ std::vector<std::uint64_t> read_blocks(const std::string& written) {
     }
     const std::uint64_t first = read_block(written.substr(0, colon));
     const std::uint64_t last = read_block(written.substr(colon + 1));
-    if (last < first) throw_invalid(fmt::format("--bytes: '{}': the last value is smaller than the first", written));
+    if (last < first)
+        throw_invalid(fmt::format("--bytes: '{}': the last value is smaller than the first", written));
     for (std::uint64_t bytes = first; bytes <= last; bytes *= step_of_range) sizes.push_back(bytes);
     return sizes;
 }
@@ -160,8 +161,7 @@ Hosts read_hosts(std::string_view written) {
     for (std::size_t from = 0; from <= written.size();) {
         const std::size_t end = std::min(written.find(between, from), written.size());
         int number = 0;
-        if (!read_number(written.substr(from, end - from), number) || number > max_ranks)
-            wrong();
+        if (!read_number(written.substr(from, end - from), number) || number > max_ranks) wrong();
         numbers.push_back(number);
         from = end + 1;
     }
@@ -264,10 +264,11 @@ Settings checked_settings(std::span<const GivenSetting> given, const char* const
     } catch (const Error& error) {
         const std::string_view message = error.what();
         for (const GivenSetting& one : given) {
-#define LAPWING_SETTING(member, NAME, usual, agreement, meaning)                                             \
-    if (one.value && one.option != nullptr && one.field == &Settings::member &&                              \
-        message.starts_with("LAPWING_" NAME) && !message.substr(sizeof "LAPWING_" NAME - 1).starts_with('_')) \
-        throw Error(error.code(),                                                                            \
+#define LAPWING_SETTING(member, NAME, usual, agreement, meaning)                \
+    if (one.value && one.option != nullptr && one.field == &Settings::member && \
+        message.starts_with("LAPWING_" NAME) &&                                 \
+        !message.substr(sizeof "LAPWING_" NAME - 1).starts_with('_'))           \
+        throw Error(error.code(),                                               \
                     std::string(one.option) + std::string(message.substr(sizeof "LAPWING_" NAME - 1)));
 #include "base/settings.def"
         }

@@ -24,8 +24,8 @@ class CommandLine;
 
 namespace lapwing::tool {
 
-// The index of `written` in `valid`. Throws Error (invalid_argument): "unknown step 'bgin'; did you mean ...", or
-// for an option "--level: unknown value 'quue'; ...".
+// The index of `written` in `valid`. Throws Error (invalid_argument): "unknown step 'bgin'; did you mean
+// ...", or for an option "--level: unknown value 'quue'; ...".
 std::size_t pick(std::string_view what, std::string_view written, std::span<const std::string> valid);
 
 // Throws Error (invalid_argument) with the nearest collective, in the nearest spelling.
@@ -100,17 +100,16 @@ std::vector<std::string> engine_names();
 // if the tool itself set the value.
 struct GivenSetting {
     const char* option;
-    std::string Settings::* field;
+    std::string Settings::*field;
     std::optional<std::string> value;
 };
 inline std::optional<std::string> if_given(const std::string& value) {
     return value.empty() ? std::nullopt : std::optional(value);
 }
 // Reads the settings of all commands that use settings: the environment, overridden by `given`, with absolute
-// paths of the files that ranks read. Throws Error (invalid_argument; parse, system for a file) for an unknown
-// variable and for an invalid value, with the name of the variable or the option.
-Settings checked_settings(std::span<const GivenSetting> given = {},
-                          const char* const* environment = environ);
+// paths of the files that ranks read. Throws Error (invalid_argument; parse, system for a file) for an
+// unknown variable and for an invalid value, with the name of the variable or the option.
+Settings checked_settings(std::span<const GivenSetting> given = {}, const char* const* environment = environ);
 
 // "81.0 us"
 std::string print_seconds(double seconds);

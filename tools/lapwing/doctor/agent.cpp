@@ -61,7 +61,8 @@ nlohmann::json variables_that_are_set() {
 std::string wrong_with_variables() {
     try {
         // Files are a check of their own.
-        const GivenSetting no_files[] = {{nullptr, &Settings::tuning, ""}, {nullptr, &Settings::topology, ""}};
+        const GivenSetting no_files[] = {{nullptr, &Settings::tuning, ""},
+                                         {nullptr, &Settings::topology, ""}};
         checked_settings(no_files);
         return "";
     } catch (const Error& error) {

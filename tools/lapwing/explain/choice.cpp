@@ -77,8 +77,7 @@ Machine machine_for(const ChoiceOptions& options, const Problem& problem, bool s
     const Settings settings = settings_of(options);
     std::optional<Tuning> tuning;
     if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);
-    return Guidance{tuning ? &*tuning : nullptr, surroundings_of(several_hosts, settings)}.machine(
-        problem);
+    return Guidance{tuning ? &*tuning : nullptr, surroundings_of(several_hosts, settings)}.machine(problem);
 }
 
 Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several_hosts) {
@@ -89,7 +88,8 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
         throw Error(ErrorCode::unsupported, fmt::format("{} has no algorithm", name(problem.collective)));
     }
     if (!options.algorithm.empty()) {
-        chosen.choice = named("--algorithm", [&] { return read_choice(problem.collective, options.algorithm); });
+        chosen.choice =
+            named("--algorithm", [&] { return read_choice(problem.collective, options.algorithm); });
         Verdict verdict = chosen.choice.applies(problem);
         if (verdict && options.reproducible && problem.ordered)
             verdict = keeps_bracketing(problem, chosen.choice);

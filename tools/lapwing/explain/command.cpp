@@ -297,9 +297,10 @@ std::string format_of(const Options& options) {
     }
     for (const char* ending : {".png", ".pdf", ".jpg", ".ps", ".html", ".yaml", ".csv"}) {
         if (options.output.ends_with(ending))
-            throw_invalid(fmt::format("-o {}: no format has this ending; valid: .dot, .svg, .json, .goal, or any "
-                                      "name with --format",
-                                      options.output));
+            throw_invalid(
+                fmt::format("-o {}: no format has this ending; valid: .dot, .svg, .json, .goal, or any "
+                            "name with --format",
+                            options.output));
     }
     return "table";
 }

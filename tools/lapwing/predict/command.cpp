@@ -45,9 +45,11 @@ int predict(const PredictOptions& options, const Study& study, Cases& cases, boo
 
 int predict(const CommandLine& app, const PredictOptions& options) {
     if (!options.recordings.empty())
-        refuse_given(app, {"--bytes", "--work"}, "does not go with --program: a recorded program has its own");
+        refuse_given(app, {"--bytes", "--work"},
+                     "does not go with --program: a recorded program has its own");
     else
-        refuse_given(app, {"--measured-with", "--computation", "--blocking"}, "needs a recorded program (--program)");
+        refuse_given(app, {"--measured-with", "--computation", "--blocking"},
+                     "needs a recorded program (--program)");
     if (options.noise.empty()) refuse_given(app, {"--together"}, "needs --noise");
     Study study = read_study(options);
     if (!study.recordings.empty()) {

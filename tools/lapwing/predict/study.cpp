@@ -136,7 +136,8 @@ void read_rendezvous(const std::string& written, Study& study) {
     if (written == "none") return;
     const std::size_t colon = written.find(':');
     study.rendezvous_bytes = read_bytes("--rendezvous", written.substr(0, colon));
-    if (colon != std::string::npos) study.window_bytes = read_bytes("--rendezvous", written.substr(colon + 1));
+    if (colon != std::string::npos)
+        study.window_bytes = read_bytes("--rendezvous", written.substr(colon + 1));
 }
 
 std::uint64_t quarter_of_memory() {
@@ -323,7 +324,8 @@ void read_engines(const PredictOptions& options, Study& study) {
         study.engines.push_back(known[pick("--engine", word, names)]);
         return word;
     });
-    if (!study.recordings.empty()) study.measured_with = names[pick("--measured-with", options.measured_with, names)];
+    if (!study.recordings.empty())
+        study.measured_with = names[pick("--measured-with", options.measured_with, names)];
 }
 
 }  // namespace
@@ -380,7 +382,8 @@ Study read_study(const PredictOptions& options) {
     parameters.window_bytes = study.window_bytes;
     set_constants(study.constants, parameters);
     simulate::check(parameters);
-    named("--network", [&] { return make_network(study.network, study.ranks.empty() ? 1 : study.ranks.front()); });
+    named("--network",
+          [&] { return make_network(study.network, study.ranks.empty() ? 1 : study.ranks.front()); });
     return study;
 }
 

@@ -257,7 +257,8 @@ int record(const Options& options, const Words& words, const Starter& starter, S
 
 int run(const CommandLine& app, const Options& options, const Words& words) {
     if (!options.show.empty()) {
-        refuse_given(app, {"--record", "--mpi", "--dry-run"}, "does not go with --show, which starts nothing");
+        refuse_given(app, {"--record", "--mpi", "--dry-run"},
+                     "does not go with --show, which starts nothing");
         if (words.separated) throw_invalid("--show starts nothing: leave out the command");
         return show(options);
     }

@@ -285,11 +285,13 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     if (options.fit || !options.simulate.empty())
         refuse_given(app, {"--ranks", "--rounds", "--time", "--algorithm", "--add", "--mpi", "--dry-run"},
                      "measures: it goes with neither --fit nor --simulate");
-    if (options.fit) refuse_given(app, {"--simulate", "--collective", "--bytes", "--engine"}, "does not go with --fit");
+    if (options.fit)
+        refuse_given(app, {"--simulate", "--collective", "--bytes", "--engine"}, "does not go with --fit");
     if (options.fit) return fit_file_again(options);
     if (!options.simulate.empty()) return simulate_choices(options);
     require_words(app, words, "launcher", "lapwing tune", "no launcher", "mpirun -n 2");
-    if (!options.burst.empty()) read_bytes("--burst", options.burst);  // what is wrong is known before anything runs
+    if (!options.burst.empty())
+        read_bytes("--burst", options.burst);  // what is wrong is known before anything runs
     const nlohmann::json asked = program_settings(options);
     const Settings settings = settings_for(asked);
     const Starter starter = find_launcher(words.words, options.mpi);

@@ -120,8 +120,10 @@ int verify(const Options& options, bool ranks_given) {
             throw Error(ErrorCode::invalid_argument,
                         "use --list alone, or with --collective and --algorithm");
         std::optional<Collective> collective;
-        if (!options.collective.empty()) collective = named("--collective", [&] { return read_collective(options.collective); });
-        print_proven(named("--algorithm", [&] { return choices_to_verify(collective, options.algorithm); }), options.json);
+        if (!options.collective.empty())
+            collective = named("--collective", [&] { return read_collective(options.collective); });
+        print_proven(named("--algorithm", [&] { return choices_to_verify(collective, options.algorithm); }),
+                     options.json);
         return success;
     }
     if (all == !options.files.empty()) {
@@ -134,14 +136,16 @@ int verify(const Options& options, bool ranks_given) {
 
     Work work;
     std::optional<Collective> collective;
-    if (!options.collective.empty()) collective = named("--collective", [&] { return read_collective(options.collective); });
+    if (!options.collective.empty())
+        collective = named("--collective", [&] { return read_collective(options.collective); });
     work.choices = named("--algorithm", [&] { return choices_to_verify(collective, options.algorithm); });
     if (options.limits.bracketing)
         std::erase_if(work.choices,
                       [](const Choice& choice) { return !is_reduction(choice.algorithm->collective); });
     const bool samples = options.samples > 0;
-    work.ranks = named(
-        "--ranks", [&] { return read_rank_range(samples && !ranks_given ? ranks_of_samples : options.ranks); });
+    work.ranks = named("--ranks", [&] {
+        return read_rank_range(samples && !ranks_given ? ranks_of_samples : options.ranks);
+    });
     work.limits = options.limits;
     work.chains = options.chains && !samples;
     work.samples = options.samples;

@@ -140,7 +140,8 @@ class Script {
             need(words, 4, 4, "start NAME COLLECTIVE BYTES");
             const auto [value, parts] = divided(words[3]);
             const std::uint64_t whole =
-                value == "bytes" ? bytes_ : here([&, number = value] { return read_bytes(words[0], number); });
+                value == "bytes" ? bytes_
+                                 : here([&, number = value] { return read_bytes(words[0], number); });
             bytes = static_cast<std::uint64_t>(std::max(static_cast<double>(whole) / parts, 1.0));
         } else {
             need(words, 3, 3, "start NAME barrier");
