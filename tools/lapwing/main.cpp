@@ -162,9 +162,10 @@ int main(int argument_count, char** arguments) {
         return lapwing::tool::wrong_usage;
     } catch (const std::filesystem::filesystem_error& error) {
         std::fflush(stdout);
-        std::error_code unknown;
-        std::filesystem::current_path(unknown);
-        const std::string file = unknown ? "the working directory" : error.path1().string();
+        std::error_code deleted;
+        const std::filesystem::path here = std::filesystem::current_path(deleted);
+        const std::string file =
+            deleted ? "the working directory" : (error.path1().empty() ? here : error.path1()).string();
         fmt::print(stderr, "{}: {}: {}{}\n", who, lapwing::printable(file), error.code().message(),
                    file.starts_with("/proc/") ? "; is /proc mounted?" : "");
         return lapwing::tool::wrong_usage;
