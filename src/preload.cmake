@@ -85,8 +85,10 @@ endfunction()
 # What goes into libraries that are loaded with the program is compiled like this.
 function(lapwing_preload_objects name family)
   target_compile_definitions(${name} PRIVATE
-    LAPWING_VERSION="${PROJECT_VERSION}" LAPWING_PRELOAD_FAMILY="${family}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX
-    $<$<BOOL:${LAPWING_SANITIZE}>:LAPWING_SANITIZED>)
+    LAPWING_VERSION="${PROJECT_VERSION}" LAPWING_PRELOAD_FAMILY="${family}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  if(LAPWING_SANITIZE)
+    target_compile_definitions(${name} PRIVATE LAPWING_SANITIZED)
+  endif()
   # It is loaded with the program, so what its threads have of their own needs no call to be found.
   target_compile_options(${name} PRIVATE -ftls-model=initial-exec)
   target_link_libraries(${name} PRIVATE
