@@ -173,7 +173,7 @@ class Faults(jobs.Test):
                 ("LAPWING_TUNING", "/nowhere/tuning.json", "'/nowhere/tuning.json' cannot be read"),
                 ("LAPWING_BLOCKING", "perhaps", "unknown value 'perhaps'"),
                 ("LAPWING_PROGRESS_THREAD", "some", "none, auto, any or a list"),
-                ("LAPWING_TIMEOUT", "0", "a number from 1"),
+                ("LAPWING_TIMEOUT", "0", "number from 1"),
                 ("LAPWING_TCP_FAMILY", "ipv5", "ipv4")]:
             for through_lapwing in (True, False):
                 status, output = self.run(["plain"], 2, {variable: value}, through_lapwing)

@@ -72,12 +72,15 @@ int run_traced(const Starter& starter, const Words& words, Settings settings, co
     }
     try {
         const std::vector<RankPart> parts = read_trace_parts(settings.trace);
+        const bool no_rank_began = std::filesystem::is_empty(settings.trace);
         if (parts.empty() && std::filesystem::is_regular_file(target)) std::filesystem::remove(target);
         if (!parts.empty()) write_timeline(parts, target);
-        for (const std::string& remark : remarks_on_timeline(parts))
-            fmt::print(stderr, "{}: {}\n", file, remark);
+        if (!parts.empty() || no_rank_began) {
+            for (const std::string& remark : remarks_on_timeline(parts))
+                fmt::print(stderr, "{}: {}\n", file, remark);
+        }
         remove_trace_parts(settings.trace);
-        if (parts.empty() && status == 0) return violations_found << 8;
+        if (no_rank_began && status == 0) return violations_found << 8;
     } catch (const std::exception& error) {
         fmt::print(stderr, "lapwing run: {}; the ranks' recordings are in {}\n", error.what(),
                    settings.trace);
