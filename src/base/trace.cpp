@@ -43,7 +43,8 @@ class Ring {
         }
         ::close(file);
         if (error != 0) {
-            // An empty file tells `lapwing run` that this rank has begun, and has said why it records nothing.
+            // An empty file tells `lapwing run` that this rank has begun, and has said why it records
+            // nothing.
             static_cast<void>(!::truncate(path.c_str(), 0));
             refuse(path, error);
         }
