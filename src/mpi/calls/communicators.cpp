@@ -139,12 +139,8 @@ using namespace lapwing;
         return make_window_or_file({#function, __builtin_return_address(0)}, parent, made, \
                                    [&] { return LAPWING_NEXT(function) names; });          \
     }
-#define LAPWING_POLLS(function, parameters, names, communicator, message)                                 \
-    LAPWING_MPI function parameters {                                                                     \
-        const watch::InCall inside(#function, __builtin_return_address(0), word_of(communicator), source, \
-                                   tag);                                                                  \
-        return LAPWING_NEXT(function) names;                                                              \
-    }
+#define LAPWING_POLLS(function, parameters, names, communicator, message) \
+    LAPWING_CALL(function, parameters, names, communicator, source, tag, message)
 #include "mpi/calls/native_calls.def"
 
 LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {

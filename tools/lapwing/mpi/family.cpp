@@ -94,7 +94,7 @@ std::string libraries_of(const std::string& path) {
     return run_program(list, "", max_time_to_answer).out;
 }
 
-// Hydra looks for programs in the working directory, too.
+// Hydra also searches the working directory for programs.
 std::optional<std::string> program_named(const std::string& word) {
     if (word.empty() || word.front() == '-') return std::nullopt;
     std::optional<std::string> path = find_program(word);
