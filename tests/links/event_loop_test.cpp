@@ -276,6 +276,23 @@ TEST(EventLoop, WorkThatIsCancelledGoesWithWhatItHolds) {
     EXPECT_EQ(kept.use_count(), 1);
 }
 
+TEST(EventLoop, WorkThatIsDueCanBeCancelledUntilItBegins) {
+    std::atomic<bool> ran{false};
+    std::promise<void> done;
+    EventLoop event_loop;
+    EventLoop::Timer timer;
+    event_loop.post([&] {
+        event_loop.post([&] { event_loop.cancel(timer); });
+        timer = event_loop.post_after(milliseconds(0), [&] { ran = true; });
+        event_loop.post_after(milliseconds(1), [&] { done.set_value(); });
+        // In the next turn the cancellation is posted and the timer is due.
+        while (std::chrono::steady_clock::now() <= timer.when) {
+        }
+    });
+    done.get_future().wait();
+    EXPECT_FALSE(ran);
+}
+
 TEST(EventLoop, StaysOnTheProcessorsThatItGets) {
     cpu_set_t own;
     ASSERT_EQ(sched_getaffinity(0, sizeof own, &own), 0);

@@ -76,16 +76,20 @@ struct EventLoop::State {
         std::unique_lock lock(mutex);
         woken = false;
         batch.swap(posted);
-        for (const auto now = Clock::now(); !later.empty() && later.begin()->first.first <= now;
-             later.erase(later.begin()))
-            batch.push_back(std::move(later.begin()->second));
-        for (Work& work : batch) {
-            if (ending) return -2;
+        const auto now = Clock::now();
+        const auto run_unlocked = [&lock](Work work) {
             lock.unlock();
             work();
             work = nullptr;
             lock.lock();
+        };
+        for (Work& work : batch) {
+            if (ending) return -2;
+            run_unlocked(std::move(work));
         }
+        // One by one, because each may cancel those that follow.
+        while (!ending && !later.empty() && later.begin()->first.first <= now)
+            run_unlocked(std::move(later.extract(later.begin()).mapped()));
         if (ending) return -2;
         if (!posted.empty()) return 0;
         if (later.empty()) return -1;
