@@ -50,8 +50,9 @@ function(lapwing_find_mpi family wrapper compile_option link_option)
   endforeach()
 endfunction()
 
-# Writes the header that makes each function of mpi.h one that is looked up in the MPI of the process.
-function(lapwing_look_up family header)
+# Writes <made>.hpp, which makes each function of mpi.h one that is looked up in the MPI of the process, and
+# <made>-gated.cpp.
+function(lapwing_look_up family made)
   get_target_property(directories lapwing_mpi_${family}_header INTERFACE_INCLUDE_DIRECTORIES)
   if(NOT directories)
     set(directories /usr/include)
@@ -79,7 +80,19 @@ function(lapwing_look_up family header)
       string(APPEND text "#define NEXT_${CMAKE_MATCH_1} LAPWING_NEXT(MPI_${CMAKE_MATCH_1})\n")
     endif()
   endforeach()
-  file(CONFIGURE OUTPUT ${header} CONTENT "${text}" @ONLY)
+  file(CONFIGURE OUTPUT ${made}.hpp CONTENT "${text}" @ONLY)
+
+  # And the file that defines the functions that must pass the gate: not those that any thread may call at any time, nor
+  # conversions, nor functions of MPI-1 that mpi.h refuses.
+  set(text "// Made from mpi.h by src/preload.cmake.\n#include \"mpi/native/later_functions.hpp\"\n")
+  foreach(function ${functions})
+    string(SUBSTRING ${function} 1 -1 name)
+    if(function MATCHES "^PMPI_" AND NOT function MATCHES "_(c2f|f2c|c2f08|f082c|f2f08|f082f|fromint|toint)$"
+       AND NOT function MATCHES "^PMPI_(T_|Abi_|Initialized|Finalized|Is_thread_main|Get_|W?time|W?tick|Wtick|Wtime|Aint_|Pcontrol|DUP|Address|Errhandler_(create|get|set)|Type_(extent|hindexed|hvector|lb|struct|ub))$")
+      string(APPEND text "#undef ${function}\n#undef ${name}\nLAPWING_GATED(${name})\n")
+    endif()
+  endforeach()
+  file(CONFIGURE OUTPUT ${made}-gated.cpp CONTENT "${text}" @ONLY)
 endfunction()
 
 # What goes into libraries that are loaded with the program is compiled like this.
@@ -117,13 +130,18 @@ function(lapwing_preload family)
   if(NOT TARGET lapwing_mpi_${family})
     return()
   endif()
-  lapwing_look_up(${family} ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp)
+  lapwing_look_up(${family} ${CMAKE_CURRENT_BINARY_DIR}/native/${family})
   add_library(lapwing-both-${family} OBJECT ${both_sources})
   lapwing_preload_objects(lapwing-both-${family} ${family})
   # First of all what makes PMPI_X a call that is looked up; then what most files take.
   target_precompile_headers(lapwing-both-${family} PRIVATE
     ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp ${lapwing_precompiled})
-  lapwing_preload_library(lapwing-${family} ${family} ${mpi_sources} links/mpi/mpi_link.cpp)
+  lapwing_preload_library(lapwing-${family} ${family} ${mpi_sources} links/mpi/mpi_link.cpp
+    links/mpi/mpi_progress.cpp links/mpi/own_communicator.cpp
+    ${CMAKE_CURRENT_BINARY_DIR}/native/${family}-gated.cpp)
+  set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/native/${family}-gated.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  # Lapwing's own references to MPI functions of this library.
+  target_link_options(lapwing-${family} PRIVATE -Wl,-Bsymbolic-functions)
   set_target_properties(lapwing-${family} PROPERTIES UNITY_BUILD ON)
   lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources} ${collective_sources})
   # What they do with a call of a collective, for mpi/calls/functions.hpp.

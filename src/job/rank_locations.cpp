@@ -1,5 +1,6 @@
 #include "job/rank_locations.hpp"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +18,12 @@ RankLocations::RankLocations(Job& job, const topology::HostOrder& hosts) {
     locations_ = job.exchange_values(mine);
     const auto here = std::count_if(locations_.begin(), locations_.end(),
                                     [&](const topology::RankLocation& one) { return one.host == mine.host; });
-    oversubscribed_ = here > ::sysconf(_SC_NPROCESSORS_ONLN);
+    const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
+    oversubscribed_ = here > processors;
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    spare_processors_ =
+        2 * here <= processors && ::sched_getaffinity(0, sizeof own, &own) == 0 && CPU_COUNT(&own) > 1;
 }
 
 bool RankLocations::on_one_host(std::span<const int> members) const {

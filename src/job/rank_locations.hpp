@@ -28,6 +28,8 @@ class RankLocations {
     bool out_of_order() const;
     // Whether this host has more ranks than processors.
     bool oversubscribed() const { return oversubscribed_; }
+    // Whether each rank of this host has a second processor.
+    bool has_spare_processors() const { return spare_processors_; }
     // The placement of a group with these members, by rank; equal on all of them. Null if it is trivial: the
     // ranks are in the order of their numbers, and all are on one host, without groups inside it, or each is
     // on its own.
@@ -36,6 +38,7 @@ class RankLocations {
   private:
     std::vector<topology::RankLocation> locations_;  // by rank of the job
     bool oversubscribed_ = false;
+    bool spare_processors_ = false;
 };
 
 }  // namespace lapwing

@@ -66,6 +66,7 @@ ThreadRecord& Journal::add_thread() {
         } while (!thread_records.compare_exchange_weak(next, record, std::memory_order_release));
     }
     record->state.fetch_and(~(ThreadRecord::inside | ThreadRecord::writing), std::memory_order_relaxed);
+    record->depth.store(0, std::memory_order_relaxed);
     static thread_local ThreadEnd end;
     end.record = record;
     this_thread_ = record;

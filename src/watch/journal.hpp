@@ -219,6 +219,7 @@ struct ThreadRecord {
 
     std::atomic<ThreadRecord*> next{nullptr};
     Word used{0};      // 0: the thread has ended
+    Word depth{0};     // calls of MPI that the thread is inside, one inside the other; of all functions
     Word state{0};     // number of the call << 2 | being written << 1 | the thread is inside the call
     Word function{0};  // const char*
     Word site{0};

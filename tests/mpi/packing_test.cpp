@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "mpi/native/own_communicator.hpp"
+#include "links/mpi/own_communicator.hpp"
 
 namespace {
 

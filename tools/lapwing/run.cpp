@@ -27,6 +27,7 @@ struct Options {
     std::string tuning;
     std::string topology;
     std::string blocking;
+    std::string messages;
     std::string reproducible;
     bool report = false;
     bool json = false;
@@ -48,6 +49,7 @@ Settings settings_of(const Options& options) {
                                   {"--tuning", &Settings::tuning, if_given(options.tuning)},
                                   {"--topology", &Settings::topology, if_given(options.topology)},
                                   {"--blocking", &Settings::blocking, if_given(options.blocking)},
+                                  {"--messages", &Settings::messages, if_given(options.messages)},
                                   {"--reproducible", &Settings::reproducible, if_given(options.reproducible)},
                                   {"--stall", &Settings::stall, if_given(options.stall)},
                                   {nullptr, &Settings::report, report}};
@@ -143,6 +145,11 @@ Command add_run(CommandLine& tool, const Words& words) {
         ->type_name("SWITCH")
         ->choices({"0", "1"})
         ->optional_value("1");
+    app->add_option("--messages", options->messages,
+                    "Move large messages of the program while it computes (auto: not if all ranks are on one "
+                    "host without processors to spare)")
+        ->type_name("WHEN")
+        ->choices({"auto", "on", "off"});
     app->add_option("--reproducible", options->reproducible,
                     "Reductions give the same bits for the same number of ranks (1), and sums, minima and "
                     "maxima for any number of ranks (any); takes blocking ones, too (1)")

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "links/mpi/mpi_progress.hpp"
+
 namespace lapwing {
 namespace {
 
@@ -143,10 +145,8 @@ bool MpiLink::test(Transfer& transfer) {
     return true;
 }
 
-// Any call advances all messages of the MPI.
 void MpiLink::progress() {
-    int found = 0;
-    MpiError::check(PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE));
+    progress_mpi();
 }
 
 }  // namespace lapwing

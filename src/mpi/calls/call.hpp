@@ -15,12 +15,17 @@
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/init.hpp"
 #include "mpi/job/recording.hpp"
+#include "mpi/native/async_progress.hpp"
+#include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/native_requests.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/start.hpp"
 #include "task/bracketing.hpp"
 #include "watch/journal.hpp"
+
+// At the begin of each function of a collective.
+#define LAPWING_ENTERS const lapwing::InMpi in_mpi(__builtin_return_address(0))
 
 namespace lapwing {
 
@@ -66,6 +71,13 @@ class RecordedCall {
 // The group of the communicator; null if the native MPI must run the call.
 Communicator* taking_communicator(MPI_Comm communicator, Collective collective);
 
+// The native MPI runs this call while the program computes, perhaps with an operator of the program.
+inline void left_to_mpi(Collective collective) {
+    if (runtime.makes_operators && is_reduction(collective) && async_progress.leave_messages())
+        runtime.why_no_messages =
+            "a nonblocking reduction is left to the MPI, perhaps by an operator of the program";
+}
+
 // `start(group, problem, buffers)` takes the description. Inline: 2 ns of 50 in each small collective.
 template <typename Call, typename Start>
 [[gnu::always_inline]] inline Started describe_and_start(const Call& call, MPI_Comm communicator,
@@ -110,6 +122,7 @@ int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, co
                 buffers.recorded = recorded.id();
                 return start(group, problem, buffers, false);
             });
+        if (started.outcome == Outcome::declined) left_to_mpi(Call::collective);
         const int error = end_of_start(started, communicator, handle, native);
         recorded.returned(error);
         if (started.outcome == Outcome::taken)
@@ -136,6 +149,7 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, con
                 buffers.recorded = recorded.id();
                 return make_persistent(group, problem, buffers);
             });
+        if (started.outcome == Outcome::declined) left_to_mpi(Call::collective);
         const int error = end_of_start(started, communicator, handle, native);
         recorded.returned(error);
         if (started.outcome == Outcome::taken)

@@ -2,13 +2,16 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/hints.hpp"
 #include "mpi/calls/init.hpp"
 #include "mpi/calls/signatures.hpp"
 #include "mpi/job/recording.hpp"
+#include "mpi/native/async_progress.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/communicator.hpp"
 #include "mpi/requests/request_table.hpp"
@@ -50,7 +53,9 @@ int make_window_or_file(const CallSite& site, MPI_Comm parent, const Made* made,
     const watch::InCall inside(site.function, site.address, word_of(parent));
     return guarded([&] {
         const int error = native();
-        if (error == MPI_SUCCESS) watch::journal().add_made_from(word_of(parent), made_from(*made));
+        if (error != MPI_SUCCESS) return error;
+        watch::journal().add_made_from(word_of(parent), made_from(*made));
+        if constexpr (std::is_same_v<Made, MPI_Win>) async_progress.add_windows(1);
         return error;
     });
 }
@@ -125,47 +130,63 @@ using namespace lapwing;
 
 #define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message)                     \
     LAPWING_MPI function parameters {                                                                   \
+        const InMpi in_mpi(__builtin_return_address(0));                                                \
         const watch::InCall inside(#function, __builtin_return_address(0), word_of(communicator), peer, \
                                    tag);                                                                \
         return LAPWING_NEXT(function) names;                                                            \
     }
 #define LAPWING_MAKES(function, parent, parameters, names, made)                         \
     LAPWING_MPI function parameters {                                                    \
+        const InMpi in_mpi(__builtin_return_address(0));                                 \
         return make_communicator({#function, __builtin_return_address(0)}, parent, made, \
                                  [&] { return LAPWING_NEXT(function) names; });          \
     }
 #define LAPWING_OPENS(function, parent, parameters, names, made)                           \
     LAPWING_MPI function parameters {                                                      \
+        const InMpi in_mpi(__builtin_return_address(0));                                   \
         return make_window_or_file({#function, __builtin_return_address(0)}, parent, made, \
                                    [&] { return LAPWING_NEXT(function) names; });          \
     }
 #define LAPWING_POLLS(function, parameters, names, communicator, message) \
     LAPWING_CALL(function, parameters, names, communicator, source, tag, message)
+#define LAPWING_FREES(function, parameters, names, communicator)                                   \
+    LAPWING_MPI function parameters {                                                              \
+        const InMpi in_mpi(__builtin_return_address(0));                                           \
+        const watch::InCall inside(#function, __builtin_return_address(0), word_of(communicator)); \
+        const int error = LAPWING_NEXT(function) names;                                            \
+        if (error == MPI_SUCCESS) async_progress.add_windows(-1);                                  \
+        return error;                                                                              \
+    }
 #include "mpi/calls/native_calls.def"
 
 LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
+    const InMpi in_mpi(__builtin_return_address(0));
     return make_duplicate({"MPI_Comm_dup", __builtin_return_address(0)}, comm, made,
                           [&] { return NEXT_Comm_dup(comm, made); });
 }
 
 LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
+    const InMpi in_mpi(__builtin_return_address(0));
     const int error = make_duplicate({"MPI_Comm_dup_with_info", __builtin_return_address(0)}, comm, made,
                                      [&] { return NEXT_Comm_dup_with_info(comm, info, made); });
     return error == MPI_SUCCESS ? apply_hints(*made, info) : error;
 }
 
 LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
+    const InMpi in_mpi(__builtin_return_address(0));
     return make_duplicate_later(comm, made, [&] { return NEXT_Comm_idup(comm, made, request); });
 }
 
 #if MPI_VERSION >= 4
 LAPWING_MPI MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made, MPI_Request* request) {
+    const InMpi in_mpi(__builtin_return_address(0));
     return make_duplicate_later(comm, made,
                                 [&] { return NEXT_Comm_idup_with_info(comm, info, made, request); });
 }
 #endif
 
 LAPWING_MPI MPI_Comm_set_name(MPI_Comm comm, const char* name) {
+    const InMpi in_mpi(__builtin_return_address(0));
     const int error = NEXT_Comm_set_name(comm, name);
     if (error != MPI_SUCCESS || name == nullptr) return error;
     return guarded([&] {
@@ -175,11 +196,13 @@ LAPWING_MPI MPI_Comm_set_name(MPI_Comm comm, const char* name) {
 }
 
 LAPWING_MPI MPI_Comm_free(MPI_Comm* communicator) {
+    const InMpi in_mpi(__builtin_return_address(0));
     return free_communicator({"MPI_Comm_free", __builtin_return_address(0)}, communicator,
                              [&] { return NEXT_Comm_free(communicator); });
 }
 
 LAPWING_MPI MPI_Comm_disconnect(MPI_Comm* communicator) {
+    const InMpi in_mpi(__builtin_return_address(0));
     return free_communicator({"MPI_Comm_disconnect", __builtin_return_address(0)}, communicator,
                              [&] { return NEXT_Comm_disconnect(communicator); });
 }

@@ -14,8 +14,10 @@
 #include "mpi/job/recording.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/native_requests.hpp"
+#include "mpi/requests/pending_messages.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/request_table.hpp"
 #include "mpi/requests/request_wait.hpp"
@@ -82,7 +84,7 @@ void WaitClock::stop_inside_entry() {
 template <typename Native>
 int natively(const CallSite& site, int count, const MPI_Request* handles, Native native) {
     const watch::InCall inside(site.function, site.address);
-    if (native_requests().none()) return native();
+    if (native_requests().none() && !pending_messages.any()) return native();
     NativeCompletion completion(count, handles);
     const int error = native();
     completion.done(handles);
@@ -277,6 +279,7 @@ int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::C
 using namespace lapwing;
 
 LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
+    const InMpi in_mpi(__builtin_return_address(0));
     const CallSite site{"MPI_Wait", __builtin_return_address(0)};
     const auto native = [&] { return natively(site, 1, handle, [&] { return NEXT_Wait(handle, status); }); };
     if (none_alive() || handle == nullptr) return native();
@@ -298,6 +301,7 @@ LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
 }
 
 LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
+    const InMpi in_mpi(__builtin_return_address(0));
     const CallSite site{"MPI_Test", __builtin_return_address(0)};
     const auto native = [&] {
         return natively(site, 1, handle, [&] { return NEXT_Test(handle, flag, status); });
@@ -324,6 +328,7 @@ LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
 }
 
 LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
+    const InMpi in_mpi(__builtin_return_address(0));
     const CallSite site{"MPI_Waitall", __builtin_return_address(0)};
     const auto native = [&] {
         return natively(site, count, handles, [&] { return NEXT_Waitall(count, handles, statuses); });
@@ -357,22 +362,26 @@ LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
 }
 
 LAPWING_MPI MPI_Testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[]) {
+    const InMpi in_mpi(__builtin_return_address(0));
     return test_array(trace::Call::testall, {"MPI_Testall", __builtin_return_address(0)}, count, handles,
                       [&] { return NEXT_Testall(count, handles, flag, statuses); });
 }
 
 LAPWING_MPI MPI_Testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status) {
+    const InMpi in_mpi(__builtin_return_address(0));
     return test_array(trace::Call::testany, {"MPI_Testany", __builtin_return_address(0)}, count, handles,
                       [&] { return NEXT_Testany(count, handles, index, flag, status); });
 }
 
 LAPWING_MPI MPI_Testsome(int count, MPI_Request handles[], int* completed, int indices[],
                          MPI_Status statuses[]) {
+    const InMpi in_mpi(__builtin_return_address(0));
     return test_array(trace::Call::testsome, {"MPI_Testsome", __builtin_return_address(0)}, count, handles,
                       [&] { return NEXT_Testsome(count, handles, completed, indices, statuses); });
 }
 
 LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status* status) {
+    const InMpi in_mpi(__builtin_return_address(0));
     return wait_for_some(
         trace::Call::waitany, {"MPI_Waitany", __builtin_return_address(0)}, count, handles,
         [&] { return NEXT_Waitany(count, handles, index, status); },
@@ -386,6 +395,7 @@ LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status
 
 LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int indices[],
                          MPI_Status statuses[]) {
+    const InMpi in_mpi(__builtin_return_address(0));
     return wait_for_some(
         trace::Call::waitsome, {"MPI_Waitsome", __builtin_return_address(0)}, count, handles,
         [&] { return NEXT_Waitsome(count, handles, completed, indices, statuses); },
@@ -397,6 +407,7 @@ LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int i
 }
 
 LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
+    const InMpi in_mpi(__builtin_return_address(0));
     const CallSite site{"MPI_Request_get_status", __builtin_return_address(0)};
     return guarded([&]() -> int {
         Request* const request = none_alive() || flag == nullptr ? nullptr : find(handle);

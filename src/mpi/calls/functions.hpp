@@ -17,6 +17,7 @@
 
 #define LAPWING_INIT_FUNCTION(Init, Call, parameters, names)                                                \
     LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) {          \
+        LAPWING_ENTERS;                                                                                     \
         return persistent(Call{LAPWING_LIST names}, comm, request, {#Init, __builtin_return_address(0)},    \
                           [&] { return LAPWING_NEXT_INIT(Init)(LAPWING_LIST names comm, info, request); }); \
     }
@@ -31,11 +32,13 @@
 // communicator, and their names. Both lists in parentheses.
 #define LAPWING_FUNCTIONS(Nonblocking, Blocking, suffix, Call, parameters, names)                         \
     LAPWING_MPI MPI_##Nonblocking##suffix(LAPWING_LIST parameters MPI_Comm comm, MPI_Request* request) {  \
+        LAPWING_ENTERS;                                                                                   \
         return nonblocking(Call{LAPWING_LIST names}, comm, request,                                       \
                            {"MPI_" #Nonblocking #suffix, __builtin_return_address(0)},                    \
                            [&] { return NEXT_##Nonblocking##suffix(LAPWING_LIST names comm, request); }); \
     }                                                                                                     \
     LAPWING_MPI MPI_##Blocking##suffix(LAPWING_LIST parameters MPI_Comm comm) {                           \
+        LAPWING_ENTERS;                                                                                   \
         return blocking(Call{LAPWING_LIST names}, comm,                                                   \
                         {"MPI_" #Blocking #suffix, __builtin_return_address(0)},                          \
                         [&] { return NEXT_##Blocking##suffix(LAPWING_LIST names comm); });                \

@@ -12,6 +12,7 @@
 #include "mpi/calls/hints.hpp"
 #include "mpi/calls/init.hpp"
 #include "mpi/job/recording.hpp"
+#include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/communicator.hpp"
 #include "mpi/requests/start.hpp"
@@ -89,11 +90,13 @@ int apply_hints(MPI_Comm communicator, MPI_Info info) {
 using namespace lapwing;
 
 LAPWING_MPI MPI_Comm_set_info(MPI_Comm communicator, MPI_Info info) {
+    const InMpi in_mpi(__builtin_return_address(0));
     const int error = NEXT_Comm_set_info(communicator, info);
     return error == MPI_SUCCESS ? apply_hints(communicator, info) : error;
 }
 
 LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
+    const InMpi in_mpi(__builtin_return_address(0));
     int error = NEXT_Comm_get_info(communicator, info);
     if (error != MPI_SUCCESS || !takes_calls()) return error;
     return guarded([&]() -> int {

@@ -4,14 +4,19 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 
 #include "base/clock.hpp"
+#include "links/mpi/mpi_progress.hpp"
+#include "links/mpi/own_communicator.hpp"
 #include "mpi/calls/exported.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/job/start.hpp"
+#include "mpi/native/async_progress.hpp"
 #include "mpi/native/callers.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/hook.hpp"
@@ -49,6 +54,7 @@ int finalize(MPI_Comm, int, void*, void*) {
     // This waits for all ranks inside the MPI: not while a peer may need one of this rank's lists.
     if (runtime.watch != nullptr) compare_calls_at_end(*runtime.job);
     remove_hook();
+    async_progress.stop();
     end_tracing();
     report_job();
     finish_groups(drained ? patience : 0);
@@ -56,8 +62,22 @@ int finalize(MPI_Comm, int, void*, void*) {
     runtime.watch.reset();
     runtime.network.reset();
     runtime.job.reset();
+    end_mpi_progress();
+    free_own_communicator();
     runtime.takes_calls = false;
     return MPI_SUCCESS;
+}
+
+void start_async_progress(Hook hook) {
+    const bool lists = runtime.takes_calls && runtime.network->needs_links_of_job() &&
+                       runtime.network->may_have_thread() && runtime.why_kept_out.empty();
+    const AsyncProgress::Duties duties{.advance_lists = try_progress,
+                                       .lists = &request_table.live(),
+                                       .polls_lists = lists || hook == Hook::polling,
+                                       .threads = runtime.threads,
+                                       .messages = runtime.why_no_messages.empty()};
+    if (duties.polls_lists || duties.messages || hook == Hook::thread)
+        async_progress.start(duties, read_progress_choice(runtime.job->settings()).processors);
 }
 
 }  // namespace
@@ -75,18 +95,20 @@ bool start_runtime(bool collective) {
     PMPI_Query_thread(&provided);
     runtime.threads = provided == MPI_THREAD_MULTIPLE;
     begin_recording(runtime.threads);
+    runtime.why_kept_out = why_kept_out(provided);
     start_job(collective);
     Entry::set_threads(runtime.threads);
+    Hook hook = Hook::none;
     if (!collective) {
         runtime.why_not = Fallback::late;
     } else if (runtime.options.engine == "mpi") {
         runtime.why_not = Fallback::engine_mpi;
-    } else if (!install_hook(progress_of_all, request_table.live(), runtime.threads,
-                             runtime.network->needs_links_of_job() && runtime.network->may_have_thread())) {
-        runtime.why_not = Fallback::no_hook;
     } else {
-        runtime.takes_calls = true;
+        hook = install_hook(progress_of_all, request_table.live(), runtime.threads);
+        runtime.takes_calls = hook != Hook::none;
+        runtime.why_not = Fallback::no_hook;
     }
+    if (collective) start_async_progress(hook);
     int keyval = MPI_KEYVAL_INVALID;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &keyval, nullptr);
     PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
@@ -97,10 +119,31 @@ bool start_runtime(bool collective) {
 
 namespace {
 
+// The level that Lapwing asks the MPI for.
 int thread_level(int wanted) {
-    const char* const engine = std::getenv("LAPWING_ENGINE");
-    const bool leaves_all = engine != nullptr && std::strcmp(engine, "mpi") == 0;
-    return leaves_all || offers_a_hook() ? wanted : MPI_THREAD_MULTIPLE;
+    const auto is = [](const char* variable, const char* value) {
+        const char* const set = std::getenv(variable);
+        return set != nullptr && std::strcmp(set, value) == 0;
+    };
+    if (!is("LAPWING_ENGINE", "mpi") && !offers_a_hook()) return MPI_THREAD_MULTIPLE;
+    const bool enters = !is("LAPWING_MESSAGES", "off") && !is("LAPWING_PROGRESS_THREAD", "none");
+    return enters ? std::max<int>(wanted, MPI_THREAD_SERIALIZED) : wanted;
+}
+
+// The level that the program has asked for, if the MPI was asked for more: the program is told what it would
+// have without Lapwing.
+std::atomic<int> told{-1};
+
+int start_mpi(int* argc, char*** argv, int wanted, int* provided) {
+    const int level = thread_level(wanted);
+    const int error = NEXT_Init_thread(argc, argv, level, provided);
+    if (error != MPI_SUCCESS) return error;
+    if (level > wanted) {
+        told = std::min(wanted, *provided);
+        *provided = told;
+    }
+    start_runtime(true);
+    return MPI_SUCCESS;
 }
 
 }  // namespace
@@ -109,18 +152,29 @@ int thread_level(int wanted) {
 using namespace lapwing;
 
 LAPWING_MPI MPI_Init(int* argc, char*** argv) {
+    const InMpi in_mpi(__builtin_return_address(0));
     bind_fortran();
+    // The user has set the level that MPI_Init gives.
+    const bool set = std::getenv("OMPI_MPI_THREAD_LEVEL") != nullptr ||
+                     std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL") != nullptr;
     int provided = MPI_THREAD_SINGLE;
-    const int level = thread_level(MPI_THREAD_SINGLE);
-    const int error =
-        level == MPI_THREAD_SINGLE ? NEXT_Init(argc, argv) : NEXT_Init_thread(argc, argv, level, &provided);
+    if (!set && thread_level(MPI_THREAD_SINGLE) != MPI_THREAD_SINGLE)
+        return start_mpi(argc, argv, MPI_THREAD_SINGLE, &provided);
+    const int error = NEXT_Init(argc, argv);
     if (error == MPI_SUCCESS) start_runtime(true);
     return error;
 }
 
 LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    const InMpi in_mpi(__builtin_return_address(0));
     bind_fortran();
-    const int error = NEXT_Init_thread(argc, argv, thread_level(required), provided);
-    if (error == MPI_SUCCESS) start_runtime(true);
+    if (provided == nullptr) return NEXT_Init_thread(argc, argv, required, provided);
+    return start_mpi(argc, argv, required, provided);
+}
+
+// Any thread may call it at any time.
+LAPWING_MPI MPI_Query_thread(int* provided) {
+    const int error = NEXT_Query_thread(provided);
+    if (error == MPI_SUCCESS && told >= 0) *provided = told;
     return error;
 }

@@ -7,10 +7,12 @@
 #include "mpi/calls/exported.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/reduction.hpp"
 #include "mpi/native/refusals.hpp"
 #include "mpi/requests/native_requests.hpp"
+#include "mpi/requests/pending_messages.hpp"
 #include "mpi/requests/request_table.hpp"
 #include "mpi/requests/start.hpp"
 
@@ -22,12 +24,19 @@ Request* find_persistent(MPI_Request handle) {
     return request_table.find_persistent(handle);
 }
 
+template <typename Native>
+int start_native(int count, const MPI_Request* handles, Native native) {
+    const int error = native();
+    for (int i = 0; i < count && error == MPI_SUCCESS; ++i) {
+        native_requests().start(handles[i]);
+        pending_messages.start(handles[i]);
+    }
+    return error;
+}
+
 int start_persistent(MPI_Request* handle) {
     Request* const request = find_persistent(*handle);
-    if (request == nullptr) {
-        native_requests().start(*handle);
-        return NEXT_Start(handle);
-    }
+    if (request == nullptr) return start_native(1, handle, [&] { return NEXT_Start(handle); });
     device::look();
     MPI_Comm communicator = MPI_COMM_NULL;
     int error = MPI_SUCCESS;
@@ -39,9 +48,9 @@ int start_persistent(MPI_Request* handle) {
     return raise(communicator, error);
 }
 
-// Whether no persistent request of the program can be a collective.
+// Whether no persistent request of the program matters here.
 bool no_persistent() {
-    return request_table.persistent() == 0 && native_requests().none();
+    return request_table.persistent() == 0 && native_requests().none() && !pending_messages.any_persistent();
 }
 
 // Whether no request of the program can be Lapwing's.
@@ -69,17 +78,18 @@ int free_handle(Handle* handle, Handle none, bool (*is_held)(Handle), int (*free
 using namespace lapwing;
 
 LAPWING_MPI MPI_Start(MPI_Request* handle) {
+    const InMpi in_mpi(__builtin_return_address(0));
     if (no_persistent() || handle == nullptr) return NEXT_Start(handle);
     return guarded([&] { return start_persistent(handle); });
 }
 
 LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
+    const InMpi in_mpi(__builtin_return_address(0));
     if (no_persistent() || handles == nullptr) return NEXT_Startall(count, handles);
     return guarded([&]() -> int {
         const auto is_ours = [](MPI_Request handle) { return find_persistent(handle) != nullptr; };
         if (count <= 0 || std::none_of(handles, handles + count, is_ours)) {
-            for (int i = 0; i < count; ++i) native_requests().start(handles[i]);
-            return NEXT_Startall(count, handles);
+            return start_native(count, handles, [&] { return NEXT_Startall(count, handles); });
         }
         for (int i = 0; i < count; ++i) {
             if (const int error = start_persistent(&handles[i]); error != MPI_SUCCESS) return error;
@@ -91,7 +101,12 @@ LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
 // The standard forbids to free the request of a collective in flight. Open MPI refuses it, and frees complete
 // ones; MPICH lets the collective complete.
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
+    const InMpi in_mpi(__builtin_return_address(0));
     if (handle != nullptr && !native_requests().none()) native_requests().remove(*handle);
+    if (handle != nullptr && (pending_messages.any() || pending_messages.any_persistent())) {
+        pending_messages.remove(*handle);
+        pending_messages.remove_persistent(*handle);
+    }
     if (none_exist() || handle == nullptr) return NEXT_Request_free(handle);
     return guarded([&]() -> int {
         Request* request = find_persistent(*handle);
@@ -123,6 +138,7 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
 // The standard forbids to cancel collectives. The MPI would cancel the receive that represents a persistent
 // one.
 LAPWING_MPI MPI_Cancel(MPI_Request* handle) {
+    const InMpi in_mpi(__builtin_return_address(0));
     if (none_exist() || handle == nullptr) return NEXT_Cancel(handle);
     return guarded([&]() -> int {
         bool ours = false;
@@ -138,10 +154,26 @@ LAPWING_MPI MPI_Cancel(MPI_Request* handle) {
     });
 }
 
+LAPWING_MPI MPI_Op_create(MPI_User_function* function, int commutes, MPI_Op* op) {
+    const InMpi in_mpi(__builtin_return_address(0));
+    runtime.makes_operators = true;
+    return NEXT_Op_create(function, commutes, op);
+}
+
+#if MPI_VERSION >= 4
+LAPWING_MPI MPI_Op_create_c(MPI_User_function_c* function, int commutes, MPI_Op* op) {
+    const InMpi in_mpi(__builtin_return_address(0));
+    runtime.makes_operators = true;
+    return NEXT_Op_create_c(function, commutes, op);
+}
+#endif
+
 LAPWING_MPI MPI_Op_free(MPI_Op* op) {
+    const InMpi in_mpi(__builtin_return_address(0));
     return free_handle(op, MPI_OP_NULL, keeps_operator, NEXT_Op_free);
 }
 
 LAPWING_MPI MPI_Type_free(MPI_Datatype* type) {
+    const InMpi in_mpi(__builtin_return_address(0));
     return free_handle(type, MPI_DATATYPE_NULL, keeps_type, NEXT_Type_free);
 }

@@ -38,7 +38,8 @@ Settings settings_of_job() {
     return settings;
 }
 
-MpiJob::MpiJob(Settings settings) : Job(rank_in_world(), ranks_of_world(), std::move(settings)) {
+MpiJob::MpiJob(Settings settings, bool entered)
+    : Job(rank_in_world(), ranks_of_world(), std::move(settings)), entered_(entered) {
     MpiError::check(PMPI_Comm_dup(MPI_COMM_WORLD, &communicator_));
     MpiError::check(PMPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN));
 }
@@ -80,13 +81,10 @@ void MpiJob::warn(const std::string& line) {
     fmt::print(stderr, "lapwing: {}\n", line);
 }
 
-// There is nothing in an MPI to sleep at, and only a program with MPI_THREAD_MULTIPLE permits a thread to
-// call it.
+// There is nothing in an MPI to sleep at.
 std::string MpiJob::describe_links(bool threads) const {
-    int level = MPI_THREAD_SINGLE;
-    PMPI_Query_thread(&level);
-    return threads && level == MPI_THREAD_MULTIPLE ? "mpi (the native MPI, which a thread calls every 0.2 ms)"
-                                                   : "mpi (the native MPI, in the program's calls)";
+    return threads && entered_ ? "mpi (the native MPI, which a thread calls every 0.2 ms)"
+                               : "mpi (the native MPI, in the program's calls)";
 }
 
 }  // namespace lapwing

@@ -14,8 +14,8 @@ Settings settings_of_job();
 
 class MpiJob final : public Job {
   public:
-    // Collective.
-    explicit MpiJob(Settings settings);
+    // Collective. `entered`: a thread of Lapwing may call the MPI while the program computes.
+    explicit MpiJob(Settings settings, bool entered = false);
     ~MpiJob() override;
     // A duplicate of MPI_COMM_WORLD that the program does not know: Lapwing's messages never match the
     // program's. Returns errors.
@@ -27,6 +27,7 @@ class MpiJob final : public Job {
 
   private:
     MPI_Comm communicator_ = MPI_COMM_NULL;
+    bool entered_ = false;
 };
 
 }  // namespace lapwing

@@ -142,6 +142,23 @@ void add_collective(Document& document, Collective collective, const CollectiveC
         seconds(count.hidden_time), count.wake_ups, used.empty() ? "-" : used, left.empty() ? "-" : left);
 }
 
+void add_messages(Document& document, const MessageCount& count, const std::string& why_not) {
+    document.add("no_messages", "messages do not move while the program computes", why_not);
+    if (count.messages == 0) return;
+    document.json["messages"] = {{"count", count.messages},
+                                 {"bytes", count.bytes},
+                                 {"hidden_seconds_at_most", seconds(count.hidden_time)},
+                                 {"polls", count.polls},
+                                 {"moving_polls", count.moving_polls},
+                                 {"thread_seconds", seconds(count.thread_time)}};
+    document.text += fmt::format(
+        "{} large message{}, {} bytes: in flight for {:.6f} s outside MPI; {} polls, {} of them moved data, "
+        "in "
+        "{:.6f} s of a core\n",
+        count.messages, count.messages == 1 ? "" : "s", count.bytes, seconds(count.hidden_time), count.polls,
+        count.moving_polls, seconds(count.thread_time));
+}
+
 // Buffers in the memory of devices, of all collectives.
 void add_device_memory(Document& document, const Sums& sums) {
     std::uint64_t buffers = 0;
@@ -160,7 +177,8 @@ void add_device_memory(Document& document, const Sums& sums) {
         buffers, to_host, to_device);
 }
 
-Document document_of(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
+Document document_of(const Sums& sums, const MessageCount& messages, const Report& mine, int ranks,
+                     const Manner& manner) {
     const Missing& missing = manner.missing;
     Document document;
     auto& [json, text] = document;
@@ -182,6 +200,7 @@ Document document_of(const Sums& sums, const Report& mine, int ranks, const Mann
                  missing.single_copies);
     add_inside_host(document, manner);
     document.add("watch_trouble", "not all ranks can be asked by lapwing status", manner.watch_trouble);
+    add_messages(document, messages, manner.no_messages);
     if (!manner.choices.empty()) json["choices_of_rank_0"] = manner.choices;
     for (const std::string& choice : manner.choices) text += fmt::format("rank 0: {}\n", choice);
     if (!manner.advice.empty()) {
@@ -295,8 +314,11 @@ void write_report(const Report& mine, const ReportTarget& target, const Manner& 
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
     PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t), MPI_UINT64_T,
                 MPI_SUM, 0, MPI_COMM_WORLD);
+    MessageCount messages;
+    PMPI_Reduce(&mine.messages, &messages, sizeof messages / sizeof(std::uint64_t), MPI_UINT64_T, MPI_SUM, 0,
+                MPI_COMM_WORLD);
     if (rank != 0) return;
-    const Document document = document_of(sums, mine, ranks, manner);
+    const Document document = document_of(sums, messages, mine, ranks, manner);
     const std::string text = target.form == "json" ? document.json.dump(2) + "\n" : document.text;
     if (target.file.empty()) {
         std::fwrite(text.data(), 1, text.size(), stderr);

@@ -48,6 +48,17 @@ struct CollectiveCount {
     std::array<std::uint64_t, fallback_reasons> fell_back{};
 };
 
+// The program's large messages, and the thread that drives the native MPI for them.
+struct MessageCount {
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t hidden_time =
+        0;  // nanoseconds with some of them in flight while the program was outside MPI
+    std::uint64_t polls = 0;
+    std::uint64_t moving_polls = 0;  // that moved data
+    std::uint64_t thread_time = 0;   // nanoseconds of a processor
+};
+
 // How often this rank's lists of one collective came from an algorithm and ran on an engine.
 struct Use {
     const Algorithm* algorithm;
@@ -69,6 +80,8 @@ struct Manner {
     std::vector<std::string> choices = {};
     std::string watch_trouble = {};  // which ranks `lapwing status` cannot ask, and why
     std::string advice = {};
+    std::string no_messages =
+        {};  // why messages of the program do not move while it computes; empty: they do
     // Files that define collectives before Lapwing, and which: calls that these do not pass on are not
     // counted.
     std::map<std::string, std::vector<std::string>> before = {};
@@ -80,6 +93,7 @@ struct Manner {
 struct Report {
     std::array<CollectiveCount, reported_collectives> collectives;
     std::array<std::vector<Use>, reported_collectives> uses;
+    MessageCount messages;
 
     CollectiveCount& of(Collective collective) { return collectives[static_cast<std::size_t>(collective)]; }
     void count_fallback(Collective collective, Fallback reason) {

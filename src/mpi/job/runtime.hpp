@@ -19,13 +19,16 @@ struct Runtime {
     PlanOptions options;               // of every group that its communicator's hints do not change
     RankLocations locations;
     std::unique_ptr<MpiJob> job;
-    std::unique_ptr<JobNetwork> network;      // null if the engine is "mpi"
-    std::unique_ptr<watch::JobWatch> watch;   // null in a job that has no agreement
-    bool takes_calls = false;                 // started, and the engine is not "mpi"
-    Fallback why_not = Fallback::engine_mpi;  // when it takes none
-    bool takes_blocking = false;              // LAPWING_BLOCKING
-    bool measures = false;                    // a report or a timeline is wanted: clocks are read
-    bool threads = false;                     // MPI_THREAD_MULTIPLE
+    std::unique_ptr<JobNetwork> network;       // null if the engine is "mpi"
+    std::unique_ptr<watch::JobWatch> watch;    // null in a job that has no agreement
+    bool takes_calls = false;                  // started, and the engine is not "mpi"
+    Fallback why_not = Fallback::engine_mpi;   // when it takes none
+    std::atomic<bool> makes_operators{false};  // the program
+    bool takes_blocking = false;               // LAPWING_BLOCKING
+    bool measures = false;                     // a report or a timeline is wanted: clocks are read
+    bool threads = false;                      // MPI_THREAD_MULTIPLE
+    std::string why_kept_out;                  // of the MPI, for a thread of Lapwing's; empty: it may enter
+    std::string why_no_messages;               // when that thread drives no messages of the program
     std::string report_form = "none";
     std::string report_file;
     std::string report_mark;

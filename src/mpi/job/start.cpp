@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -24,9 +26,12 @@
 #include "mpi/job/metadata.hpp"
 #include "mpi/job/report.hpp"
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/async_progress.hpp"
 #include "mpi/native/callers.hpp"
+#include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/native.hpp"
+#include "mpi/requests/pending_messages.hpp"
 #include "plan/options.hpp"
 #include "watch/journal.hpp"
 
@@ -103,6 +108,23 @@ void begin_tracing(Job& job, const RankLocations& locations) {
     add_clock_metadata(locations, "begin");
 }
 
+// Why the program's messages do not move while it computes; empty: they do.
+std::string why_no_messages(const Settings& settings, const RankLocations& locations) {
+    check_word("LAPWING_MESSAGES", settings.messages, {"auto", "on", "off"});
+    if (settings.messages == "off") return "LAPWING_MESSAGES=off";
+    if (settings.progress_thread == "none") return "LAPWING_PROGRESS_THREAD=none";
+    if (!runtime.why_kept_out.empty()) return runtime.why_kept_out;
+    for (const char* own : {"MPIR_CVAR_ASYNC_PROGRESS", "MPICH_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS",
+                            "OMPI_MCA_btl_tcp_progress_thread"}) {
+        const char* const value = std::getenv(own);
+        if (value != nullptr && std::strcmp(value, "0") != 0 && *value != '\0')
+            return fmt::format("the MPI has a progress thread of its own ({}={})", own, value);
+    }
+    if (settings.messages == "auto" && locations.all_on_one_host() && !locations.has_spare_processors())
+        return "all ranks are on one host, and have no processors to spare";
+    return "";
+}
+
 void start_network() {
     Job& job = *runtime.job;
     const Settings& settings = job.settings();
@@ -113,6 +135,7 @@ void start_network() {
                                   settings.topology, tcp::host_name()));
     }
     begin_tracing(job, runtime.locations);
+    runtime.why_no_messages = why_no_messages(settings, runtime.locations);
     if (runtime.options.engine == "mpi") return;
     runtime.network = std::make_unique<JobNetwork>(job, runtime.options.engine, runtime.locations);
     runtime.options.engine = runtime.network->engine();
@@ -165,12 +188,19 @@ Progressed progressed(int ranks) {
 
 }  // namespace
 
+std::string why_kept_out(int level) {
+    if (level < MPI_THREAD_SERIALIZED) return "the MPI provides no more than MPI_THREAD_FUNNELED";
+    if (level == MPI_THREAD_MULTIPLE) return "";
+    if (!gate::knows_all()) return "this MPI is newer than Lapwing knows";
+    return gate::can_close() ? "" : "this kernel refuses membarrier(2)";
+}
+
 void start_job(bool collective) {
     try {
         const Settings settings = settings_of_job();
         read(settings);
         if (!collective) return;
-        runtime.job = std::make_unique<MpiJob>(settings);
+        runtime.job = std::make_unique<MpiJob>(settings, runtime.why_kept_out.empty());
         try {
             compare_settings(*runtime.job);
         } catch (const Error& error) {
@@ -206,6 +236,14 @@ void report_job() {
     if (runtime.watch != nullptr) manner.watch_trouble = runtime.watch->trouble();
     manner.before = collectives_before();
     manner.tools = bound_tools();
+    manner.no_messages = runtime.why_no_messages;
+    const AsyncProgress::Statistics thread = async_progress.statistics();
+    runtime.report.messages = {.messages = pending_messages.total(),
+                               .bytes = pending_messages.bytes(),
+                               .hidden_time = thread.observed_nanoseconds,
+                               .polls = thread.polls,
+                               .moving_polls = thread.moving,
+                               .thread_time = thread.processor_nanoseconds};
     write_report(runtime.report, {runtime.report_form, runtime.report_file, runtime.report_mark}, manner);
 }
 

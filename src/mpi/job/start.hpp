@@ -1,7 +1,12 @@
 // The start of a job (settings, their comparison between ranks, the network, the trace), and its end.
 #pragma once
 
+#include <string>
+
 namespace lapwing {
+
+// Why no thread of Lapwing may call an MPI that provides this thread level; empty: it may.
+std::string why_kept_out(int level);
 
 // Reads the settings into `runtime`. `collective`: all ranks of MPI_COMM_WORLD call it together (from
 // MPI_Init), so that they can compare their settings and make the network. A wrong setting ends the job with

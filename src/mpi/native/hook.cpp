@@ -2,12 +2,10 @@
 
 #include <dlfcn.h>
 #include <mpi.h>
-#include <pthread.h>
 
 #include <atomic>
-#include <chrono>
-#include <thread>
 
+#include "mpi/native/async_progress.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/native.hpp"
@@ -19,73 +17,13 @@ namespace {
 int (*progress_all)() = nullptr;
 const Count* in_flight = nullptr;
 
-int try_progress() {
-    if (!Entry::try_enter()) return 0;
-    // No exception may pass through the MPI.
-    const int completed = guarded(progress_all);
-    Entry::leave();
-    return completed;
-}
-
-// How the lists progress while the program is inside the MPI.
-enum class Hook {
-    none,
-    callback,     // the MPI calls Lapwing, which may call the MPI
-    hook_thread,  // the MPI calls Lapwing, which must not call the MPI: it wakes the hook thread
-    polling,      // the MPI has no callback: the hook thread polls
-};
 std::atomic<Hook> hook{Hook::none};
-// Whether the hook thread polls while collectives are in flight.
-std::atomic<bool> polling{false};
-
-// Advances lists in the program's place. Sleeps unless the program waits in the MPI with collectives in
-// flight, or polling is on and collectives are in flight.
-class HookThread {
-  public:
-    void start() {
-        thread_ = std::thread(&HookThread::work, this);
-        ::pthread_setname_np(thread_.native_handle(), "lapwing");
-    }
-    void stop() {
-        if (!thread_.joinable()) return;
-        ending_ = true;
-        wake();
-        thread_.join();
-        ending_ = false;
-    }
-    void wake() {
-        calls_.fetch_add(1);
-        calls_.notify_one();
-    }
-
-  private:
-    void work() {
-        std::uint64_t seen = 0;
-        for (;;) {
-            // Stays awake while the MPI asks for progress at least once per pause.
-            calls_.wait(seen);
-            if (ending_) return;
-            seen = calls_;
-            try_progress();
-            std::this_thread::sleep_for(std::chrono::microseconds(20));
-            while (polling && !ending_ && *in_flight > 0) {
-                try_progress();
-                std::this_thread::sleep_for(std::chrono::microseconds(200));
-            }
-        }
-    }
-
-    std::thread thread_;
-    std::atomic<bool> ending_{false};
-    std::atomic<std::uint64_t> calls_{0};
-};
-HookThread& hook_thread = *new HookThread;  // never destroyed, see request_table.hpp
 
 // Open MPI calls registered functions in all of its progress. They may call the MPI.
 using Register = int (*)(int (*)());
 
 int opal_callback() {
-    if (*in_flight == 0 || Entry::busy()) return 0;
+    if (*in_flight == 0 || Entry::busy() || async_progress.is_this_thread()) return 0;
     return try_progress();
 }
 
@@ -128,36 +66,35 @@ bool attach_to_ucx() {
 
 }  // namespace
 
+int try_progress() {
+    if (!Entry::try_enter()) return 0;
+    // No exception may pass through the MPI.
+    const int completed = guarded(progress_all);
+    Entry::leave();
+    return completed;
+}
+
 bool offers_a_hook() {
     return find_in_libraries("opal_progress_register") != nullptr ||
            find_in_libraries("ucp_worker_progress") != nullptr;
 }
 
-bool install_hook(int (*progress)(), const Count& requests, bool threads, bool polls) {
+Hook install_hook(int (*progress)(), const Count& requests, bool threads) {
     progress_all = progress;
     in_flight = &requests;
     if (attach_to_opal()) {
         hook = Hook::callback;
     } else if (attach_to_ucx()) {
         // With threads, MPICH holds a lock during the callback.
-        hook = threads ? Hook::hook_thread : Hook::callback;
+        hook = threads ? Hook::thread : Hook::callback;
     } else if (threads) {
         hook = Hook::polling;
     }
-    polling = hook == Hook::polling || (polls && threads && hook != Hook::none);
-    if (hook == Hook::hook_thread || polling) hook_thread.start();
-    return hook != Hook::none;
+    return hook;
 }
 
 void remove_hook() {
-    if (hook.exchange(Hook::none) == Hook::none) return;
-    detach_from_opal();
-    polling = false;
-    hook_thread.stop();
-}
-
-void collective_started() {
-    if (polling.load(std::memory_order_relaxed)) hook_thread.wake();
+    if (hook.exchange(Hook::none) != Hook::none) detach_from_opal();
 }
 
 void native_progress() {
@@ -165,11 +102,11 @@ void native_progress() {
     called.store(true, std::memory_order_relaxed);
 #endif
     const Hook now = hook.load(std::memory_order_acquire);
-    if (now == Hook::none || *in_flight == 0 || Entry::busy()) return;
+    if (now == Hook::none || *in_flight == 0 || Entry::busy() || async_progress.is_this_thread()) return;
     if (now == Hook::callback) {
         try_progress();
-    } else if (now == Hook::hook_thread) {
-        hook_thread.wake();
+    } else if (now == Hook::thread) {
+        async_progress.help();
     }
 }
 

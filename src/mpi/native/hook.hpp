@@ -6,20 +6,24 @@
 
 namespace lapwing {
 
-// Whether the MPI's progress calls callbacks. If not, a thread of Lapwing does the progress, which requires
+// Whether the MPI's progress calls callbacks. If not, Lapwing's thread advances the lists, which requires
 // MPI_THREAD_MULTIPLE.
 bool offers_a_hook();
 
-// After MPI_Init. From now on the MPI's progress calls `progress` inside Entry while `in_flight` is not 0;
-// `progress` returns how many collectives have completed. `threads`: the MPI provides MPI_THREAD_MULTIPLE.
-// `polls`: a thread polls as well, if `threads` allows it, because messages of the MPI need progress while
-// the program computes. Returns false if nothing can call `progress`.
-bool install_hook(int (*progress)(), const Count& in_flight, bool threads, bool polls);
+enum class Hook {
+    none,
+    callback,  // the MPI calls Lapwing, which may call the MPI
+    thread,    // the MPI calls Lapwing, which must not call the MPI: it asks Lapwing's thread
+    polling,   // the MPI has no callback: Lapwing's thread polls
+};
+// After MPI_Init. From now on lists advance by `progress`, which returns how many collectives have completed,
+// whenever the MPI makes progress and `in_flight` is not 0. `threads`: the MPI provides MPI_THREAD_MULTIPLE.
+Hook install_hook(int (*progress)(), const Count& in_flight, bool threads);
 // Before MPI_Finalize.
 void remove_hook();
 
-// After each start.
-void collective_started();
+// Advances the lists, unless another call does so at the moment. Returns how many collectives have completed.
+int try_progress();
 
 // The MPI calls this while it waits or polls.
 void native_progress();

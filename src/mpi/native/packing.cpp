@@ -6,8 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "links/mpi/own_communicator.hpp"
 #include "mpi/native/contents.hpp"
-#include "mpi/native/own_communicator.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,6 +1,6 @@
 #include "mpi/native/refusals.hpp"
 
-#include "mpi/native/own_communicator.hpp"
+#include "links/mpi/own_communicator.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,5 +1,7 @@
 #include "mpi/requests/native_requests.hpp"
 
+#include "mpi/requests/pending_messages.hpp"
+
 namespace lapwing {
 
 NativeRequests& native_requests() {
@@ -46,8 +48,14 @@ void NativeRequests::start(MPI_Request handle) {
 }
 
 NativeCompletion::NativeCompletion(int count, const MPI_Request* handles) {
+    if (handles == nullptr) return;
+    if (pending_messages.any()) {
+        for (int i = 0; i < count; ++i) {
+            if (pending_messages.contains(handles[i])) messages_.emplace_back(i, handles[i]);
+        }
+    }
     NativeRequests& all = native_requests();
-    if (all.none() || handles == nullptr) return;
+    if (all.none()) return;
     const std::lock_guard lock(all.mutex_);
     for (int i = 0; i < count; ++i) {
         const auto found = all.all_.find(handles[i]);
@@ -58,23 +66,33 @@ NativeCompletion::NativeCompletion(int count, const MPI_Request* handles) {
     }
 }
 
+namespace {
+
+// `now`: what the call has left of this handle. An inactive persistent request counts as complete.
+bool is_complete(MPI_Request handle, MPI_Request now, bool persistent) {
+    if (now == MPI_REQUEST_NULL) return true;
+    int complete = 0;
+    if (persistent) PMPI_Request_get_status(handle, &complete, MPI_STATUS_IGNORE);
+    return complete != 0;
+}
+
+}  // namespace
+
 void NativeCompletion::done(const MPI_Request* now) {
+    for (const auto& [position, handle] : messages_) {
+        if (is_complete(handle, now[position], pending_messages.is_persistent(handle)))
+            pending_messages.remove(handle);
+    }
     if (ours_.empty()) return;
     NativeRequests& all = native_requests();
     const std::lock_guard lock(all.mutex_);
     for (const auto& [position, handle] : ours_) {
         const auto found = all.all_.find(handle);
         if (found == all.all_.end()) continue;
-        if (found->second.starts == nullptr) {
-            if (now[position] != MPI_REQUEST_NULL) continue;
-            all.complete(found->second);
-            all.all_.erase(found);
-            continue;
-        }
-        // An inactive persistent request counts as complete.
-        int complete = 0;
-        PMPI_Request_get_status(handle, &complete, MPI_STATUS_IGNORE);
-        if (complete != 0) all.complete(found->second);
+        const bool persistent = found->second.starts != nullptr;
+        if (!is_complete(handle, now[position], persistent)) continue;
+        all.complete(found->second);
+        if (!persistent) all.all_.erase(found);
     }
     all.size_ = all.all_.size();
 }

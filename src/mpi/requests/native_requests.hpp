@@ -48,7 +48,9 @@ class NativeCompletion {
     void done(const MPI_Request* now);
 
   private:
-    std::vector<std::pair<int, MPI_Request>> ours_;  // positions in the array
+    // With their positions in the array: collectives and messages.
+    std::vector<std::pair<int, MPI_Request>> ours_;
+    std::vector<std::pair<int, MPI_Request>> messages_;
 };
 
 }  // namespace lapwing

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "links/mpi/own_communicator.hpp"
 #include "mpi/native/contents.hpp"
-#include "mpi/native/own_communicator.hpp"
 
 namespace lapwing {
 namespace {

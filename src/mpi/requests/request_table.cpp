@@ -7,11 +7,10 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/async_progress.hpp"
 #include "mpi/native/device_data.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
-#include "mpi/native/hook.hpp"
-#include "mpi/native/own_communicator.hpp"
 #include "mpi/requests/timeline.hpp"
 
 namespace lapwing {
@@ -178,7 +177,7 @@ void RequestTable::run(Request& request) {
         group.waiting.push_back(&request);
     ++group.in_flight;
     change(request, request.persistent != nullptr ? State::inactive : State::idle, State::running);
-    collective_started();
+    async_progress.list_started();
 }
 
 // The program has seen the completion, and asks no more for the communicator of an error.
@@ -370,7 +369,6 @@ bool RequestTable::drain(std::uint64_t patience) {
             // The program has never waited for it.
             if (request->state == State::complete) leave_group(*request);
         }
-        free_own_communicator();
     }
     for (MPI_Request handle : unused) {
         PMPI_Grequest_complete(handle);

@@ -1,11 +1,10 @@
 #include "mpi/requests/request_wait.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <thread>
 #include <vector>
 
+#include "links/mpi/mpi_progress.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/requests/request.hpp"
@@ -13,23 +12,11 @@
 namespace lapwing {
 namespace {
 
-// The native MPI advances once in so many unsuccessful polls.
+// The native MPI advances once in so many unsuccessful polls: peers may wait for a message of the program
+// that only this rank's MPI can advance.
 constexpr unsigned tests_per_native_progress = 16;
 constexpr std::uint64_t polls_per_native_progress = 64;
 constexpr std::uint64_t kernel_polls_per_native_progress = 32;
-
-// Peers may wait for a message of the program that only this rank's MPI can advance. An MPI advances in a
-// probe that finds no message; MPICH since 4.0 not in communicators of one rank.
-void advance_native_mpi() {
-    constexpr int unlikely_tag = 32767;  // the largest that every MPI has
-    static const int self = [] {
-        int rank = 0;
-        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        return rank;
-    }();
-    int found = 0;
-    PMPI_Iprobe(self, unlikely_tag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
-}
 
 // Prepares the request for a sleep of its waiter. Returns a descriptor that wakes the waiter; -1 if there is
 // none. Inside Entry.
@@ -63,7 +50,7 @@ void publish_positions(std::span<Request* const> requests) {
 
 void after_unsuccessful_test() {
     static thread_local unsigned tests = 0;
-    if (++tests % tests_per_native_progress == 0) advance_native_mpi();
+    if (++tests % tests_per_native_progress == 0) progress_mpi();
 }
 
 void record_test(std::span<Request* const> requests) {
@@ -97,7 +84,7 @@ void RequestWait::pause(std::span<Request* const> requests) {
                               .polls_in_kernel = in_kernel || fabric,
                               .may_sleep = may_sleep});
     const std::uint64_t per_native = in_kernel ? kernel_polls_per_native_progress : polls_per_native_progress;
-    if ((in_kernel || doorbell) && strategy_.polls() % per_native == 0) advance_native_mpi();
+    if ((in_kernel || doorbell) && strategy_.polls() % per_native == 0) progress_mpi();
     switch (step) {
         case WaitStrategy::Step::poll:
             return;
@@ -109,7 +96,7 @@ void RequestWait::pause(std::span<Request* const> requests) {
 }
 
 void RequestWait::sleep_at_doorbell(std::chrono::nanoseconds max) {
-    advance_native_mpi();
+    progress_mpi();
     ProgressThread* const progress_thread = runtime.network->progress_thread();
     // Without a progress thread, another thread of the program may use the shared memory meanwhile.
     if (progress_thread == nullptr && runtime.threads) return std::this_thread::yield();
@@ -135,7 +122,7 @@ void RequestWait::sleep_at_descriptors(std::span<Request* const> requests) {
     // Messages through shared memory ring the doorbell, which no descriptor signals.
     if (!all_wake && runtime.network->node() != nullptr)
         return sleep_at_doorbell(WaitStrategy::shortest_sleep);
-    advance_native_mpi();
+    progress_mpi();
     progress_.resume();
     // Never for long: the native MPI does not advance while the rank sleeps.
     strategy_.sleep(WaitStrategy::max_sleep,

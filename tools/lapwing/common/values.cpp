@@ -242,6 +242,7 @@ void check_values(const Settings& settings) {
         named("LAPWING_TOPOLOGY", [&] { topology::HostOrder::read(settings.topology); });
     check_word("LAPWING_REPRODUCIBLE", settings.reproducible, {"0", "1", "any"});
     check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1"});
+    check_word("LAPWING_MESSAGES", settings.messages, {"auto", "on", "off"});
     parse_check(settings.check);
     check_word("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);

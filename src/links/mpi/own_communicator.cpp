@@ -1,4 +1,4 @@
-#include "mpi/native/own_communicator.hpp"
+#include "links/mpi/own_communicator.hpp"
 
 #include <atomic>
 #include <mutex>

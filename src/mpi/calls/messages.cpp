@@ -1,0 +1,69 @@
+// The calls of native_calls.def that make requests of messages.
+#include <mpi.h>
+
+#include <string_view>
+
+#include "mpi/calls/exported.hpp"
+#include "mpi/calls/signatures.hpp"
+#include "mpi/native/async_progress.hpp"
+#include "mpi/native/gate.hpp"
+#include "mpi/native/native.hpp"
+#include "mpi/requests/pending_messages.hpp"
+
+namespace lapwing {
+namespace {
+
+// Bytes of an element. A program mostly passes the same type again; a freed handle may be used again, and
+// then the size is an estimate.
+std::uint64_t size_of(MPI_Datatype type) {
+    static constinit thread_local MPI_Datatype last{};
+    static constinit thread_local int size = -1;
+    if (size < 0 || type != last) {
+        last = type;
+        if (PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0) size = 0;
+    }
+    return static_cast<std::uint64_t>(size);
+}
+
+// Bytes of a message.
+template <typename Count, typename... Address>
+std::uint64_t sends(const void*, Count count, MPI_Datatype type, const Address&...) {
+    return count > 0 ? static_cast<std::uint64_t>(count) * size_of(type) : 0;
+}
+template <typename Count, typename... Address>
+std::uint64_t receives(const void* data, Count count, MPI_Datatype type, const Address&...) {
+    return sends(data, count, type);
+}
+template <typename Count>
+std::uint64_t matched(const void* data, Count count, MPI_Datatype type) {
+    return sends(data, count, type);
+}
+[[maybe_unused]] std::uint64_t exchanges(std::uint64_t sent, std::uint64_t received) {
+    return sent + received;
+}
+
+consteval bool is_persistent(std::string_view function) {
+    return function.find("_init") != std::string_view::npos;
+}
+
+}  // namespace
+}  // namespace lapwing
+
+using namespace lapwing;
+
+#define LAPWING_STARTS(function, parameters, names, communicator, message)           \
+    LAPWING_MPI function parameters {                                                \
+        const InMpi inside(__builtin_return_address(0));                             \
+        const int error = LAPWING_NEXT(function) names;                              \
+        if (!async_progress.serves_messages() || error != MPI_SUCCESS) return error; \
+        const std::uint64_t bytes = message;                                         \
+        if (bytes < PendingMessages::large) return error;                            \
+        if constexpr (is_persistent(#function))                                      \
+            pending_messages.add_persistent(*request, bytes);                        \
+        else                                                                         \
+            pending_messages.add(*request, bytes);                                   \
+        return error;                                                                \
+    }
+#define LAPWING_FREES(function, parameters, names, communicator)
+#define LAPWING_LAST(function)
+#include "mpi/calls/native_calls.def"

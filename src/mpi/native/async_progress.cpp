@@ -1,0 +1,280 @@
+#include "mpi/native/async_progress.hpp"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "links/event/thread.hpp"
+#include "links/mpi/mpi_progress.hpp"
+#include "mpi/native/gate.hpp"
+#include "mpi/native/guard.hpp"
+#include "watch/journal.hpp"
+
+namespace lapwing {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Of messages: a short one is over soon, and a long one must not pay for many polls.
+constexpr std::chrono::nanoseconds first_pause = 200us;
+constexpr std::chrono::nanoseconds usual_pause = 1ms;
+// After so many polls that moved nothing.
+constexpr int patience = 16;
+constexpr std::chrono::nanoseconds longest_pause = 5ms;
+// Nobody can tell when another rank turns to a window.
+constexpr std::chrono::nanoseconds pause_of_windows = 2ms;
+// The program must stay outside the MPI for so long.
+constexpr std::uint64_t worth_nanoseconds = 200'000;
+constexpr std::chrono::nanoseconds pause_of_lists = 200us;
+// Polls in a row while they move data; then the program may enter.
+constexpr int polls_in_a_row = 16;
+constexpr std::int8_t highest_score = 3;
+constexpr std::int8_t lowest_score = -3;
+constexpr std::uint8_t calls_per_sample = 16;
+
+std::uint64_t processor_time() {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+// Called by Lapwing's thread, which is inside all the time.
+bool someone_is_inside() {
+    const watch::ThreadRecord* const own = &watch::Journal::of_thread();
+    const watch::ThreadRecord* thread = watch::thread_records.load(std::memory_order_acquire);
+    for (; thread != nullptr; thread = thread->next.load(std::memory_order_acquire)) {
+        if (thread != own && thread->used.load(std::memory_order_acquire) != 0 &&
+            thread->depth.load(std::memory_order_acquire) != 0)
+            return true;
+    }
+    return false;
+}
+
+int membarrier(int command) {
+    return static_cast<int>(::syscall(SYS_membarrier, command, 0, 0));
+}
+
+}  // namespace
+
+AsyncProgress& async_progress = *new AsyncProgress;
+
+namespace gate {
+
+void enter() {
+    for (int i = 0; (attention.load(std::memory_order_acquire) & closed) != 0; ++i) {
+        // Lapwing's thread may wait for this processor.
+        if (i >= 100) ::sched_yield();
+    }
+    if ((attention.load(std::memory_order_relaxed) & observed) != 0) async_progress.returned();
+}
+
+void leave(const void* site) {
+    if ((attention.load(std::memory_order_relaxed) & observed) != 0) async_progress.left(site);
+}
+
+bool knows_all() {
+#if defined(OPEN_MPI) || MPI_VERSION > 4
+    constexpr std::pair known{MPI_VERSION, MPI_SUBVERSION};
+#else
+    constexpr std::pair known{5, 0};
+#endif
+    std::pair<int, int> version;
+    PMPI_Get_version(&version.first, &version.second);
+    return version <= known;
+}
+
+bool can_close() {
+    return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+}
+
+bool try_close(bool excludes) {
+    if (!excludes) return !someone_is_inside();
+    attention.fetch_or(closed);
+    membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    if (!someone_is_inside()) return true;
+    open();
+    return false;
+}
+
+void open() {
+    attention.fetch_and(~closed, std::memory_order_release);
+}
+
+}  // namespace gate
+
+void AsyncProgress::start(const Duties& duties, const std::vector<int>& processors) {
+    duties_ = duties;
+    serves_messages_ = duties.messages;
+    process_ = ::getpid();
+    thread_ = start_thread([this] { work(); });
+    place_thread(thread_, processors);
+    // A program may exit without MPI_Finalize, and the MPI's libraries end then. A child of fork() has no
+    // such thread.
+    static const bool once [[maybe_unused]] = [] {
+        std::atexit([] { async_progress.stop(); });
+        ::pthread_atfork(nullptr, nullptr, [] { gate::attention = 0; });
+        return true;
+    }();
+}
+
+void AsyncProgress::stop() {
+    if (!thread_.joinable() || ::getpid() != process_) return;
+    ending_ = true;
+    wake();
+    thread_.join();
+    ending_ = false;
+    leave_messages();
+    duties_ = {};
+}
+
+bool AsyncProgress::leave_messages() {
+    const bool served = serves_messages_.exchange(false);
+    observe();
+    return served;
+}
+
+void AsyncProgress::wake() {
+    wakes_.fetch_add(1);
+    if (asleep_.load()) ::syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+// Returns at a wake() since `seen` was read, or after `limit`; negative: no limit. Only what is urgent wakes
+// the thread from a pause.
+void AsyncProgress::sleep(std::uint32_t seen, std::chrono::nanoseconds limit) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
+    const timespec time{seconds.count(), (limit - seconds).count()};
+    asleep_.store(true);
+    ::syscall(SYS_futex, &wakes_, FUTEX_WAIT_PRIVATE, seen, limit < 0ns ? nullptr : &time, nullptr, 0);
+    asleep_.store(false);
+}
+
+void AsyncProgress::help() {
+    asked_.store(true, std::memory_order_relaxed);
+    wake();
+}
+
+void AsyncProgress::list_started() {
+    if (duties_.polls_lists) wake();
+}
+
+void AsyncProgress::add(std::atomic<int>& count, int difference) {
+    const int before = count.fetch_add(difference);
+    if (before == 0 || before + difference == 0) observe();
+}
+
+void AsyncProgress::observe() {
+    if (serves_messages() && messages_ + windows_ > 0)
+        gate::attention.fetch_or(gate::observed);
+    else
+        gate::attention.fetch_and(~gate::observed);
+}
+
+void AsyncProgress::left(const void* site) {
+    const auto hash = reinterpret_cast<std::uintptr_t>(site) * 0x9E3779B97F4A7C15U;
+    Site& from = sites_[hash >> 55];
+    // The program mostly comes back at once, and a look at the clock costs as much as a small message.
+    if (from.score.load(std::memory_order_relaxed) <= 0) {
+        const auto skipped = static_cast<std::uint8_t>(from.skipped.load(std::memory_order_relaxed) + 1);
+        from.skipped.store(skipped, std::memory_order_relaxed);
+        if (skipped % calls_per_sample != 0) return;
+    }
+    left_from_.store(&from, std::memory_order_relaxed);
+    left_at_.store(nanoseconds(), std::memory_order_relaxed);
+    if (from.score.load(std::memory_order_relaxed) > 0) wake();
+}
+
+void AsyncProgress::returned() {
+    const std::uint64_t since = left_at_.load(std::memory_order_relaxed);
+    if (since == 0) return;
+    left_at_.store(0, std::memory_order_relaxed);
+    Site* const from = left_from_.load(std::memory_order_relaxed);
+    const std::int8_t score = from->score.load(std::memory_order_relaxed);
+    const std::uint64_t away = nanoseconds() - since;
+    observed_.fetch_add(away, std::memory_order_relaxed);
+    const bool long_enough = away >= worth_nanoseconds;
+    from->score.store(static_cast<std::int8_t>(
+                          std::clamp<int>(score + (long_enough ? 1 : -1), lowest_score, highest_score)),
+                      std::memory_order_relaxed);
+}
+
+AsyncProgress::Statistics AsyncProgress::statistics() const {
+    return {polls_.load(std::memory_order_relaxed), moving_.load(std::memory_order_relaxed),
+            spent_.load(std::memory_order_relaxed), observed_.load(std::memory_order_relaxed)};
+}
+
+void AsyncProgress::work() {
+    take_short_slices();
+    ::prctl(PR_SET_TIMERSLACK, 1000);
+    // What the MPI calls inside its own functions, in this thread, goes on to the MPI.
+    watch::ThreadRecord& record = watch::Journal::of_thread();
+    record.depth.store(1, std::memory_order_relaxed);
+    own_record_ = &record;
+    while (!ending_) {
+        const std::uint32_t seen = wakes_;
+        serve();
+        spent_.store(processor_time(), std::memory_order_relaxed);
+        if (!ending_) sleep(seen, -1ns);
+    }
+    own_record_ = nullptr;
+}
+
+// Until there is nothing to do for this thread.
+void AsyncProgress::serve() {
+    std::chrono::nanoseconds pause = first_pause;
+    int idle = 0;
+    int kept_out = 0;
+    while (!ending_) {
+        while (asked_.exchange(false)) {
+            // Stays awake while the MPI asks at least once per pause.
+            duties_.advance_lists();
+            std::this_thread::sleep_for(20us);
+        }
+        const bool lists = lists_in_flight();
+        // A program that waits in the MPI wakes the thread when it leaves.
+        const bool windows = windows_ > 0;
+        const bool messages = serves_messages() && (windows || messages_ > 0) && kept_out < 2;
+        if (!lists && !messages) return;
+        const std::uint32_t seen = wakes_;
+        if (asked_) continue;
+        sleep(seen, lists && kept_out == 0 ? std::min(pause, pause_of_lists) : pause);
+        if (lists && duties_.threads) duties_.advance_lists();
+        if (!messages && !(lists && !duties_.threads)) continue;
+        const Polled polled = poll(lists && !duties_.threads);
+        kept_out = polled == Polled::kept_out ? kept_out + 1 : 0;
+        idle = polled == Polled::moved ? 0 : idle + 1;
+        const auto longest = idle < patience ? usual_pause : windows ? pause_of_windows : longest_pause;
+        pause = std::min(pause * 3 / 2, longest);
+    }
+}
+
+AsyncProgress::Polled AsyncProgress::poll(bool with_lists) {
+    if (!gate::try_close(!duties_.threads)) return Polled::kept_out;
+    Polled polled = Polled::nothing;
+    for (int i = 0; i < polls_in_a_row; ++i) {
+        const std::uint64_t began = processor_time();
+        if (with_lists) duties_.advance_lists();
+        progress_mpi();
+        const std::uint64_t cost = processor_time() - began;
+        polls_.fetch_add(1, std::memory_order_relaxed);
+        const bool moves = idle_cost_ != 0 && cost > 3 * idle_cost_ + 1000;
+        idle_cost_ = idle_cost_ == 0 ? cost : std::min(cost, idle_cost_ + idle_cost_ / 16 + 1);
+        if (!moves) break;
+        polled = Polled::moved;
+        moving_.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (!duties_.threads) gate::open();
+    return polled;
+}
+
+}  // namespace lapwing

@@ -1,0 +1,104 @@
+// Lapwing's thread inside an MPI program: it drives the native MPI's progress, and lists over the MPI's
+// messages, while the program computes. It sleeps unless something is in flight that is worth it and the
+// program is outside the MPI for long enough; a program that waits at once is left alone.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "mpi/native/entry.hpp"
+#include "watch/journal.hpp"
+
+namespace lapwing {
+
+class AsyncProgress {
+  public:
+    struct Duties {
+        // Advances all lists; returns how many collectives have completed.
+        int (*advance_lists)() = nullptr;
+        const Count* lists = nullptr;  // in flight
+        bool polls_lists = false;      // while the program computes
+        bool threads = false;          // MPI_THREAD_MULTIPLE: the thread may enter at any time
+        bool messages = false;         // large messages of the program
+    };
+    // After MPI_Init. `processors`: where the thread may run; empty: where the process may. Throws Error
+    // (system, invalid_argument).
+    void start(const Duties& duties, const std::vector<int>& processors);
+    // Before MPI_Finalize; does nothing without a thread.
+    void stop();
+
+    bool serves_messages() const { return serves_messages_.load(std::memory_order_relaxed); }
+    // No more messages from now on: the MPI's progress may call code of the program, which may expect a
+    // thread of its own. Returns whether they were served.
+    bool leave_messages();
+    // Lists advance in this thread only where it is its duty: not because the MPI's progress calls Lapwing.
+    bool is_this_thread() const {
+        return &watch::Journal::of_thread() == own_record_.load(std::memory_order_relaxed);
+    }
+
+    // By the hook, where the MPI waits with lists in flight and must not be entered by its own thread.
+    void help();
+    void list_started();
+    // One more, or one less: large messages that are pending, and windows, whose targets the MPI serves only
+    // when it makes progress.
+    void add_messages(int difference) { add(messages_, difference); }
+    void add_windows(int difference) { add(windows_, difference); }
+
+    // By the gate: a thread of the program leaves the MPI, or is back.
+    void left(const void* site);
+    void returned();
+
+    struct Statistics {
+        std::uint64_t polls = 0;
+        std::uint64_t moving = 0;                 // polls that moved data
+        std::uint64_t processor_nanoseconds = 0;  // of the thread
+        std::uint64_t observed_nanoseconds = 0;   // with messages pending and the program outside the MPI
+    };
+    Statistics statistics() const;
+
+  private:
+    // How long the program stays outside the MPI after a call that returns to one place.
+    struct Site {
+        std::atomic<std::int8_t> score{1};  // above 0: long enough
+        std::atomic<std::uint8_t> skipped{0};
+    };
+    enum class Polled : std::uint8_t { kept_out, nothing, moved };
+
+    void add(std::atomic<int>& count, int difference);
+    void observe();
+    void work();
+    void serve();
+    Polled poll(bool with_lists);
+    void sleep(std::uint32_t seen, std::chrono::nanoseconds limit);
+    bool lists_in_flight() const { return duties_.polls_lists && *duties_.lists > 0; }
+    void wake();
+
+    Duties duties_;
+    std::thread thread_;
+    std::atomic<const watch::ThreadRecord*> own_record_{nullptr};
+    int process_ = 0;
+    std::atomic<bool> serves_messages_{false};
+    std::atomic<bool> ending_{false};
+    std::atomic<bool> asked_{false};
+    std::atomic<std::uint32_t> wakes_{0};
+    std::atomic<bool> asleep_{false};
+    std::atomic<int> messages_{0};
+    std::atomic<int> windows_{0};
+    std::atomic<std::uint64_t> left_at_{0};  // 0: the program is inside, or not observed
+    std::atomic<Site*> left_from_{nullptr};
+    std::array<Site, 512> sites_;
+    // Of polls, in nanoseconds of the processor.
+    std::uint64_t idle_cost_ = 0;
+    std::atomic<std::uint64_t> polls_{0};
+    std::atomic<std::uint64_t> moving_{0};
+    std::atomic<std::uint64_t> spent_{0};
+    std::atomic<std::uint64_t> observed_{0};
+};
+// Never destroyed: a program may exit without MPI_Finalize.
+extern AsyncProgress& async_progress;
+
+}  // namespace lapwing

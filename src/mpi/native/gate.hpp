@@ -1,0 +1,70 @@
+// The gate between the program's threads and Lapwing's thread, which drives the native MPI while the program
+// computes (async_progress.hpp). An MPI of a level below MPI_THREAD_MULTIPLE admits one thread at a time.
+// Every call of the program therefore marks its thread as inside the MPI: an InMpi in each function that this
+// library defines, and gated_functions.hpp for all others. Lapwing's thread closes the gate, and enters only
+// if nobody is inside; a call that meets the closed gate waits for the end of that poll.
+//
+// The program's side costs a store and a load, without a fence: Lapwing's thread pays for both sides by
+// membarrier(2), once for each poll.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "watch/journal.hpp"
+
+namespace lapwing::gate {
+
+// What the next calls must attend to; 0 for most calls of most programs.
+inline constexpr std::uint32_t closed = 1;    // Lapwing's thread is inside the MPI
+inline constexpr std::uint32_t observed = 2;  // the thread wants to know when the program leaves and returns
+inline constinit std::atomic<std::uint32_t> attention{0};
+
+// The slow halves of a call: with attention.
+void enter();
+void leave(const void* site);
+
+// Whether every function of this MPI that may move messages passes the gate.
+bool knows_all();
+
+// For Lapwing's thread. Before the first attempt: false if this kernel has no membarrier(2).
+bool can_close();
+// Returns whether no thread of the program is inside the MPI. `excludes`: nobody enters until open().
+bool try_close(bool excludes);
+void open();
+
+}  // namespace lapwing::gate
+
+namespace lapwing {
+
+// A thread of the program is inside a call of the MPI. Calls nest: the MPI itself, and callbacks of the
+// program, call MPI functions.
+class InMpi {
+  public:
+    // `site`: where the call returns to.
+    [[gnu::always_inline]] explicit InMpi(const void* site)
+        : depth_(watch::Journal::of_thread().depth), site_(site) {
+        const std::uint64_t depth = depth_.load(std::memory_order_relaxed);
+        depth_.store(depth + 1, std::memory_order_relaxed);
+        if (depth > 0) return;
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (gate::attention.load(std::memory_order_acquire) != 0) [[unlikely]]
+            gate::enter();
+    }
+    [[gnu::always_inline]] ~InMpi() {
+        const std::uint64_t depth = depth_.load(std::memory_order_relaxed) - 1;
+        depth_.store(depth, std::memory_order_release);
+        if (depth == 0 && gate::attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            gate::leave(site_);
+    }
+    InMpi(const InMpi&) = delete;
+    InMpi& operator=(const InMpi&) = delete;
+
+    static bool any() { return watch::Journal::of_thread().depth.load(std::memory_order_relaxed) > 0; }
+
+  private:
+    std::atomic<std::uint64_t>& depth_;
+    const void* site_;
+};
+
+}  // namespace lapwing

@@ -1,0 +1,69 @@
+#include "mpi/requests/pending_messages.hpp"
+
+#include <cstddef>
+
+#include "mpi/job/recording.hpp"
+#include "mpi/native/async_progress.hpp"
+
+namespace lapwing {
+namespace {
+
+constexpr std::size_t places = 8;
+
+std::uint64_t key_of(MPI_Request handle) {
+    return word_of(handle);
+}
+
+std::size_t first_place(std::uint64_t key) {
+    return (key * 0x9E3779B97F4A7C15U) >> 54;
+}
+
+}  // namespace
+
+PendingMessages& pending_messages = *new PendingMessages;
+
+bool PendingMessages::HandleSet::insert(MPI_Request handle, std::uint64_t bytes) {
+    if (bytes_of(handle) > 0) return false;
+    const std::uint64_t key = key_of(handle);
+    for (std::size_t i = 0; i < places; ++i) {
+        Slot& slot = slots_[(first_place(key) + i) % slots_.size()];
+        std::uint64_t free = 0;
+        if (!slot.handle.compare_exchange_strong(free, key)) continue;
+        slot.bytes.store(bytes, std::memory_order_relaxed);
+        used_.fetch_add(1, std::memory_order_relaxed);
+        return true;
+    }
+    return false;
+}
+
+bool PendingMessages::HandleSet::erase(MPI_Request handle) {
+    const std::uint64_t key = key_of(handle);
+    for (std::size_t i = 0; i < places; ++i) {
+        Slot& slot = slots_[(first_place(key) + i) % slots_.size()];
+        std::uint64_t mine = key;
+        if (slot.handle.load(std::memory_order_relaxed) != key ||
+            !slot.handle.compare_exchange_strong(mine, 0))
+            continue;
+        used_.fetch_sub(1, std::memory_order_relaxed);
+        return true;
+    }
+    return false;
+}
+
+std::uint64_t PendingMessages::HandleSet::bytes_of(MPI_Request handle) const {
+    const std::uint64_t key = key_of(handle);
+    for (std::size_t i = 0; i < places; ++i) {
+        const Slot& slot = slots_[(first_place(key) + i) % slots_.size()];
+        if (slot.handle.load(std::memory_order_relaxed) == key)
+            return slot.bytes.load(std::memory_order_relaxed);
+    }
+    return 0;
+}
+
+void PendingMessages::change(int difference) {
+    if (difference > 0) total_.fetch_add(1, std::memory_order_relaxed);
+    count_.fetch_add(difference, std::memory_order_relaxed);
+    async_progress.add_messages(difference);
+}
+
+}  // namespace lapwing

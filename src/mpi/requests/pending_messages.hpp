@@ -1,0 +1,72 @@
+// The program's large messages in flight that the native MPI carries, so that Lapwing's thread drives it
+// (native/async_progress.hpp). A message that is not counted has no overlap; nothing else depends on these.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace lapwing {
+
+class PendingMessages {
+  public:
+    // Smaller messages travel through buffers of the MPI and of the kernel without its progress.
+    static constexpr std::uint64_t large = 32 * 1024;
+
+    // After a call that has made this request of a message: nonblocking, or persistent and inactive.
+    void add(MPI_Request handle, std::uint64_t bytes) {
+        if (!active_.insert(handle, bytes)) return;
+        bytes_.fetch_add(bytes, std::memory_order_relaxed);
+        change(1);
+    }
+    void add_persistent(MPI_Request handle, std::uint64_t bytes) { persistent_.insert(handle, bytes); }
+    void start(MPI_Request handle) {
+        if (const std::uint64_t bytes = persistent_.bytes_of(handle); bytes > 0) add(handle, bytes);
+    }
+    // The message is complete, or its request is freed.
+    void remove(MPI_Request handle) {
+        if (active_.erase(handle)) change(-1);
+    }
+    void remove_persistent(MPI_Request handle) { persistent_.erase(handle); }
+
+    bool any() const { return count_.load(std::memory_order_relaxed) > 0; }
+    bool any_persistent() const { return persistent_.any(); }
+    bool contains(MPI_Request handle) const { return active_.bytes_of(handle) > 0; }
+    bool is_persistent(MPI_Request handle) const { return persistent_.bytes_of(handle) > 0; }
+    // All that were ever pending.
+    std::uint64_t total() const { return total_.load(std::memory_order_relaxed); }
+    std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+  private:
+    // A handle has a few places; it is left out if they are taken. By any thread.
+    class HandleSet {
+      public:
+        bool insert(MPI_Request handle, std::uint64_t bytes);
+        bool erase(MPI_Request handle);
+        // 0 if it is not here.
+        std::uint64_t bytes_of(MPI_Request handle) const;
+        bool any() const { return used_.load(std::memory_order_relaxed) > 0; }
+
+      private:
+        struct Slot {
+            std::atomic<std::uint64_t> handle{0};  // 0: free
+            std::atomic<std::uint64_t> bytes{0};
+        };
+        std::array<Slot, 1024> slots_{};
+        std::atomic<int> used_{0};
+    };
+
+    void change(int difference);
+
+    HandleSet active_;
+    HandleSet persistent_;
+    std::atomic<int> count_{0};
+    std::atomic<std::uint64_t> total_{0};
+    std::atomic<std::uint64_t> bytes_{0};
+};
+// Never destroyed, as the request table.
+extern PendingMessages& pending_messages;
+
+}  // namespace lapwing
