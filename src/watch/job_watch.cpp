@@ -22,6 +22,7 @@
 #include "base/error.hpp"
 #include "links/event/wake_pipe.hpp"
 #include "links/tcp/addresses.hpp"
+#include "watch/journal.hpp"
 #include "watch/local_socket.hpp"
 #include "watch/ranks.hpp"
 #include "watch/stall.hpp"
@@ -82,6 +83,7 @@ struct JobWatch::State {
     std::optional<StallClock> silence_clock;
     std::optional<Clock::time_point> asked_at;  // since when the silence clock is not due
     EventLoop::Timer next_check;
+    EventLoop::Timer next_tick;
 
     std::optional<StallReport> stall_report;  // used by report_stalls()
     std::mutex stall_mutex;
@@ -121,6 +123,7 @@ struct JobWatch::State {
         silence_clock.emplace(asks_after());
         loop->post([this] {
             watch_listener();
+            set_call_clock();
             check();
         });
         if (endpoint != nullptr)
@@ -134,6 +137,7 @@ struct JobWatch::State {
             loop->forget(listener.get());
             loop->cancel(pause_end);
             loop->cancel(next_check);
+            loop->cancel(next_tick);
             if (endpoint != nullptr) endpoint->end_service(Ranks::service);
             closed.set_value();
         });
@@ -274,6 +278,11 @@ struct JobWatch::State {
     milliseconds asks_after() const {
         return std::max(std::min(options.notice, options.patience) - 2 * options.answer_limit,
                         options.answer_limit);
+    }
+
+    void set_call_clock() {
+        CallClock::set();
+        next_tick = loop->post_after(milliseconds(250), [this] { set_call_clock(); });
     }
 
     void check(Clock::time_point due = Clock::now()) {

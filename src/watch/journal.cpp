@@ -74,6 +74,7 @@ ThreadRecord& Journal::add_thread() {
 }
 
 void Journal::begin(int rank, const Constants& constants) {
+    CallClock::set();
     const std::lock_guard lock(mutex_);
     rank_ = rank;
     constants_ = constants;

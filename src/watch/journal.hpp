@@ -8,7 +8,6 @@
 // No record is ever freed: records are used again.
 #pragma once
 
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -23,6 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "watch/snapshot.hpp"
 #include "watch/symbols.hpp"
 
@@ -33,13 +33,21 @@ using Word = std::atomic<std::uint64_t>;
 inline std::uint64_t word_of(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
-// Nanoseconds of CLOCK_MONOTONIC_COARSE, whose resolution is a few milliseconds: half as expensive as a
-// precise clock.
-inline std::uint64_t coarse_nanoseconds() {
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
+// The time of calls, in nanoseconds of CLOCK_MONOTONIC: up to a quarter of a second late, because the watch sets
+// it. To read a clock would cost more than all else that a call records. Each call moves it on by one, so that
+// calls have an order.
+class CallClock {
+  public:
+    static std::uint64_t next() {
+        const std::uint64_t now = now_.load(std::memory_order_relaxed) + 1;
+        now_.store(now, std::memory_order_relaxed);
+        return now;
+    }
+    static void set() { now_.store(nanoseconds(), std::memory_order_relaxed); }
+
+  private:
+    static inline constinit std::atomic<std::uint64_t> now_{0};
+};
 
 // What a call of a collective records. Ranks of a correct program agree on all of it.
 struct CallArguments {
@@ -81,7 +89,7 @@ struct alignas(64) CallRecord {
     // Of a record that CommunicatorRecord::persistent() has returned: the program starts the collective, and
     // has seen its completion.
     void start() {
-        began.store(coarse_nanoseconds(), std::memory_order_release);
+        began.store(CallClock::next(), std::memory_order_release);
         starts.store(starts.load(std::memory_order_relaxed) + 1, std::memory_order_release);
         state.store(state.load(std::memory_order_relaxed) & ~complete, std::memory_order_release);
     }
@@ -106,7 +114,7 @@ class CommunicatorRecord {
 
     // Records a call. Returns its serial number.
     [[gnu::always_inline]] std::uint64_t call(const CallArguments& arguments, Form form, const char* function,
-                                              const void* site, std::uint64_t now = coarse_nanoseconds()) {
+                                              const void* site, std::uint64_t now = CallClock::next()) {
         const std::uint64_t serial = serials_.load(std::memory_order_relaxed) + 1;
         CallRecord& slot = calls_[serial % remembered];
         if (slot.in_flight()) [[unlikely]]
@@ -389,7 +397,7 @@ class InCall {
   public:
     [[gnu::always_inline]] InCall(const char* function, const void* site, std::uint64_t communicator = 0,
                                   int peer = Journal::no_peer, int tag = -1,
-                                  std::uint64_t now = coarse_nanoseconds()) {
+                                  std::uint64_t now = CallClock::next()) {
         ThreadRecord& record = Journal::of_thread();
         const std::uint64_t state = record.state.load(std::memory_order_relaxed);
         if ((state & ThreadRecord::inside) != 0) return;

@@ -204,7 +204,7 @@ RankSnapshot Journal::snapshot(std::uint64_t patience) {
     RankSnapshot& snapshot = reading.snapshot;
     if (!begun()) return snapshot;
     reading.positions = ask_for_positions(patience);
-    reading.now = coarse_nanoseconds();
+    reading.now = nanoseconds();
     {
         const std::lock_guard lock(mutex_);
         snapshot.rank = rank_;

@@ -71,7 +71,7 @@ class Topology(jobs.Test):
             file.write_text("nod2")
             status, output = self.show(2, "--file", file, "--engine", "host", hosts=2)
             self.expect("hosts that the file does not name", status == 0 and
-                        "\nbetween hosts: mpi (the native MPI, in the program's calls)\n" in output and
+                        "\nbetween hosts: mpi (the native MPI, which a thread calls every 0.2 ms)\n" in output and
                         f"node2 is not in {file}" in output and "'nod2'" in output, output)
 
     def groups_inside_a_host(self):

@@ -34,7 +34,7 @@ class RecordedCall {
   public:
     template <typename Call>
     RecordedCall(const Call& call, MPI_Comm communicator, watch::Form form, const CallSite& site,
-                 std::uint64_t now = watch::coarse_nanoseconds()) {
+                 std::uint64_t now = watch::CallClock::next()) {
         id_.communicator = record_of(communicator);
         if (id_.communicator == nullptr) return;
         watch::CallArguments arguments = call.recorded(id_.communicator->rank());
@@ -163,7 +163,7 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, con
 template <typename Call, typename Native>
 int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Native native) {
     const bool takes = takes_calls();  // begins the journal if that has not begun
-    const std::uint64_t now = watch::coarse_nanoseconds();
+    const std::uint64_t now = watch::CallClock::next();
     const watch::InCall inside(site.function, site.address, word_of(communicator), watch::Journal::no_peer,
                                -1, now);
     RecordedCall recorded(call, communicator, watch::Form::blocking, site, now);
