@@ -45,12 +45,29 @@ struct Gated<Named, Result(Arguments...)> {
 
 }  // namespace lapwing
 
-// A function of MPI has C linkage and a type that only mpi.h knows: an indirect function can take both. The
-// loader calls the resolvers before a sanitizer has begun.
-#define LAPWING_RESOLVER __attribute__((no_sanitize("address", "thread", "undefined"))) static auto*
+#if defined(__x86_64__)
+#define LAPWING_HAS_GATED_FUNCTIONS
+#define LAPWING_JUMP_BY(pointer) "endbr64\n\tjmp *" pointer "(%rip)\n"
+#elif defined(__aarch64__)
+#define LAPWING_HAS_GATED_FUNCTIONS
+#define LAPWING_JUMP_BY(pointer) \
+    "hint #34\n\tadrp x16, " pointer "\n\tldr x16, [x16, :lo12:" pointer "]\n\tbr x16\n"
+#endif
+
+#ifdef LAPWING_HAS_GATED_FUNCTIONS
+// A function of MPI has C linkage and a type that only mpi.h knows. C++ cannot define a function of a type: the
+// exported symbol jumps to a template's. (An indirect function could, but the loader warns of one where it
+// relocates the MPI first.)
+#define LAPWING_DEFINE(binding, name, target)                                                                \
+    extern "C" {                                                                                             \
+    __attribute__((used, visibility("hidden"))) extern decltype(::name)* const lapwing_##name = target;       \
+    }                                                                                                        \
+    asm(".pushsection .text\n\t" binding " " #name "\n\t.type " #name ", %function\n" #name                  \
+        ":\n\t" LAPWING_JUMP_BY("lapwing_" #name) "\t.size " #name ", . - " #name "\n\t.popsection");
+// One that this library defines elsewhere comes before the weak one.
 #define LAPWING_GATED(function)                                                                             \
     namespace {                                                                                             \
-    struct lapwing_##function {                                                                             \
+    struct Named_##function {                                                                               \
         static auto* next() {                                                                               \
             static constinit lapwing::Found found;                                                          \
             return found.get<decltype(::function)>(lapwing::find_next, #function);                          \
@@ -62,16 +79,9 @@ struct Gated<Named, Result(Arguments...)> {
         }                                                                                                   \
     };                                                                                                      \
     }                                                                                                       \
-    extern "C" {                                                                                            \
-    LAPWING_RESOLVER lapwing_find_##function() {                                                            \
-        return lapwing::Gated<lapwing_##function, decltype(::function)>::call;                              \
-    }                                                                                                       \
-    LAPWING_RESOLVER lapwing_find_P##function() {                                                           \
-        return lapwing::Gated<lapwing_##function, decltype(::function)>::call_pmpi;                         \
-    }                                                                                                       \
-    __attribute__((visibility("default"), ifunc("lapwing_find_" #function))) decltype(::function) function; \
-    __attribute__((visibility("default"),                                                                   \
-                   ifunc("lapwing_find_P" #function))) decltype(::function) P##function;                    \
-    }                                                                                                       \
-    /* One that this library defines elsewhere comes first. */                                              \
-    asm(".weak " #function);
+    extern "C" decltype(::function) P##function;                                                            \
+    LAPWING_DEFINE(".weak", function, (lapwing::Gated<Named_##function, decltype(::function)>::call))       \
+    LAPWING_DEFINE(".globl", P##function, (lapwing::Gated<Named_##function, decltype(::function)>::call_pmpi))
+#else
+#define LAPWING_GATED(function)
+#endif
