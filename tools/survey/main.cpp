@@ -54,6 +54,7 @@ void add_links(json& result) {
     MPI_Info info = MPI_INFO_NULL;
     MPI_Comm_get_info(MPI_COMM_WORLD, &info);
     result["engine"] = info_value(info, "lapwing_engine_used");
+    result["messages"] = info_value(info, "lapwing_messages");
     result["link_inside_host"] = info_value(info, "lapwing_link_inside_host");
     result["link_between_hosts"] = info_value(info, "lapwing_link_between_hosts");
     result["network"] = info_value(info, "lapwing_network");

@@ -28,6 +28,7 @@ constexpr const char* link_inside_host_key = "lapwing_link_inside_host";
 constexpr const char* link_between_hosts_key = "lapwing_link_between_hosts";
 // The network that joins the job's hosts, for people: "ucx (UCX 1.13.1, tcp on eth0)".
 constexpr const char* network_key = "lapwing_network";
+constexpr const char* messages_key = "lapwing_messages";
 
 std::string value_of(MPI_Info info, const char* key) {
     char value[MPI_MAX_INFO_VAL + 1] = {};
@@ -103,6 +104,8 @@ LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
         const Communicator* group = find_communicator(communicator, &error);
         if (group == nullptr) return MPI_SUCCESS;
         PMPI_Info_set(*info, engine_key, group->options.engine.c_str());
+        const std::string messages = runtime.why_no_messages.empty() ? "on" : runtime.why_no_messages;
+        PMPI_Info_set(*info, messages_key, messages.c_str());
         if (group->engine_used != nullptr) {
             const JobGroup& links = *group->group;
             const char* const own_network = group->engine_used->network();

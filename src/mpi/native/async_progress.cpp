@@ -72,6 +72,7 @@ AsyncProgress& async_progress = *new AsyncProgress;
 namespace gate {
 
 void enter() {
+    if ((attention.load(std::memory_order_relaxed) & closed) != 0) attention.fetch_or(wanted);
     for (int i = 0; (attention.load(std::memory_order_acquire) & closed) != 0; ++i) {
         // Lapwing's thread may wait for this processor.
         if (i >= 100) ::sched_yield();
@@ -109,8 +110,12 @@ bool try_close(bool excludes) {
     return false;
 }
 
+bool is_wanted() {
+    return (attention.load(std::memory_order_relaxed) & wanted) != 0;
+}
+
 void open() {
-    attention.fetch_and(~closed, std::memory_order_release);
+    attention.fetch_and(~(closed | wanted), std::memory_order_release);
 }
 
 }  // namespace gate
@@ -124,7 +129,10 @@ void AsyncProgress::start(const Duties& duties, const std::vector<int>& processo
     // A program may exit without MPI_Finalize, and the MPI's libraries end then. A child of fork() has no
     // such thread.
     static const bool once [[maybe_unused]] = [] {
-        std::atexit([] { async_progress.stop(); });
+        // Inside a call, the thread is kept out, or waits for a lock of the MPI's.
+        std::atexit([] {
+            if (!InMpi::any()) async_progress.stop();
+        });
         ::pthread_atfork(nullptr, nullptr, [] { gate::attention = 0; });
         return true;
     }();
@@ -274,6 +282,7 @@ AsyncProgress::Polled AsyncProgress::poll(bool with_lists) {
         if (!moves) break;
         polled = Polled::moved;
         moving_.fetch_add(1, std::memory_order_relaxed);
+        if (gate::is_wanted()) break;
     }
     if (!duties_.threads) gate::open();
     return polled;

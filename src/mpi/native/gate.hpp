@@ -17,7 +17,8 @@ namespace lapwing::gate {
 
 // What the next calls must attend to; 0 for most calls of most programs.
 inline constexpr std::uint32_t closed = 1;    // Lapwing's thread is inside the MPI
-inline constexpr std::uint32_t observed = 2;  // the thread wants to know when the program leaves and returns
+inline constexpr std::uint32_t wanted = 2;  // by a thread of the program meanwhile
+inline constexpr std::uint32_t observed = 4;  // the thread wants to know when the program leaves and returns
 inline constinit std::atomic<std::uint32_t> attention{0};
 
 // The slow halves of a call: with attention.
@@ -31,6 +32,7 @@ bool knows_all();
 bool can_close();
 // Returns whether no thread of the program is inside the MPI. `excludes`: nobody enters until open().
 bool try_close(bool excludes);
+bool is_wanted();
 void open();
 
 }  // namespace lapwing::gate

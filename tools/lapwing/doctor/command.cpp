@@ -139,6 +139,7 @@ Json as_json(const Examination& found, const std::vector<std::string>& launcher)
          {{"version", found.mpi.version},
           {"engine", found.mpi.engine},
           {"link_inside_host", found.mpi.link_inside_host},
+          {"messages", found.mpi.messages},
           {"link_between_hosts", found.mpi.link_between_hosts},
           {"collectives", found.mpi.collectives},
           {"right", found.mpi.right}}},

@@ -133,6 +133,10 @@ void judge_result(const JobToExamine& job, const JobReport& report, const MpiRes
         return;
     }
     if (!report.several_hosts()) return;
+    if (result.messages != "on" && job.settings.messages != "off")
+        findings.hint("Lapwing", "",
+                      fmt::format("messages do not move while the program computes: {}", result.messages),
+                      "docs/guide.md, Messages");
     const bool other_engine = (job.settings.engine == "auto" || job.settings.engine == "kernel") &&
                               result.engine != "kernel" && kernel_engine_is_everywhere(report) &&
                               !findings.any(Severity::problem);
@@ -175,6 +179,7 @@ MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool net
         const nlohmann::json& told = progress.result;
         result.version = short_version(told.value("version", ""));
         result.engine = told.value("engine", "");
+        result.messages = told.value("messages", "");
         result.link_inside_host = told.value("link_inside_host", "");
         result.link_between_hosts = told.value("link_between_hosts", "");
         result.right = told.value("right", 0);
