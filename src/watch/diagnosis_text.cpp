@@ -88,7 +88,9 @@ std::pair<std::string, std::uint64_t> state(const JobView& job, int rank) {
     if (polls(own)) return {fmt::format("calls {} again and again", activity), 0};
     if (!own.current.empty()) return {"is inside " + activity, oldest_call(own).age};
     if (activity.empty()) return {"has called no function of MPI", 0};
-    return {"is outside MPI; its last call was " + activity, own.last.age};
+    return {fmt::format("is outside MPI{}; its last call was {}",
+                        own.messages > 0 ? " with large messages in flight" : "", activity),
+            own.last.age};
 }
 
 std::string of_age(std::uint64_t least, std::uint64_t greatest) {
@@ -232,6 +234,7 @@ std::string as_json(std::span<const Answer> answers, std::span<const Finding> fi
             entry["host"] = own->host;
             entry["pid"] = own->pid;
             entry["program"] = own->program;
+            entry["messages"] = own->messages;
             entry["inside"] = nlohmann::json::array();
             for (const CurrentCall& call : own->current) entry["inside"].push_back(json_of(job, rank, call));
             if (!own->last.function.empty()) entry["last"] = json_of(job, rank, own->last);

@@ -99,6 +99,7 @@ struct RankSnapshot {
     std::vector<CommunicatorSnapshot> communicators;
     std::vector<CurrentCall> current;  // empty: no thread is inside MPI
     CurrentCall last;                  // the last call that ended, if `current` is empty
+    int messages = 0;                  // large ones that the native MPI has in flight
 };
 
 // The answer of one rank of the job.

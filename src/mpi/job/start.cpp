@@ -145,7 +145,11 @@ void start_network() {
 void start_watch() {
     Job& job = *runtime.job;
     watch::WatchOptions options;
-    options.snapshot = [] { return watch::journal().snapshot(); };
+    options.snapshot = [] {
+        watch::RankSnapshot snapshot = watch::journal().snapshot();
+        snapshot.messages = pending_messages.pending();
+        return snapshot;
+    };
     options.stall = std::chrono::seconds(number_in("LAPWING_STALL", job.settings().stall, 0, 86400));
     options.print = [&job](const std::string& text) { job.warn(text); };
     options.version = LAPWING_VERSION;

@@ -263,6 +263,8 @@ void AsyncProgress::serve() {
         const Polled polled = poll(lists && !duties_.threads);
         kept_out = polled == Polled::kept_out ? kept_out + 1 : 0;
         idle = polled == Polled::moved ? 0 : idle + 1;
+        // One operation on a window takes several small messages, one after the other.
+        if (polled == Polled::moved && messages_ == 0) pause = first_pause;
         const auto longest = idle < patience ? usual_pause : windows ? pause_of_windows : longest_pause;
         pause = std::min(pause * 3 / 2, longest);
     }

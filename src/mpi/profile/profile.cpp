@@ -25,6 +25,7 @@
 #include "mpi/native/callers.hpp"
 #include "mpi/profile/definitions.hpp"
 #include "mpi/profile/recorder.hpp"
+#include "mpi/requests/pending_messages.hpp"
 #include "topology/location.hpp"
 
 extern char** environ;
@@ -58,6 +59,7 @@ struct Messages {
     std::uint64_t max_bytes = 0;
     std::uint64_t start = 0;  // in the call; of a blocking one, all of it
     std::uint64_t wait = 0;   // in calls that complete a nonblocking one
+    std::uint64_t saved = 0;  // of it, what could pass before them, if the message moved then
     std::uint32_t completed_at = 0;
 };
 
@@ -121,15 +123,17 @@ void write_clock(const char* when) {
 }
 
 // With the mutex held. `started`: when the call that starts the message returned; `inside`: nanoseconds in
-// calls that complete it, the last of them at the site `completed_at`; 0: in no call of completion.
+// calls that complete it, the last of them at the site `completed_at`; 0: in no call of completion. `away`:
+// nanoseconds between these calls.
 void add_message(const Called& called, std::uint64_t started, std::uint64_t inside,
-                 std::uint32_t completed_at) {
+                 std::uint32_t completed_at, std::uint64_t away = 0) {
     Messages& messages = state.messages[called.site];
     ++messages.calls;
     messages.min_bytes = std::min(messages.min_bytes, called.bytes);
     messages.max_bytes = std::max(messages.max_bytes, called.bytes);
     messages.start += started - called.began;
     messages.wait += inside;
+    if (called.bytes >= PendingMessages::large) messages.saved += std::min(inside, away);
     if (completed_at != 0) messages.completed_at = completed_at;
 }
 
@@ -180,7 +184,8 @@ void write_messages() {
                     {"calls", messages.calls},
                     {"bytes", {messages.min_bytes, messages.max_bytes}},
                     {"start", messages.start},
-                    {"wait", messages.wait}});
+                    {"wait", messages.wait},
+                    {"saved", messages.saved}});
     }
 }
 
@@ -346,7 +351,8 @@ void Completing::done(const Completed& completed) {
             continue;
         const Called& called = flight.called;
         if (called.is_message)
-            add_message(called, flight.started, flight.inside, site);
+            // Equal parts for all requests, as of the time inside.
+            add_message(called, flight.started, flight.inside, site, (began_ - flight.started) / ours_.size());
         else
             trace_completion(flight, ended, site);
         state.flights.erase(found);

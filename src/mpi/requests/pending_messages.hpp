@@ -31,7 +31,8 @@ class PendingMessages {
     }
     void remove_persistent(MPI_Request handle) { persistent_.erase(handle); }
 
-    bool any() const { return count_.load(std::memory_order_relaxed) > 0; }
+    bool any() const { return pending() > 0; }
+    int pending() const { return count_.load(std::memory_order_relaxed); }
     bool any_persistent() const { return persistent_.any(); }
     bool contains(MPI_Request handle) const { return active_.bytes_of(handle) > 0; }
     bool is_persistent(MPI_Request handle) const { return persistent_.bytes_of(handle) > 0; }

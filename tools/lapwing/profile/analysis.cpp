@@ -169,6 +169,7 @@ void add_messages(const RankPart& part, watch::Symbols& symbols, std::map<std::s
         site.calls += fact.at("calls").get<std::uint64_t>();
         site.start += fact.at("start").get<double>();
         site.wait += fact.at("wait").get<double>();
+        site.saved_at_once += fact.at("saved").get<double>();
         site.own = site.start + site.wait;
     }
 }
