@@ -88,7 +88,9 @@ function(lapwing_look_up family made)
   foreach(function ${functions})
     string(SUBSTRING ${function} 1 -1 name)
     if(function MATCHES "^PMPI_" AND NOT function MATCHES "_(c2f|f2c|c2f08|f082c|f2f08|f082f|fromint|toint)$"
-       AND NOT function MATCHES "^PMPI_(T_|Abi_|Initialized|Finalized|Is_thread_main|Get_|W?time|W?tick|Wtick|Wtime|Aint_|Pcontrol|DUP|Address|Errhandler_(create|get|set)|Type_(extent|hindexed|hvector|lb|struct|ub))$")
+       AND NOT function MATCHES "^PMPI_(T|Abi|Aint)_"
+       AND NOT function MATCHES "^PMPI_(Initialized|Finalized|Is_thread_main|Get_(version|library_version|address)|Wtime|Wtick|Pcontrol)$"
+       AND NOT function MATCHES "^PMPI_(Address|Errhandler_(create|get|set)|Type_(extent|hindexed|hvector|lb|struct|ub))$")
       string(APPEND text "#undef ${function}\n#undef ${name}\nLAPWING_GATED(${name})\n")
     endif()
   endforeach()

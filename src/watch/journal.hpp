@@ -8,7 +8,6 @@
 // No record is ever freed: records are used again.
 #pragma once
 
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -33,9 +32,9 @@ using Word = std::atomic<std::uint64_t>;
 inline std::uint64_t word_of(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
-// The time of calls, in nanoseconds of CLOCK_MONOTONIC: up to a quarter of a second late, because the watch sets
-// it. To read a clock would cost more than all else that a call records. Each call moves it on by one, so that
-// calls have an order.
+// The time of calls, in nanoseconds of CLOCK_MONOTONIC: up to a quarter of a second late, because the watch
+// sets it. To read a clock would cost more than all else that a call records. Each call moves it on by one,
+// so that calls have an order.
 class CallClock {
   public:
     static std::uint64_t next() {
@@ -227,7 +226,7 @@ struct ThreadRecord {
 
     std::atomic<ThreadRecord*> next{nullptr};
     Word used{0};      // 0: the thread has ended
-    Word depth{0};     // calls of MPI that the thread is inside, one inside the other; of all functions
+    Word depth{0};     // calls of MPI that the thread is inside, one inside the other, without those below
     Word state{0};     // number of the call << 2 | being written << 1 | the thread is inside the call
     Word function{0};  // const char*
     Word site{0};
@@ -240,6 +239,8 @@ struct ThreadRecord {
     static constexpr std::uint64_t inside = 1;
     static constexpr std::uint64_t writing = 2;
     static constexpr std::uint64_t next_call = 4;
+    // In a call of any function, recorded or not.
+    bool is_inside_mpi() const { return depth.load(std::memory_order_acquire) != 0 || is_inside(); }
     bool is_inside() const { return (state.load(std::memory_order_acquire) & inside) != 0; }
 };
 
@@ -414,11 +415,19 @@ class InCall {
         record.waits.store(0, std::memory_order_release);
         record.state.store(after_ | ThreadRecord::inside, std::memory_order_release);
     }
-    ~InCall() {
-        if (record_ != nullptr) record_->state.store(after_, std::memory_order_release);
-    }
+    ~InCall() { end(); }
     InCall(const InCall&) = delete;
     InCall& operator=(const InCall&) = delete;
+
+    // Whether the thread is inside no other call, recorded or not.
+    bool is_outermost() const {
+        return record_ != nullptr && record_->depth.load(std::memory_order_relaxed) == 0;
+    }
+    // Before the end of the object.
+    void end() {
+        if (record_ != nullptr) record_->state.store(after_, std::memory_order_release);
+        record_ = nullptr;
+    }
 
     // The thread waits for one more collective.
     static void waits_for(const CallId& call) {

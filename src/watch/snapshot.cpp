@@ -81,7 +81,8 @@ void from_json(const nlohmann::json& json, CollectiveCall& call) {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CommunicatorSnapshot, id, name, members, calls, hash, comparable, recent)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentCall, function, where, age, communicator, peer, tag, waits_for)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSnapshot, rank, host, pid, program, communicators, current, last, messages)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSnapshot, rank, host, pid, program, communicators, current, last,
+                                   messages)
 
 std::vector<std::byte> encode(const RankSnapshot& snapshot) {
     return to_cbor(snapshot);

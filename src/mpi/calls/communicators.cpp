@@ -130,8 +130,7 @@ using namespace lapwing;
 
 #define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message)                     \
     LAPWING_MPI function parameters {                                                                   \
-        const InMpi in_mpi(__builtin_return_address(0));                                                \
-        const watch::InCall inside(#function, __builtin_return_address(0), word_of(communicator), peer, \
+        const InRecordedMpi inside(#function, __builtin_return_address(0), word_of(communicator), peer, \
                                    tag);                                                                \
         return LAPWING_NEXT(function) names;                                                            \
     }
@@ -151,8 +150,7 @@ using namespace lapwing;
     LAPWING_CALL(function, parameters, names, communicator, source, tag, message)
 #define LAPWING_FREES(function, parameters, names, communicator)                                   \
     LAPWING_MPI function parameters {                                                              \
-        const InMpi in_mpi(__builtin_return_address(0));                                           \
-        const watch::InCall inside(#function, __builtin_return_address(0), word_of(communicator)); \
+        const InRecordedMpi inside(#function, __builtin_return_address(0), word_of(communicator)); \
         const int error = LAPWING_NEXT(function) names;                                            \
         if (error == MPI_SUCCESS) async_progress.add_windows(-1);                                  \
         return error;                                                                              \

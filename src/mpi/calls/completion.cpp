@@ -82,8 +82,7 @@ void WaitClock::stop_inside_entry() {
 
 // A call whose requests the native MPI completes.
 template <typename Native>
-int natively(const CallSite& site, int count, const MPI_Request* handles, Native native) {
-    const watch::InCall inside(site.function, site.address);
+int natively(int count, const MPI_Request* handles, Native native) {
     if (native_requests().none() && !pending_messages.any()) return native();
     NativeCompletion completion(count, handles);
     const int error = native();
@@ -213,32 +212,29 @@ void prepare_mpi(const std::vector<Request*>& ours) {
 
 // A call that tests an array of requests once.
 template <typename Native>
-int test_array(trace::Call call, const CallSite& site, int count, const MPI_Request* handles, Native native) {
+int test_array(trace::Call call, int count, const MPI_Request* handles, Native native) {
     return guarded([&] {
         if (!none_alive() && handles != nullptr) {
             const std::vector<Request*> ours = find(count, handles);
             if (!ours.empty()) {
-                const watch::InCall inside(site.function, site.address);
                 record_test(ours);
                 WaitClock clock(call, ours);
                 prepare_mpi(ours);
                 clock.stop();
-                return natively(site, count, handles, native);
+                return natively(count, handles, native);
             }
         }
-        return natively(site, count, handles, native);
+        return natively(count, handles, native);
     });
 }
 
 // A call that waits until some requests of an array are complete. `test(&happened)` tests once by the MPI.
 template <typename Blocking, typename Test>
-int wait_for_some(trace::Call call, const CallSite& site, int count, const MPI_Request* handles,
-                  Blocking blocking, Test test) {
+int wait_for_some(trace::Call call, int count, const MPI_Request* handles, Blocking blocking, Test test) {
     return guarded([&] {
-        if (none_alive() || handles == nullptr) return natively(site, count, handles, blocking);
+        if (none_alive() || handles == nullptr) return natively(count, handles, blocking);
         const std::vector<Request*> ours = find(count, handles);
-        if (ours.empty()) return natively(site, count, handles, blocking);
-        const watch::InCall inside(site.function, site.address);
+        if (ours.empty()) return natively(count, handles, blocking);
         NativeCompletion completion(count, handles);
         WaitClock clock(call, ours);
         for (RequestWait request_wait;;) {
@@ -279,9 +275,8 @@ int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::C
 using namespace lapwing;
 
 LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
-    const InMpi in_mpi(__builtin_return_address(0));
-    const CallSite site{"MPI_Wait", __builtin_return_address(0)};
-    const auto native = [&] { return natively(site, 1, handle, [&] { return NEXT_Wait(handle, status); }); };
+    const InRecordedMpi inside("MPI_Wait", __builtin_return_address(0));
+    const auto native = [&] { return natively(1, handle, [&] { return NEXT_Wait(handle, status); }); };
     if (none_alive() || handle == nullptr) return native();
     return guarded([&]() -> int {
         Request* request = nullptr;
@@ -295,22 +290,17 @@ LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
         }
         if (request == nullptr) return native();
         if (completion.complete) return end_of_wait(completion, handle, status);
-        const watch::InCall inside(site.function, site.address);
         return wait_for(*request, handle, status);
     });
 }
 
 LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
-    const InMpi in_mpi(__builtin_return_address(0));
-    const CallSite site{"MPI_Test", __builtin_return_address(0)};
-    const auto native = [&] {
-        return natively(site, 1, handle, [&] { return NEXT_Test(handle, flag, status); });
-    };
+    const InRecordedMpi inside("MPI_Test", __builtin_return_address(0));
+    const auto native = [&] { return natively(1, handle, [&] { return NEXT_Test(handle, flag, status); }); };
     if (none_alive() || handle == nullptr || flag == nullptr) return native();
     return guarded([&]() -> int {
         Request* const request = find(*handle);
         if (request == nullptr) return native();
-        const watch::InCall inside(site.function, site.address);
         record_test({&request, 1});
         WaitClock clock(trace::Call::test, {&request, 1});
         Completion completion;
@@ -328,16 +318,14 @@ LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
 }
 
 LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
-    const InMpi in_mpi(__builtin_return_address(0));
-    const CallSite site{"MPI_Waitall", __builtin_return_address(0)};
+    const InRecordedMpi inside("MPI_Waitall", __builtin_return_address(0));
     const auto native = [&] {
-        return natively(site, count, handles, [&] { return NEXT_Waitall(count, handles, statuses); });
+        return natively(count, handles, [&] { return NEXT_Waitall(count, handles, statuses); });
     };
     if (none_alive() || count <= 0 || handles == nullptr) return native();
     return guarded([&]() -> int {
         const std::vector<Request*> ours = find(count, handles);
         if (ours.empty()) return native();
-        const watch::InCall inside(site.function, site.address);
         WaitClock clock(trace::Call::waitall, ours);
         // Ends before the native MPI waits for its requests: the progress thread must run then.
         for (RequestWait request_wait;;) {
@@ -362,29 +350,28 @@ LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
 }
 
 LAPWING_MPI MPI_Testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[]) {
-    const InMpi in_mpi(__builtin_return_address(0));
-    return test_array(trace::Call::testall, {"MPI_Testall", __builtin_return_address(0)}, count, handles,
+    const InRecordedMpi inside("MPI_Testall", __builtin_return_address(0));
+    return test_array(trace::Call::testall, count, handles,
                       [&] { return NEXT_Testall(count, handles, flag, statuses); });
 }
 
 LAPWING_MPI MPI_Testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status) {
-    const InMpi in_mpi(__builtin_return_address(0));
-    return test_array(trace::Call::testany, {"MPI_Testany", __builtin_return_address(0)}, count, handles,
+    const InRecordedMpi inside("MPI_Testany", __builtin_return_address(0));
+    return test_array(trace::Call::testany, count, handles,
                       [&] { return NEXT_Testany(count, handles, index, flag, status); });
 }
 
 LAPWING_MPI MPI_Testsome(int count, MPI_Request handles[], int* completed, int indices[],
                          MPI_Status statuses[]) {
-    const InMpi in_mpi(__builtin_return_address(0));
-    return test_array(trace::Call::testsome, {"MPI_Testsome", __builtin_return_address(0)}, count, handles,
+    const InRecordedMpi inside("MPI_Testsome", __builtin_return_address(0));
+    return test_array(trace::Call::testsome, count, handles,
                       [&] { return NEXT_Testsome(count, handles, completed, indices, statuses); });
 }
 
 LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status* status) {
-    const InMpi in_mpi(__builtin_return_address(0));
+    const InRecordedMpi inside("MPI_Waitany", __builtin_return_address(0));
     return wait_for_some(
-        trace::Call::waitany, {"MPI_Waitany", __builtin_return_address(0)}, count, handles,
-        [&] { return NEXT_Waitany(count, handles, index, status); },
+        trace::Call::waitany, count, handles, [&] { return NEXT_Waitany(count, handles, index, status); },
         [&](bool* happened) {
             int flag = 0;
             const int error = NEXT_Testany(count, handles, index, &flag, status);
@@ -395,9 +382,9 @@ LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status
 
 LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int indices[],
                          MPI_Status statuses[]) {
-    const InMpi in_mpi(__builtin_return_address(0));
+    const InRecordedMpi inside("MPI_Waitsome", __builtin_return_address(0));
     return wait_for_some(
-        trace::Call::waitsome, {"MPI_Waitsome", __builtin_return_address(0)}, count, handles,
+        trace::Call::waitsome, count, handles,
         [&] { return NEXT_Waitsome(count, handles, completed, indices, statuses); },
         [&](bool* happened) {
             const int error = NEXT_Testsome(count, handles, completed, indices, statuses);
@@ -407,12 +394,10 @@ LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int i
 }
 
 LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
-    const InMpi in_mpi(__builtin_return_address(0));
-    const CallSite site{"MPI_Request_get_status", __builtin_return_address(0)};
+    const InRecordedMpi inside("MPI_Request_get_status", __builtin_return_address(0));
     return guarded([&]() -> int {
         Request* const request = none_alive() || flag == nullptr ? nullptr : find(handle);
         if (request != nullptr) {
-            const watch::InCall inside(site.function, site.address);
             record_test({&request, 1});
             WaitClock clock(trace::Call::get_status, {&request, 1});
             const Entry entry;
@@ -423,7 +408,7 @@ LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* st
             clock.stop_inside_entry();
             if (tests) return MPI_SUCCESS;
         }
-        return test_array(trace::Call::get_status, site, 1, &handle,
+        return test_array(trace::Call::get_status, 1, &handle,
                           [&] { return NEXT_Request_get_status(handle, flag, status); });
     });
 }

@@ -54,8 +54,7 @@ bool someone_is_inside() {
     const watch::ThreadRecord* const own = &watch::Journal::of_thread();
     const watch::ThreadRecord* thread = watch::thread_records.load(std::memory_order_acquire);
     for (; thread != nullptr; thread = thread->next.load(std::memory_order_acquire)) {
-        if (thread != own && thread->used.load(std::memory_order_acquire) != 0 &&
-            thread->depth.load(std::memory_order_acquire) != 0)
+        if (thread != own && thread->used.load(std::memory_order_acquire) != 0 && thread->is_inside_mpi())
             return true;
     }
     return false;

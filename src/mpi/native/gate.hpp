@@ -17,7 +17,7 @@ namespace lapwing::gate {
 
 // What the next calls must attend to; 0 for most calls of most programs.
 inline constexpr std::uint32_t closed = 1;    // Lapwing's thread is inside the MPI
-inline constexpr std::uint32_t wanted = 2;  // by a thread of the program meanwhile
+inline constexpr std::uint32_t wanted = 2;    // by a thread of the program meanwhile
 inline constexpr std::uint32_t observed = 4;  // the thread wants to know when the program leaves and returns
 inline constinit std::atomic<std::uint32_t> attention{0};
 
@@ -45,27 +45,55 @@ class InMpi {
   public:
     // `site`: where the call returns to.
     [[gnu::always_inline]] explicit InMpi(const void* site)
-        : depth_(watch::Journal::of_thread().depth), site_(site) {
-        const std::uint64_t depth = depth_.load(std::memory_order_relaxed);
-        depth_.store(depth + 1, std::memory_order_relaxed);
-        if (depth > 0) return;
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (gate::attention.load(std::memory_order_acquire) != 0) [[unlikely]]
-            gate::enter();
+        : thread_(watch::Journal::of_thread()), site_(site), outermost_(!thread_.is_inside_mpi()) {
+        thread_.depth.store(thread_.depth.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        if (outermost_) pass_gate();
     }
     [[gnu::always_inline]] ~InMpi() {
-        const std::uint64_t depth = depth_.load(std::memory_order_relaxed) - 1;
-        depth_.store(depth, std::memory_order_release);
-        if (depth == 0 && gate::attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
-            gate::leave(site_);
+        thread_.depth.store(thread_.depth.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+        if (outermost_) leave_gate(site_);
     }
     InMpi(const InMpi&) = delete;
     InMpi& operator=(const InMpi&) = delete;
 
-    static bool any() { return watch::Journal::of_thread().depth.load(std::memory_order_relaxed) > 0; }
+    static bool any() { return watch::Journal::of_thread().is_inside_mpi(); }
+
+    // Once the thread is marked as inside, and once it is no longer.
+    [[gnu::always_inline]] static void pass_gate() {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (gate::attention.load(std::memory_order_acquire) != 0) [[unlikely]]
+            gate::enter();
+    }
+    [[gnu::always_inline]] static void leave_gate(const void* site) {
+        if (gate::attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            gate::leave(site);
+    }
 
   private:
-    std::atomic<std::uint64_t>& depth_;
+    watch::ThreadRecord& thread_;
+    const void* site_;
+    const bool outermost_;
+};
+
+// The same of a call that the journal records, whose record marks the thread.
+class InRecordedMpi {
+  public:
+    [[gnu::always_inline]] InRecordedMpi(const char* function, const void* site,
+                                         std::uint64_t communicator = 0, int peer = watch::Journal::no_peer,
+                                         int tag = -1)
+        : call_(function, site, communicator, peer, tag), site_(site) {
+        if (call_.is_outermost()) InMpi::pass_gate();
+    }
+    [[gnu::always_inline]] ~InRecordedMpi() {
+        const bool leaves = call_.is_outermost();
+        call_.end();
+        if (leaves) InMpi::leave_gate(site_);
+    }
+    InRecordedMpi(const InRecordedMpi&) = delete;
+    InRecordedMpi& operator=(const InRecordedMpi&) = delete;
+
+  private:
+    watch::InCall call_;
     const void* site_;
 };
 

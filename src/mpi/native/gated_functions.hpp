@@ -55,32 +55,32 @@ struct Gated<Named, Result(Arguments...)> {
 #endif
 
 #ifdef LAPWING_HAS_GATED_FUNCTIONS
-// A function of MPI has C linkage and a type that only mpi.h knows. C++ cannot define a function of a type: the
-// exported symbol jumps to a template's. (An indirect function could, but the loader warns of one where it
-// relocates the MPI first.)
-#define LAPWING_DEFINE(binding, name, target)                                                                \
-    extern "C" {                                                                                             \
-    __attribute__((used, visibility("hidden"))) extern decltype(::name)* const lapwing_##name = target;       \
-    }                                                                                                        \
-    asm(".pushsection .text\n\t" binding " " #name "\n\t.type " #name ", %function\n" #name                  \
+// A function of MPI has C linkage and a type that only mpi.h knows. C++ cannot define a function of a type:
+// the exported symbol jumps to a template's. (An indirect function could, but the loader warns of one where
+// it relocates the MPI first.)
+#define LAPWING_DEFINE(binding, name, target)                                                           \
+    extern "C" {                                                                                        \
+    __attribute__((used, visibility("hidden"))) extern decltype(::name)* const lapwing_##name = target; \
+    }                                                                                                   \
+    asm(".pushsection .text\n\t" binding " " #name "\n\t.type " #name ", %function\n" #name             \
         ":\n\t" LAPWING_JUMP_BY("lapwing_" #name) "\t.size " #name ", . - " #name "\n\t.popsection");
 // One that this library defines elsewhere comes before the weak one.
-#define LAPWING_GATED(function)                                                                             \
-    namespace {                                                                                             \
-    struct Named_##function {                                                                               \
-        static auto* next() {                                                                               \
-            static constinit lapwing::Found found;                                                          \
-            return found.get<decltype(::function)>(lapwing::find_next, #function);                          \
-        }                                                                                                   \
-        static auto* ours() { return &::function; }                                                         \
-        static auto* native() {                                                                             \
-            static constinit lapwing::Found found;                                                          \
-            return found.get<decltype(::function)>(lapwing::find_native, "P" #function);                    \
-        }                                                                                                   \
-    };                                                                                                      \
-    }                                                                                                       \
-    extern "C" decltype(::function) P##function;                                                            \
-    LAPWING_DEFINE(".weak", function, (lapwing::Gated<Named_##function, decltype(::function)>::call))       \
+#define LAPWING_GATED(function)                                                                       \
+    namespace {                                                                                       \
+    struct Named_##function {                                                                         \
+        static auto* next() {                                                                         \
+            static constinit lapwing::Found found;                                                    \
+            return found.get<decltype(::function)>(lapwing::find_next, #function);                    \
+        }                                                                                             \
+        static auto* ours() { return &::function; }                                                   \
+        static auto* native() {                                                                       \
+            static constinit lapwing::Found found;                                                    \
+            return found.get<decltype(::function)>(lapwing::find_native, "P" #function);              \
+        }                                                                                             \
+    };                                                                                                \
+    }                                                                                                 \
+    extern "C" decltype(::function) P##function;                                                      \
+    LAPWING_DEFINE(".weak", function, (lapwing::Gated<Named_##function, decltype(::function)>::call)) \
     LAPWING_DEFINE(".globl", P##function, (lapwing::Gated<Named_##function, decltype(::function)>::call_pmpi))
 #else
 #define LAPWING_GATED(function)

@@ -352,7 +352,8 @@ void Completing::done(const Completed& completed) {
         const Called& called = flight.called;
         if (called.is_message)
             // Equal parts for all requests, as of the time inside.
-            add_message(called, flight.started, flight.inside, site, (began_ - flight.started) / ours_.size());
+            add_message(called, flight.started, flight.inside, site,
+                        (began_ - flight.started) / ours_.size());
         else
             trace_completion(flight, ended, site);
         state.flights.erase(found);

@@ -41,8 +41,8 @@ Phase examine_network(const JobToExamine& job, const JobReport& report, std::chr
                       std::chrono::milliseconds late, Findings& findings);
 
 struct MpiResult {
-    std::string version;  // of the MPI; empty: no result
-    std::string engine;   // of MPI_COMM_WORLD; empty: Lapwing ran no collective
+    std::string version;   // of the MPI; empty: no result
+    std::string engine;    // of MPI_COMM_WORLD; empty: Lapwing ran no collective
     std::string messages;  // "on", or why messages of the program do not move while it computes
     std::string link_inside_host;
     std::string link_between_hosts;

@@ -99,14 +99,15 @@ std::string messages_as_text(const std::vector<CallSite>& messages) {
     std::vector<std::vector<std::string>> rows = {
         {"call", "where", "could save", "calls", "bytes", "in start", "in wait", "completed at"}};
     for (const CallSite& site : messages) {
-        rows.push_back({site.function, site.place(),
-                        site.saved_at_once > 0 ? print_seconds(site.saved_at_once) : "-",
-                        std::to_string(site.calls), print_bytes(site), print_seconds(site.start), site.nonblocking ? print_seconds(site.wait) : "-",
-                        site.nonblocking ? site.completed_at : "-"});
+        rows.push_back(
+            {site.function, site.place(), site.saved_at_once > 0 ? print_seconds(site.saved_at_once) : "-",
+             std::to_string(site.calls), print_bytes(site), print_seconds(site.start),
+             site.nonblocking ? print_seconds(site.wait) : "-", site.nonblocking ? site.completed_at : "-"});
     }
     return align(rows) +
            "Calls and times of messages are means over the ranks that make the call. A call that completes "
-           "several requests\ncounts in equal parts for each. Times include waiting for the peer. could save: what `lapwing run` could "
+           "several requests\ncounts in equal parts for each. Times include waiting for the peer. could "
+           "save: what `lapwing run` could "
            "hide behind\nthe time between start and completion, of messages of at least 32 KiB.\n";
 }
 
