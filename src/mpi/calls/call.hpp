@@ -19,6 +19,7 @@
 #include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/native_requests.hpp"
+#include "mpi/requests/pending_messages.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/start.hpp"
 #include "task/bracketing.hpp"
@@ -125,12 +126,14 @@ int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, co
         if (started.outcome == Outcome::declined) left_to_mpi(Call::collective);
         const int error = end_of_start(started, communicator, handle, native);
         recorded.returned(error);
-        if (started.outcome == Outcome::taken)
+        if (started.outcome == Outcome::taken) {
             recorded.taken();
-        else if (error == MPI_SUCCESS)
+        } else if (error == MPI_SUCCESS) {
             native_requests().add(*handle, recorded.id(), nullptr);
-        else
+            if (async_progress.serves_messages()) pending_messages.add(*handle, 1);
+        } else {
             recorded.completed();
+        }
         return error;
     });
 }

@@ -1,4 +1,4 @@
-// The program's large messages in flight that the native MPI carries, so that Lapwing's thread drives it
+// The program's large messages and nonblocking collectives in flight that the native MPI carries, so that Lapwing's thread drives it
 // (native/async_progress.hpp). A message that is not counted has no overlap; nothing else depends on these.
 #pragma once
 
@@ -15,7 +15,7 @@ class PendingMessages {
     // Smaller messages travel through buffers of the MPI and of the kernel without its progress.
     static constexpr std::uint64_t large = 32 * 1024;
 
-    // After a call that has made this request of a message: nonblocking, or persistent and inactive.
+    // After a call that has made this request: nonblocking, or persistent and inactive. `bytes`: not 0.
     void add(MPI_Request handle, std::uint64_t bytes) {
         if (!active_.insert(handle, bytes)) return;
         bytes_.fetch_add(bytes, std::memory_order_relaxed);

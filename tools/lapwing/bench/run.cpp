@@ -165,6 +165,8 @@ Settings lapwing_settings(const BenchOptions& options, const Json& asked,
     const GivenSetting given[] = {
         {nullptr, &Settings::engine, engine_of_job(asked.at("engines").get<std::vector<std::string>>())},
         {"--algorithm", &Settings::algorithm, if_given(options.algorithm)},
+        // The native MPI is measured as it is.
+        {nullptr, &Settings::messages, "off"},
         {nullptr, &Settings::blocking, asked.contains("forms") ? if_given("1") : std::nullopt}};
     return settings_with(variables, given);
 }

@@ -109,6 +109,7 @@ Settings settings_for(const nlohmann::json& asked) {
     const GivenSetting given[] = {
         {nullptr, &Settings::engine, engine_of_job(asked.at("engines").get<std::vector<std::string>>())},
         {nullptr, &Settings::algorithm, ""},
+        {nullptr, &Settings::messages, "off"},
         {nullptr, &Settings::tuning, ""}};
     return checked_settings(given);
 }
