@@ -1,4 +1,5 @@
-// Parses values of variables and options. Each function returns nothing for an invalid text.
+// Parses values of variables and options, and prints counts. Each parse function returns nothing for an
+// invalid text.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,12 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text);
 std::optional<std::vector<int>> parse_processors(std::string_view text);
 // The same text, of numbers in ascending order.
 std::string print_processors(std::span<const int> processors);
+
+// "1 rank", "2 ranks"; "1 reply", "2 replies" if `many` is "replies".
+template <typename Number>
+std::string counted(Number count, const std::string& one, const std::string& many = "") {
+    return std::to_string(count) + ' ' + (count == 1 ? one : many.empty() ? one + 's' : many);
+}
 
 // These functions read all numbers in settings and options. `name` is that of the variable or of the option.
 // Throws Error (invalid_argument): "LAPWING_TIMEOUT must be a number from 1 to 86400, not 'x'".

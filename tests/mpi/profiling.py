@@ -165,6 +165,21 @@ class Profile(jobs.Test):
         shown = cores(["0", "1", "0"])
         self.expect("bound ranks", "ranks 0, 2 shared 1 of 8 processors" in shown, shown)
 
+    def full_disk(self, scratch, program):
+        """A rank that cannot write costs the profile or the recording, not the job."""
+        disk = pathlib.Path(scratch) / "disk"
+        disk.mkdir()
+        apart = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--map-root-user"]), "sh", "-c",
+                 f'mount -t tmpfs -o size=4k none {disk} && exec "$@"', "sh"]
+        if jobs.execute([*apart, "true"], 60)[0] != 0:
+            print("no mounts here: a full disk is not tried", flush=True)
+            return
+        for option in ("--file", "--record"):
+            status, output = jobs.execute([*apart, self.tool, "profile", option, disk / "new", "--", *jobs.launcher(self.mpi, 2),
+                                           *program], 60, self.environment)
+            self.expect(f"a full disk costs the profile only, and is named once: {option}", status == 0 and "all done" in output and
+                        output.count("No space left on device") == output.count("lapwing") == 1, output)
+
     def show(self, directory):
         shown = jobs.execute([self.build / "bin" / "lapwing", "profile", "--show", directory, "--json"], 60,
                              jobs.environment(self.mpi, self.build))[1]
@@ -231,6 +246,7 @@ def main():
                     receive["completed_at"] == f"waits.c:{marks['receives waits']} (passes_on)" and
                     receive["wait_seconds"] > 0.1 * PAUSES and not send["nonblocking"], str(messages))
         test.recording(scratch)
+        test.full_disk(scratch, program)
         status, output = test.run([], program)
         test.expect("as text", status == 0 and f"waits.c:{marks['late']} (comes_late)" in output and "(passes_on)" in output and
                     "late: waiting for ranks that had not begun" in output, output)

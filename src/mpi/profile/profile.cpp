@@ -193,33 +193,41 @@ void write_messages() {
 
 void begin() {
     Settings settings;
+    std::uint64_t capacity = 0;
     try {
         settings = settings_of_job();
         if (settings.trace.empty() && settings.record.empty()) return;
-        const std::uint64_t capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
-        int rank = 0;
-        int ranks = 0;
-        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-        if (!settings.trace.empty()) trace::open(settings.trace, rank, capacity);
-        if (!settings.record.empty()) begin_recording(settings.record, rank);
-        write_fact({{"fact", "rank"},
-                    {"rank", rank},
-                    {"ranks", ranks},
-                    {"host", tcp::host_name()},
-                    {"machine", fmt::format("{:016x}", tcp::machine_number())},
-                    {"processors", print_processors(topology::allowed_processors())},
-                    {"online", ::sysconf(_SC_NPROCESSORS_ONLN)},
-                    {"process", ::getpid()},
-                    {"lapwing", LAPWING_VERSION},
-                    {"capacity", capacity},
-                    {"processor", processor_name()},
-                    {"mpi", library_version()}});
+        capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
     } catch (const std::exception& error) {
         give_up(error.what());
     }
-    begin_definitions();
     MpiJob job(settings);
+    std::string trouble;
+    try {
+        if (!settings.trace.empty()) trace::open(settings.trace, job.rank(), capacity);
+        if (!settings.record.empty()) begin_recording(settings.record, job.rank());
+    } catch (const std::exception& error) {
+        trouble = error.what();
+    }
+    // A rank that cannot write costs the profile, not the job.
+    if (const std::string first = job.agree(trouble); !first.empty()) {
+        trace::close();
+        end_recording();
+        return job.warn_once("no profile: " + first);
+    }
+    write_fact({{"fact", "rank"},
+                {"rank", job.rank()},
+                {"ranks", job.ranks()},
+                {"host", tcp::host_name()},
+                {"machine", fmt::format("{:016x}", tcp::machine_number())},
+                {"processors", print_processors(topology::allowed_processors())},
+                {"online", ::sysconf(_SC_NPROCESSORS_ONLN)},
+                {"process", ::getpid()},
+                {"lapwing", LAPWING_VERSION},
+                {"capacity", capacity},
+                {"processor", processor_name()},
+                {"mpi", library_version()}});
+    begin_definitions();
     state.locations = RankLocations(job, {});
     write_clock("begin");
     if (recording()) resume_recording();

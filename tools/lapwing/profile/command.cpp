@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/output_file.hpp"
@@ -112,11 +113,11 @@ std::string messages_as_text(const std::vector<CallSite>& messages) {
 }
 
 std::string as_text(const Profile& profile) {
-    std::string text = fmt::format(
-        "{} rank{}, {} from MPI_Init to MPI_Finalize, {} (means over the ranks)\n", profile.ranks,
-        profile.ranks == 1 ? "" : "s", print_seconds(profile.seconds),
-        profile.sites.empty() ? "no collectives"
-                              : print_seconds(profile.in_collectives) + " of them in collectives");
+    std::string text = fmt::format("{}, {} from MPI_Init to MPI_Finalize, {} (means over the ranks)\n",
+                                   counted(profile.ranks, "rank"), print_seconds(profile.seconds),
+                                   profile.sites.empty()
+                                       ? "no collectives"
+                                       : print_seconds(profile.in_collectives) + " of them in collectives");
     if (profile.sites.empty() && profile.messages.empty()) {
         return text + (profile.without_end.empty()
                            ? "\nThe program called no collective, and sent no message.\n"
@@ -212,17 +213,16 @@ void say(const std::string& text, const std::string& file) {
 void warn(const Profile& profile) {
     if (profile.dropped > 0)
         fmt::print(stderr,
-                   "lapwing profile: {} events were dropped, so only the end of the run is in it; "
+                   "lapwing profile: {} dropped: the profile has only the end of the run; "
                    "LAPWING_TRACE_EVENTS keeps more\n",
-                   profile.dropped);
+                   counted(profile.dropped, "event was", "events were"));
     if (!profile.without_end.empty())
         fmt::print(stderr,
-                   "lapwing profile: {} ranks did not reach MPI_Finalize: their messages are missing\n",
-                   profile.without_end.size());
+                   "lapwing profile: {} did not reach MPI_Finalize: the profile lacks their messages\n",
+                   counted(profile.without_end.size(), "rank"));
     if (profile.unmatched > 0)
-        fmt::print(stderr,
-                   "lapwing profile: {} calls were not recorded by all of their ranks, and are left out\n",
-                   profile.unmatched);
+        fmt::print(stderr, "lapwing profile: {} left out: not all of their ranks recorded them\n",
+                   counted(profile.unmatched, "call is", "calls are"));
 }
 
 int show(const Options& options) {
@@ -237,6 +237,17 @@ int show(const Options& options) {
     return success;
 }
 
+// Whether ranks began and could not write: they have printed why, and left files without facts.
+bool ranks_could_not_write(const std::filesystem::path& directory) {
+    bool began = false;
+    for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(directory)) {
+        if (entry.path().extension() != ".facts") continue;
+        if (entry.file_size() > 0) return false;
+        began = true;
+    }
+    return began;
+}
+
 int record(const Options& options, const Words& words, const Starter& starter, Settings settings) {
     settings.record = std::filesystem::absolute(options.record).string();
     settings.trace.clear();
@@ -245,9 +256,11 @@ int record(const Options& options, const Words& words, const Starter& starter, S
         return success;
     }
     make_recording_directory(settings.record);
+    require_writable(settings.record + "/job.json", "the recording");
     leave_guard();
     int status = run_job(arrange(starter, words.words, settings, Preload::profile));
     try {
+        if (ranks_could_not_write(settings.record)) return end_as(status);
         const int exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         fmt::print(stderr, "lapwing profile: {}\n",
                    finish_recording(options.record, words.words, exit_status));
@@ -290,6 +303,10 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     }
     try {
         const std::vector<RankPart> parts = read_trace_parts(settings.trace);
+        if (parts.empty() && ranks_could_not_write(settings.trace)) {
+            remove_trace_parts(settings.trace);
+            return end_as(status);
+        }
         if (parts.empty()) {
             throw Error(ErrorCode::system,
                         "no rank has written a profile: the program ended before MPI_Init, or the preload "
