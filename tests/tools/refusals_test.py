@@ -8,15 +8,20 @@ from support import TOOL, ToolTest, clean_environment
 
 RUN = ("run", "--", "true")
 LAUNCH = ("--", "mpirun")
-NUMBERS = {  # commands, and their options that take a number
-    ("predict", "barrier", "--ranks", "4"): "iterations rounds seed ranks-per-host numa caches taken threads time tests work",
-    ("predict", "--program", "x"): "cores", ("status",): "watch",
-    ("explain", "barrier", "--ranks", "4"): "root rank numa caches",
-    ("verify", "--all"): "queue-depth sample seed",
-    ("synthesize", "allreduce", "--topology", "x"): "ranks root steps seed seconds",
-    ("cluster", *LAUNCH): "hosts mtu seed", ("doctor", *LAUNCH): "limit", ("tune", *LAUNCH): "rounds time ranks",
-    ("bench", "overlap", *LAUNCH): "iterations rounds seconds work-factor quantum", ("run", *LAUNCH): "stall",
+NUMBERS = {  # commands, and all their options that take a number
+    ("predict", "alltoall", "--ranks", "4"): "iterations rounds seed ranks-per-host numa caches taken threads time tests work bytes memory "
+                                             "burst rendezvous hop test-time wake-up late noise constants network",
+    ("predict", "barrier"): "ranks", ("predict", "--program", "x"): "cores", ("status",): "watch", ("tune",): "simulate",
+    ("explain", "barrier"): "ranks", ("explain", "alltoallv", "--ranks", "4"): "root rank numa caches bytes sizes hosts",
+    ("verify", "--all"): "queue-depth sample seed ranks",
+    ("synthesize", "allreduce", "--topology", "two.links"): "ranks root steps seed seconds bytes chunks",
+    ("cluster", *LAUNCH): "hosts mtu seed", ("cluster", "--hosts", "2", *LAUNCH): "rate burst delay loss slow cores-per-host network",
+    ("doctor", *LAUNCH): "limit", ("tune", *LAUNCH): "rounds time ranks bytes burst",
+    ("bench", "overlap", *LAUNCH): "iterations rounds seconds work-factor quantum bytes",
+    ("bench", "window", *LAUNCH): "window", ("bench", "concurrent", *LAUNCH): "collectives tests",
+    ("bench", "overhead", *LAUNCH): "bytes-per-test", ("bench", "noise", *LAUNCH): "frequency burst", ("run", *LAUNCH): "stall",
 }
+BAD_NUMBERS = ("nan", "-1", "1e999", "3x", "99999999999999999999")
 WORDS = [  # a command, and what its message names
     *[(("run", f"--{name}=foo", "--", "true"), f"--{name}") for name in ("engine", "network", "algorithm", "reproducible", "blocking")],
     (("run", "--blocking", "auto", "--", "true"), "--blocking: unknown value 'auto'; valid: 0, 1"),
@@ -26,16 +31,21 @@ WORDS = [  # a command, and what its message names
     (("verify", "--ranks", "nan"), "--ranks"),
     *[(("explain", "allreduce", "--ranks", "4", f"--{name}", "foo"), f"--{name}")
       for name in "op type bytes hosts engine algorithm level format".split()],
-    *[(("predict", "barrier", "--ranks", "4", f"--{name}", "nanus"), f"--{name}")
-      for name in "hop wake-up test-time late noise network placement engine memory burst rendezvous bytes work".split()],
+    *[(("predict", "barrier", "--ranks", "4", f"--{name}", "foo"), f"--{name}") for name in ("placement", "engine")],
     (("predict", "--program", "x", "--bytes", "8"), "--bytes"), (("predict", "--program", "x", "--work", "0"), "--work"),
     (("profile", "--record", "x", "--json", "--", "true"), "--json"), (("explain", "barrier", "--ranks", "4", "-o", "b.png"), "b.png"),
     *[(("run", f"--{name}", "", "--", "true"), f"--{name}") for name in ("trace", "report-file", "engine")],
+    # Options that would have no effect.
+    (("doctor", "--nic", "--limit", "9"), "--limit does not go with --nic"), (("verify", "--all", "--seed", "2"), "--seed needs --sample"),
+    (("cluster", "--hosts", "2", "--rate", "none", "--burst", "64Ki", *LAUNCH), "--burst needs links with a --rate"),
+    (("cluster", "--hosts", "2", "--seed", "2", *LAUNCH), "--seed needs --loss or --delay"),
 ]
 SETTINGS = {
-    **dict.fromkeys("ENGINE NETWORK ALGORITHM TUNING TOPOLOGY BLOCKING REPRODUCIBLE CHECK REPORT TRACE_EVENTS SHARED_MEMORY INSIDE "
-                    "TRANSFER DEVICE_MEMORY PROGRESS_THREAD TCP_LANES TCP_BUFFER TIMEOUT STALL".split(), "nan"),
-    "FOO": "1",
+    **dict.fromkeys("ENGINE NETWORK ALGORITHM TUNING TOPOLOGY BLOCKING REPRODUCIBLE CHECK REPORT SHARED_MEMORY TRANSFER DEVICE_MEMORY "
+                    "TCP_FAMILY WORK_QUEUES SUBMIT".split(), ("nan",)),
+    **dict.fromkeys("TIMEOUT STALL TCP_LANES TCP_BUFFER TRACE_EVENTS INSIDE PROGRESS_THREAD TRIGGER_ENTRIES TRIGGER_COUNTERS "
+                    "TRIGGER_BYTES".split(), BAD_NUMBERS),
+    "FOO": ("1",),
 }
 USERS = (RUN, ("profile", "--", "true"), ("bench", "overlap", *LAUNCH), ("tune", *LAUNCH), ("topology", *LAUNCH), ("doctor", *LAUNCH),
          ("explain", "barrier", "--ranks", "4"), ("predict", "barrier", "--ranks", "4"))
@@ -43,12 +53,13 @@ USERS = (RUN, ("profile", "--", "true"), ("bench", "overlap", *LAUNCH), ("tune",
 
 class Refusals(ToolTest):
     def test_numbers(self):
+        (self.scratch / "two.links").write_text("ranks 2\nrate 1gbit\nlatency 9us\ntask 1us\n")
         for command, options in NUMBERS.items():
             at = command.index("--") if "--" in command else len(command)
             for option in options.split():
-                for value in ("nan", "-1", "1e999", "3x"):
+                for value in BAD_NUMBERS:
                     with self.subTest(command=command, option=option, value=value):
-                        self.refused(*command[:at], f"--{option}={value}", *command[at:], because=f"--{option}")
+                        self.refused(*command[:at], f"--{option}={value}", *command[at:], because=f"--{option}", cwd=self.scratch)
 
     def test_words(self):
         for command, named in WORDS:
@@ -58,8 +69,10 @@ class Refusals(ToolTest):
         self.assertEqual(err.count("bruck,"), 1)
 
     def test_settings(self):
-        for name, value in SETTINGS.items():
-            self.refused(*RUN, because=f"LAPWING_{name}", **{f"LAPWING_{name}": value})
+        for name, values in SETTINGS.items():
+            for value in values:
+                with self.subTest(name=name, value=value):
+                    self.refused(*RUN, because=f"LAPWING_{name}", **{f"LAPWING_{name}": value})
         for command in USERS:
             for variable, value in (("LAPWING_STALL", "nan"), ("LAPWING_FOO", "1")):
                 with self.subTest(command=command, variable=variable):
@@ -91,6 +104,7 @@ class Refusals(ToolTest):
         for script, words, named in (
                 (full, f"run --mpi openmpi --trace {disk}/t.json -- true", str(disk)),
                 (full, f"run --mpi openmpi --report-file {disk}/r -- true", str(disk)),
+                (full, f"profile --mpi openmpi --record {disk}/r -- true", str(disk)),
                 ("mount -t tmpfs none /proc && ", "run --mpi openmpi -- true", "/proc/self/exe"),
                 (f"cd {disk} && rmdir {disk} && ", "run --mpi openmpi --trace t.json -- true", "the working directory")):
             command = ["unshare", "--map-root-user", "--mount", "sh", "-c", f"{script} exec {TOOL} {words}"]

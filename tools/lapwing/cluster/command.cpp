@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/cluster/inside.hpp"
 #include "lapwing/cluster/namespaces.hpp"
@@ -84,16 +85,16 @@ int run(const CommandLine& app, const ClusterOptions& options, const Words& word
         throw Error(ErrorCode::invalid_argument, "--hosts is missing; give a number, as in: --hosts 4");
     }
     ClusterShape shape = read_shape(options);
+    if (!shape.impaired()) refuse_given(app, {"--seed"}, "needs --loss or --delay");
     shape.asked_for_seed = app.count("--seed") > 0;
     // Read in the old mount namespace: when that is gone, Linux reports a path below a bind mount without the
     // directory of the mount.
     shape.tool = std::filesystem::read_symlink("/proc/self/exe");
     require_network_programs(shape);
     if (options.cores_per_host == "own" && shape.hosts.front().cores.empty()) {
-        fmt::print(
-            stderr,
-            "lapwing cluster: {} hosts share {} cores; times say less than with a core for each host\n",
-            shape.hosts.size(), usable_processors());
+        fmt::print(stderr,
+                   "lapwing cluster: {} hosts share {}; times are longer than with a core for each host\n",
+                   shape.hosts.size(), counted(usable_processors(), "core"));
     }
     signal(SIGCHLD, SIG_DFL);
     sigset_t blocked = handed_signals();
@@ -139,11 +140,10 @@ Command add_cluster(CommandLine& tool, const Words& words) {
            "--cores-per-host", options->cores_per_host,
            "Cores of the hosts in turn, such as 0,1 or 0-1,2-3; own: as many for each; all: shared (own)")
         ->type_name("LIST");
-    app->add_option("--delay", options->delay, "What a packet takes from host to host besides, such as 50us")
-        ->type_name("TIME");
+    app->add_option("--delay", options->delay, "Additional one-way latency, such as 50us")->type_name("TIME");
     app->add_option("--loss", options->loss, "Share of packets that are lost on the way, such as 0.1%")
         ->type_name("SHARE");
-    app->add_option("--seed", options->seed, "Another sequence of losses (1)")->type_name("N");
+    app->add_option("--seed", options->seed, "Random seed of the losses (1)")->type_name("N");
     app->add_option("--network", options->network, "Addresses of the hosts (10.77.0.0/24)")->type_name("NET");
     app->footer(
         "Examples:\n"

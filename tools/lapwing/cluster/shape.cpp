@@ -194,7 +194,10 @@ ClusterShape read_shape(const ClusterOptions& options) {
                                       options.burst, options.mtu + 18));
         }
     }
-    if (shape.rate.empty() && !options.slow.empty()) throw_invalid("--slow needs links with a --rate");
+    for (const auto& [option, value] : {std::pair("--slow", options.slow), {"--burst", options.burst}}) {
+        if (shape.rate.empty() && !value.empty())
+            throw_invalid(fmt::format("{} needs links with a --rate", option));
+    }
     if (!options.delay.empty()) shape.delay = read_delay(options.delay);
     if (!options.loss.empty()) shape.loss = read_loss(options.loss);
     shape.seed = options.seed;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/tables.hpp"
@@ -108,9 +109,8 @@ std::string print_phases(const Examination& found) {
 
 std::string print(const Examination& found) {
     const JobReport& report = found.report;
-    std::string text =
-        fmt::format("lapwing {}: {} rank{} on {} host{}\n\n", LAPWING_VERSION, report.ranks,
-                    report.ranks == 1 ? "" : "s", report.hosts.size(), report.hosts.size() == 1 ? "" : "s");
+    std::string text = fmt::format("lapwing {}: {} on {}\n\n", LAPWING_VERSION, counted(report.ranks, "rank"),
+                                   counted(report.hosts.size(), "host"));
     const std::size_t width = output_width();
     text += found.findings.print(Severity::problem, width);
     text += found.findings.print(Severity::hint, width);
@@ -155,6 +155,7 @@ Json as_json(const Examination& found, const std::vector<std::string>& launcher)
 
 int doctor(const CommandLine& app, const Options& options, const Words& words) {
     if (options.nic) {
+        refuse_given(app, {"--limit", "--mpi", "--dry-run"}, "does not go with --nic, which starts nothing");
         if (words.separated)
             throw Error(ErrorCode::invalid_argument,
                         "--nic examines the cards of this host and starts nothing");

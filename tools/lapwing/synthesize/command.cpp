@@ -264,7 +264,7 @@ Command add_synthesize(CommandLine& tool) {
     app->add_option("--steps", options->steps,
                     "Changes that the search tries for each number of chunks (10000)")
         ->type_name("N");
-    app->add_option("--seed", options->seed, "Another search (1)")->type_name("N");
+    app->add_option("--seed", options->seed, "Random seed of the search (1)")->type_name("N");
     app->add_option(
            "--seconds", options->seconds,
            "End the search of each size after so long; results then depend on the machine (no limit)")

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
@@ -74,9 +75,9 @@ void print_outcome(const Outcome& outcome) {
         return;
     }
     const Tally total = outcome.total();
-    fmt::print("{}proved {} lists and {} chain forms of {} problems, {} violations\n",
-               outcome.examples.empty() ? "" : "\n", total.lists, total.chains, total.problems,
-               total.violations);
+    fmt::print("{}proved {} and {} of {}, {}\n", outcome.examples.empty() ? "" : "\n",
+               counted(total.lists, "list"), counted(total.chains, "chain form"),
+               counted(total.problems, "problem"), counted(total.violations, "violation"));
 }
 
 Json as_json(const Outcome& outcome, RankRange ranks) {
@@ -110,7 +111,9 @@ Json as_json(const Outcome& outcome, RankRange ranks) {
             {"seconds", outcome.seconds}};
 }
 
-int verify(const Options& options, bool ranks_given) {
+int verify(const CommandLine& app, const Options& options) {
+    const bool ranks_given = app.count("--ranks") > 0;
+    if (options.samples == 0) refuse_given(app, {"--seed"}, "needs --sample");
     if (options.samples > 0 && options.limits.bracketing)
         throw Error(ErrorCode::invalid_argument, "use --sample without --reproducible");
     const bool all = options.all || ranks_given || options.samples > 0 || !options.collective.empty() ||
@@ -168,9 +171,8 @@ Command add_verify(CommandLine& tool) {
     app->add_option("FILE", options->files, "List files, as `lapwing explain --format text` prints them");
     app->add_flag("--all", options->all,
                   "Prove every algorithm, with several parameters and for problems of every form");
-    CommandLineOption* ranks =
-        app->add_option("--ranks", options->ranks, "Numbers of ranks, such as 8 or 1:64 (1:64)")
-            ->type_name("FIRST:LAST");
+    app->add_option("--ranks", options->ranks, "Numbers of ranks, such as 8 or 1:64 (1:64)")
+        ->type_name("FIRST:LAST");
     app->add_option("--collective", options->collective, "Only algorithms of this collective")
         ->type_name("C");
     app->add_option("--algorithm", options->algorithm,
@@ -190,7 +192,7 @@ Command add_verify(CommandLine& tool) {
            "without chain forms")
         ->type_name("N")
         ->range(1, 1000000);
-    app->add_option("--seed", options->seed, "Other random problems (1)")->type_name("N");
+    app->add_option("--seed", options->seed, "Random seed of --sample (1)")->type_name("N");
     app->add_flag("--list", options->list,
                   "Prove nothing; list for which numbers of ranks each algorithm is already proven");
     app->add_flag("--json", options->json, "Print JSON");
@@ -204,7 +206,7 @@ Command add_verify(CommandLine& tool) {
         "  lapwing explain gather --ranks 6 --format text -o gather.list && lapwing verify gather.list\n"
         "\nThe exit status is 0 when all is proven; 1 with a counter-example, which is printed, or when no "
         "algorithm\napplies to any of the problems; 2 when a file or an option is wrong.");
-    return {app, [options, ranks] { return verify(*options, ranks->count() > 0); }};
+    return {app, [app, options] { return verify(*app, *options); }};
 }
 
 }  // namespace lapwing::tool
