@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/values.hpp"
 #include "task/mpi_function.hpp"
 
 namespace lapwing::watch {
@@ -84,7 +85,7 @@ std::string describe(const CollectiveCall& call) {
     add(arguments.type);
     add(arguments.operation);
     if (!has_parts(arguments.collective) && arguments.collective != Collective::barrier)
-        add(fmt::format("{} byte{}", arguments.bytes, arguments.bytes == 1 ? "" : "s"));
+        add(counted(arguments.bytes, "byte"));
     const std::string& function = call.function.empty() ? mpi_name(arguments.collective) : call.function;
     return inside.empty() ? function : fmt::format("{} ({})", function, inside);
 }

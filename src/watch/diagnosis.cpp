@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/values.hpp"
 #include "watch/calls.hpp"
 #include "watch/job_view.hpp"
 #include "watch/mismatches.hpp"
@@ -13,10 +14,6 @@
 
 namespace lapwing::watch {
 namespace {
-
-std::string plural(std::size_t count, const char* one, const char* many) {
-    return fmt::format("{} {}", count, count == 1 ? one : many);
-}
 
 class Diagnosis {
   public:
@@ -126,7 +123,7 @@ class Diagnosis {
                       : fmt::format("{} {}: {}", ranks_in_words(ranks),
                                     ranks.size() == 1 ? "does not answer" : "do not answer", why);
             if (count > 0) {
-                sentence += fmt::format("; {} for {}, for {}", plural(count, "rank waits", "ranks wait"),
+                sentence += fmt::format("; {} for {}, for {}", counted(count, "rank waits", "ranks wait"),
                                         ranks.size() == 1 ? "it" : "them", duration(age));
             }
             add(Finding::Kind::silent, ranks, age, std::move(sentence));
@@ -152,8 +149,8 @@ class Diagnosis {
                 if (wait.call != nullptr) calls.push_back(hash_of(*wait.call));
                 if (at + 1 > max_shown && at + 1 < cycle.size()) continue;
                 if (at + 1 == cycle.size() && cycle.size() > max_shown)
-                    sentence += fmt::format(", and so on through {} more ranks; rank {}",
-                                            cycle.size() - max_shown - 1, rank);
+                    sentence += fmt::format(", and so on through {}; rank {}",
+                                            counted(cycle.size() - max_shown - 1, "more rank"), rank);
                 else if (at > 0)
                     sentence += ", which";
                 sentence += fmt::format(" waits in {} for rank {}", wait.in_words(job_), next);

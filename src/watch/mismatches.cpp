@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/values.hpp"
 #include "watch/calls.hpp"
 
 namespace lapwing::watch {
@@ -104,7 +105,7 @@ void Mismatches::report(int communicator, const std::vector<Record>& records, st
         if (i == 0)
             sentence += fmt::format(" as call {} on {}", all[i].call->number, job_.name(communicator));
     }
-    if (all.size() > max_shown) sentence += fmt::format("; {} other calls", all.size() - max_shown);
+    if (all.size() > max_shown) sentence += "; " + counted(all.size() - max_shown, "other call");
     const Difference what = difference(*all[0].call, *all[1].call);
     sentence += fmt::format(": {}", watch::name(what));
     if (what == Difference::function) sentence += order(records, end, all[0], all[1]);
@@ -127,11 +128,12 @@ bool Mismatches::compare_counts(int communicator, std::span<const Record> record
             ++disagreements[receiver.member];
             if (!sentence.empty()) continue;
             sentence = fmt::format(
-                "rank {} sends {} bytes to rank {} in {}{} (call {} on {}), but rank {} receives {} bytes "
-                "from rank {}{}: the counts differ",
-                sender.rank, sent[receiver.member], receiver.rank, sender.call->function,
+                "rank {} sends {} to rank {} in {}{} (call {} on {}), but rank {} receives {} from rank "
+                "{}{}: "
+                "the counts differ",
+                sender.rank, counted(sent[receiver.member], "byte"), receiver.rank, sender.call->function,
                 at(sender.call->where), sender.call->number, job_.name(communicator), receiver.rank,
-                received[sender.member], sender.rank, at(receiver.call->where));
+                counted(received[sender.member], "byte"), sender.rank, at(receiver.call->where));
         }
     }
     if (sentence.empty()) return false;

@@ -145,7 +145,7 @@ class Status(jobs.Test):
         status, output = self.run_job(RANKS, [self.built("hangs"), "alone", GUILTY], ["--engine", engine, "--network", network],
                                       LAPWING_SHARED_MEMORY="0")
         self.expect(f"a collective of one rank, engine {engine}, network {network}",
-                    status == 0 and "all done" in output and "MPI_Finalize was called while 1 collectives do not complete" in output, output)
+                    status == 0 and "all done" in output and "MPI_Finalize was called while 1 collective does not complete" in output, output)
 
     def who_may_ask(self):
         status, out, err = self.ask("12345678")

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "base/clock.hpp"
+#include "base/values.hpp"
 #include "links/mpi/mpi_progress.hpp"
 #include "links/mpi/own_communicator.hpp"
 #include "mpi/calls/exported.hpp"
@@ -42,9 +43,8 @@ void finish_groups(std::uint64_t limit) {
     if (unfinished > 0 && limit > 0) {
         fmt::print(
             stderr,
-            "lapwing: MPI_Finalize was called before all ranks of {} communicators had begun their first "
-            "collective\n",
-            unfinished);
+            "lapwing: MPI_Finalize was called before all ranks of {} had begun their first collective\n",
+            counted(unfinished, "communicator"));
     }
 }
 

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 
 namespace lapwing {
 namespace {
@@ -50,13 +51,12 @@ std::string conclusion(const Sums& sums, bool by_calls) {
     if (seen == 0) return "The program called no collective.\n";
     if (seen == all.blocking) {
         return fmt::format(
-            "All {} collectives are blocking, and left to the MPI. `lapwing run --blocking` takes them; "
-            "`lapwing "
-            "profile` says what nonblocking ones would gain.\n",
-            seen);
+            "{} blocking, and left to the MPI. `lapwing run --blocking` takes blocking collectives; "
+            "`lapwing profile` says what nonblocking ones would gain.\n",
+            counted(seen, "collective is", "collectives are"));
     }
-    std::string text = fmt::format("{} of {} collectives taken", all.taken, seen);
-    if (all.blocking > 0) text += fmt::format("; {} are blocking", all.blocking);
+    std::string text = fmt::format("{} of {} taken", all.taken, counted(seen, "collective"));
+    if (all.blocking > 0) text += fmt::format("; {} blocking", counted(all.blocking, "is", "are"));
     if (const std::uint64_t time = all.hidden_time + all.wait_time; time > 0) {
         text += fmt::format("; at most {:.0f} % of their time hidden{}",
                             100 * static_cast<double>(all.hidden_time) / static_cast<double>(time),
@@ -172,9 +172,9 @@ void add_device_memory(Document& document, const Sums& sums) {
     if (buffers == 0) return;
     document.json["device_memory"] = {
         {"buffers", buffers}, {"bytes_to_host", to_host}, {"bytes_to_device", to_device}};
-    document.text += fmt::format(
-        "device memory: {} buffers staged through host memory, {} bytes from devices, {} bytes to them\n",
-        buffers, to_host, to_device);
+    document.text +=
+        fmt::format("device memory: {} staged through host memory, {} bytes from devices, {} bytes to them\n",
+                    counted(buffers, "buffer"), to_host, to_device);
 }
 
 Document document_of(const Sums& sums, const MessageCount& messages, const Report& mine, int ranks,
@@ -184,8 +184,8 @@ Document document_of(const Sums& sums, const MessageCount& messages, const Repor
     auto& [json, text] = document;
     json = {
         {"lapwing", LAPWING_VERSION}, {"mpi", mpi_version()}, {"ranks", ranks}, {"engine", manner.engine}};
-    text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(), ranks,
-                       ranks == 1 ? "" : "s", manner.engine);
+    text = fmt::format("lapwing {}: {} on {}, engine {}\n", LAPWING_VERSION, mpi_version(),
+                       counted(ranks, "rank"), manner.engine);
     document.add("network", "between hosts", manner.network);
     for (const Unavailable& network : missing.networks) {
         json["no_network"][network.name] = network.why;

@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/device_data.hpp"
@@ -352,8 +353,9 @@ bool RequestTable::drain(std::uint64_t patience) {
     }
     const bool drained = running_ == 0;
     if (!drained) {
-        fmt::print(stderr, "lapwing: MPI_Finalize was called while {} collectives do not complete\n",
-                   static_cast<int>(running_));
+        fmt::print(stderr, "lapwing: MPI_Finalize was called while {}\n",
+                   counted(static_cast<int>(running_), "collective does not complete",
+                           "collectives do not complete"));
     }
     std::vector<MPI_Request> unused;
     {

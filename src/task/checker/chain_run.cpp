@@ -1,4 +1,5 @@
 // Rule chains: runs of all chains of all ranks together.
+#include "base/values.hpp"
 #include "task/checker/chains.hpp"
 
 #include <fmt/format.h>
@@ -28,10 +29,9 @@ bool Order::is_late(int rank, const Move& move) const {
 }
 
 std::string Order::describe() const {
-    std::string text =
-        capacity == std::numeric_limits<std::uint64_t>::max()
-            ? std::string("when connections hold any number of bytes")
-            : fmt::format("when connections hold {} byte{}", capacity, capacity == 1 ? "" : "s");
+    std::string text = capacity == std::numeric_limits<std::uint64_t>::max()
+                           ? std::string("when connections hold any number of bytes")
+                           : "when connections hold " + counted(capacity, "byte");
     switch (late) {
         case Late::nothing:
             return text;
@@ -456,7 +456,7 @@ class ChainsRun {
         const char* why = at.kind == Step::Kind::send      ? "waits for room on its connection"
                           : at.kind == Step::Kind::receive ? "waits for bytes"
                                                            : "waits for signals";
-        fail(found, fmt::format("{} forever, in a deadlock of {} rank{}", why, stuck, stuck == 1 ? "" : "s"));
+        fail(found, fmt::format("{} forever, in a deadlock of {}", why, counted(stuck, "rank")));
     }
 
     void report_waiting_processor(int rank, int stuck) {
@@ -470,8 +470,7 @@ class ChainsRun {
                                  : host_step.kind == HostStep::Kind::stage ? " for chains"
                                                                            : " for an inter-node peer";
         fail(rank, intra_node ? std::optional<std::size_t>(host_step.task) : std::nullopt,
-             fmt::format("the processor waits{} forever, in a deadlock of {} rank{}", what, stuck,
-                         stuck == 1 ? "" : "s"));
+             fmt::format("the processor waits{} forever, in a deadlock of {}", what, counted(stuck, "rank")));
     }
 
     bool in_flight(std::uint32_t chain) const {

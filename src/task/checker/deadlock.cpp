@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/values.hpp"
 #include "task/checker/rules.hpp"
 
 namespace lapwing::checker {
@@ -139,8 +140,8 @@ void report(const Execution& execution, std::span<const List> lists, const char*
     for (std::size_t i = 0; i < circle.size(); ++i) {
         const int rank = circle[i];
         if (i + 1 >= max_shown && i + 1 < circle.size()) {
-            why += fmt::format(", and so on through {} more ranks back to rank {}", circle.size() - i,
-                               circle[0]);
+            why += fmt::format(", and so on through {} back to rank {}",
+                               counted(circle.size() - i, "more rank"), circle[0]);
             break;
         }
         why +=

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/values.hpp"
 #include "lapwing/bench/catalogue.hpp"
 #include "lapwing/common/tables.hpp"
 
@@ -104,12 +105,10 @@ std::string title(const Json& result) {
     const auto machines = result.at("machines").get<std::size_t>();
     const int ranks = result.at("ranks");
     const int rounds = result.at("settings").at("rounds");
-    return fmt::format(
-        "{}, {} rank{} on {} host{}{}, {}; medians of {} round{}\n\n", result.at("mpi").get<std::string>(),
-        ranks, ranks == 1 ? "" : "s", different.size(), different.size() == 1 ? "" : "s",
-        machines < different.size() ? fmt::format(" of {} machine{}", machines, machines == 1 ? "" : "s")
-                                    : "",
-        result.at("kernel").get<std::string>(), rounds, rounds == 1 ? "" : "s");
+    return fmt::format("{}, {} on {}{}, {}; medians of {}\n\n", result.at("mpi").get<std::string>(),
+                       counted(ranks, "rank"), counted(different.size(), "host"),
+                       machines < different.size() ? " of " + counted(machines, "machine") : "",
+                       result.at("kernel").get<std::string>(), counted(rounds, "round"));
 }
 
 // The median and the quartiles of seconds, in microseconds.

@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 
+#include "base/values.hpp"
 #include "lapwing/doctor/reports.hpp"
 #include "lapwing/launch/program.hpp"
 
@@ -280,8 +281,7 @@ JobReport survey_job(const JobToExamine& job, milliseconds limit, Findings& find
     phase.seconds = static_cast<double>(end.time.count()) * 1e-3;
     phase.works = answered > 0 && missing_ranks(report).empty() &&
                   ((!end.timed_out && end.status == 0) || late_by_hints_only(report, end));
-    phase.words = fmt::format("{} rank{} on {} host{}", answered, answered == 1 ? "" : "s",
-                              report.hosts.size(), report.hosts.size() == 1 ? "" : "s");
+    phase.words = fmt::format("{} on {}", counted(answered, "rank"), counted(report.hosts.size(), "host"));
     return report;
 }
 

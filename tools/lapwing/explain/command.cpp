@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
 #include "engines/mlx5/plan.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/values.hpp"
 #include "task/validation.hpp"
@@ -49,13 +50,8 @@ std::uint64_t block_of(const ProblemOptions& options, const Problem& problem) {
 
 }  // namespace
 
-std::string counted(std::uint64_t count, const char* what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 std::string AskedProblem::what() const {
-    std::string text = fmt::format("{} on {}", name(problem.collective),
-                                   counted(static_cast<std::uint64_t>(problem.ranks), "rank"));
+    std::string text = fmt::format("{} on {}", name(problem.collective), counted(problem.ranks, "rank"));
     if (has_root(problem.collective)) text += fmt::format(", root {}", problem.root);
     if (problem.collective != Collective::barrier) {
         text += sizes.kind == Sizes::Kind::even

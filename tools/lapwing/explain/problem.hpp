@@ -48,7 +48,4 @@ void add_problem_options(CommandLine& app, ProblemOptions& options);
 // Throws Error (invalid_argument).
 AskedProblem read_problem(const ProblemOptions& options);
 
-// "1 byte", "2 bytes"
-std::string counted(std::uint64_t count, const char* what);
-
 }  // namespace lapwing::tool

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "collectives/catalogue.hpp"
 #include "lapwing/common/simulated_iteration.hpp"
 #include "lapwing/common/values.hpp"
@@ -150,8 +151,8 @@ void add_chosen(const Study& study, const Problem& problem, std::uint64_t bytes,
 
 std::string what(const Case& one) {
     std::string text = name(one.problem.collective);
-    if (one.problem.collective != Collective::barrier) text += fmt::format(", {} bytes", one.bytes);
-    return text + fmt::format(", {} ranks, {}", one.problem.ranks, print(one.choice));
+    if (one.problem.collective != Collective::barrier) text += ", " + counted(one.bytes, "byte");
+    return text + fmt::format(", {}, {}", counted(one.problem.ranks, "rank"), print(one.choice));
 }
 
 Cases cases_of(const Study& study) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/values.hpp"
 #include "lapwing/bench/statistics.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/predict/head.hpp"
@@ -28,8 +29,7 @@ std::vector<double> losses(double quiet, const std::vector<double>& disturbed) {
 std::string variant_of(const Study& study, const Case& of, const Predicted& row) {
     std::string variant = study.algorithms == "chosen" ? "" : print(of.choice);
     if (study.tests.size() > 1) {
-        variant +=
-            fmt::format("{}{} test{}", variant.empty() ? "" : ", ", row.tests, row.tests == 1 ? "" : "s");
+        variant += (variant.empty() ? "" : ", ") + counted(row.tests, "test");
     }
     return variant;
 }

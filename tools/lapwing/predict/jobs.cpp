@@ -1,4 +1,5 @@
 #include "lapwing/predict/jobs.hpp"
+#include "base/values.hpp"
 
 #include <fmt/format.h>
 
@@ -113,8 +114,8 @@ std::string needs_of(const Study& study, const std::vector<Job>& jobs) {
         max_memory = std::max(max_memory, job.memory);
     }
     const auto threads = std::min(static_cast<std::size_t>(study.threads), jobs.size());
-    return fmt::format("{} case{}, about {:.3g} million messages, up to {} MiB for a case; about {:.0f} s",
-                       jobs.size(), jobs.size() == 1 ? "" : "s", static_cast<double>(messages) * 1e-6,
+    return fmt::format("{}, about {:.3g} million messages, up to {} MiB for a case; about {:.0f} s",
+                       counted(jobs.size(), "case"), static_cast<double>(messages) * 1e-6,
                        std::max<std::uint64_t>(max_memory >> 20, 1),
                        std::max(1.0, seconds_of(messages) / static_cast<double>(threads)));
 }

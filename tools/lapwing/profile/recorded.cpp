@@ -42,7 +42,7 @@ std::string print_passes(const recording::Passes& passes) {
         min = std::min(min, run.first);
         max = std::max(max, run.first);
     }
-    return min == max ? fmt::format("{} times", min) : fmt::format("{} to {} times", min, max);
+    return min == max ? counted(min, "time") : fmt::format("{} to {} times", min, max);
 }
 
 // Prints one rank. Source lines are looked up once for each site.
@@ -143,7 +143,7 @@ class RankPrinter {
                 fmt::format("{}{} at {}: after {}, takes {}", function(call), arguments(call),
                             places_.at(call.site).text, print_seconds(mean(node.times, node.times.processor)),
                             print_seconds(mean(node.times, node.times.inside)));
-            if (node.times.polls.sum > 0) text += fmt::format(", {} fruitless calls", node.times.polls.sum);
+            if (node.times.polls.sum > 0) text += ", " + counted(node.times.polls.sum, "fruitless call");
             text += "\n";
         }
     }
@@ -225,9 +225,9 @@ std::string finish_recording(const std::string& directory, const std::vector<std
         for (const Thread& thread : rank.threads) calls += thread.count();
     }
     for (const fs::directory_entry& entry : fs::directory_iterator(directory)) bytes += entry.file_size();
-    std::string text =
-        fmt::format("recorded {} calls of {} ranks in {} KiB; lapwing profile --show {} prints them", calls,
-                    recording.each.size(), (bytes + 1023) / 1024, quote(directory));
+    std::string text = fmt::format(
+        "recorded {} of {} in {} KiB; lapwing profile --show {} prints the recording", counted(calls, "call"),
+        counted(recording.each.size(), "rank"), (bytes + 1023) / 1024, quote(directory));
     if (static_cast<int>(ended) < recording.ranks)
         text += fmt::format("; {} of {} ranks did not reach MPI_Finalize",
                             recording.ranks - static_cast<int>(ended), recording.ranks);
@@ -258,8 +258,8 @@ std::string print_shared(const std::vector<recording::SharedProcessors>& groups)
 
 std::string print_recording(const recording::Recording& recording) {
     watch::Symbols symbols = linked_symbols();
-    std::string text = fmt::format("{} rank{}, recorded {} by {}\n", recording.ranks,
-                                   recording.ranks == 1 ? "" : "s", recording.date, recording.command);
+    std::string text = fmt::format("{}, recorded {} by {}\n", counted(recording.ranks, "rank"),
+                                   recording.date, recording.command);
     const auto shared = recording::shared_processors(recording);
     if (!shared.empty()) text += print_shared(shared) + "\n";
     for (const Rank& rank : recording.each) text += "\n" + RankPrinter(rank, symbols).text();

@@ -120,8 +120,7 @@ class LateRanks {
         if (ranks.size() > max_ranks) ranks.resize(max_ranks);
         std::vector<std::string> words;
         for (const auto& [rank, count] : ranks) words.push_back(fmt::format("rank {}: {}", rank, count));
-        return fmt::format("Ranks that others waited for, in {} sample{}: {}\n", samples_,
-                           samples_ == 1 ? "" : "s",
+        return fmt::format("Ranks that others waited for, in {}: {}\n", counted(samples_, "sample"),
                            words.empty() ? "none" : fmt::format("{}", fmt::join(words, ", ")));
     }
     Json as_json() const {
@@ -150,9 +149,8 @@ void show(RankClient& client, bool json, LateRanks* late) {
     }
     // The former picture disappears where there is a terminal.
     if (late != nullptr && ::isatty(STDOUT_FILENO)) fmt::print("\x1b[H\x1b[2J");
-    fmt::print("Job {}: {}, {} rank{} on {}, running for {}\n", job.job, job.program, job.ranks,
-               job.ranks == 1 ? "" : "s", hosts_in_words(job.hosts),
-               watch::duration(job.age * 1'000'000'000));
+    fmt::print("Job {}: {}, {} on {}, running for {}\n", job.job, job.program, counted(job.ranks, "rank"),
+               hosts_in_words(job.hosts), watch::duration(job.age * 1'000'000'000));
     if (!job.trouble.empty()) fmt::print("Not all ranks can be asked: {}\n", job.trouble);
     fmt::print("\n{}", watch::in_words(answers, findings));
     if (late != nullptr) fmt::print("\n{}\n", late->in_words());

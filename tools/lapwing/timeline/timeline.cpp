@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "base/values.hpp"
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/timeline/timeline_writer.hpp"
 
@@ -242,9 +243,9 @@ std::vector<std::string> remarks_on_timeline(const std::vector<RankPart>& parts)
         error = std::max(error, part.clock_error());
         if (part.dropped > 0) {
             remarks.push_back(
-                fmt::format("rank {}: its {} oldest events were dropped; LAPWING_TRACE_EVENTS (now {}) keeps "
-                            "more of each thread",
-                            part.rank, part.dropped, part.about.value("capacity", 0)));
+                fmt::format("rank {}: {} dropped; LAPWING_TRACE_EVENTS (now {}) keeps more of each thread",
+                            part.rank, counted(part.dropped, "oldest event was", "oldest events were"),
+                            part.about.value("capacity", 0)));
         }
         if (!part.ended) {
             remarks.push_back(
@@ -253,7 +254,7 @@ std::vector<std::string> remarks_on_timeline(const std::vector<RankPart>& parts)
     }
     const auto ranks = parts[0].about.value("ranks", std::size_t{0});
     if (parts.size() < ranks)
-        remarks.push_back(fmt::format("{} of {} ranks have recorded nothing", ranks - parts.size(), ranks));
+        remarks.push_back(fmt::format("{} of {} ranks recorded nothing", ranks - parts.size(), ranks));
     if (events == 0) remarks.emplace_back("Lapwing ran no collective: lapwing run --report says why");
     if (error > 0)
         remarks.push_back(fmt::format("times of different hosts are comparable to within {:.1f} us",

@@ -28,10 +28,6 @@ std::string number_of(const Location& location, Part part, int number) {
     return found.is_null() ? "-" : found.dump();
 }
 
-std::string plural(std::size_t count, const char* what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 std::string print_link(const std::string& link) {
     if (link == "mpi") return "messages of the MPI";
     if (link == "tcp") return "TCP connections";
@@ -83,7 +79,7 @@ std::vector<std::string> JobPlaces::not_in(const topology::HostOrder& order) con
 
 std::string draw_job(const JobPlaces& places, const topology::HostOrder& order, const std::string& source) {
     std::string text =
-        fmt::format("{} on {}", plural(places.ranks.size(), "rank"), plural(places.hosts.size(), "host"));
+        fmt::format("{} on {}", counted(places.ranks.size(), "rank"), counted(places.hosts.size(), "host"));
     text += places.engine.empty() ? "; all collectives are left to the MPI\n"
                                   : fmt::format("; engine {}\n", places.engine);
     if (!places.engine.empty()) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/values.hpp"
 #include "collectives/catalogue.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
@@ -294,8 +295,9 @@ void put_tables(Json& file, const std::vector<Json>& tables) {
 std::string summary_of(const MeasuredTable& table, const Tuning& made) {
     const Guidance shipped{nullptr, table.of};
     const Guidance tuned{&made, table.of};
-    std::string text = fmt::format("{} engine, {}, {} ranks\n", table.of.engine,
-                                   table.of.several_hosts ? "between hosts" : "inside one host", table.ranks);
+    std::string text = fmt::format("{} engine, {}, {}\n", table.of.engine,
+                                   table.of.several_hosts ? "between hosts" : "inside one host",
+                                   counted(table.ranks, "rank"));
     std::vector<std::vector<std::string>> rows = {
         {"collective", "bytes", "fastest", "taken without the file"}};
     for (const Measured& one : table.measured) {

@@ -278,7 +278,7 @@ int fit_file_again(const Options& options) {
     Tuning::parse(text, options.output);
     NewFile output(options.output);
     output.write(text);
-    fmt::print("fitted again: {} tables of {}\n", fitted, options.output);
+    fmt::print("fitted again: {} of {}\n", counted(fitted, "table"), options.output);
     return success;
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
 #include "task/lowering.hpp"
@@ -133,8 +134,8 @@ void print_result(const Verified& result) {
                                    : !result.why_no_chains.empty()
                                        ? fmt::format(" (no chain form proved: {})", result.why_no_chains)
                                        : "";
-        fmt::print("{}: proved {} lists{}: {}; longest queue {}\n", result.file, result.set.lists.size(),
-                   chains, what, result.longest_queue);
+        fmt::print("{}: proved {}{}: {}; longest queue {}\n", result.file,
+                   counted(result.set.lists.size(), "list"), chains, what, result.longest_queue);
         if (!result.unaligned.empty()) {
             fmt::print(
                 "  only for blocks that divide evenly into {} chunks: {} is between chunks at different "
@@ -143,8 +144,7 @@ void print_result(const Verified& result) {
         }
         return;
     }
-    fmt::print("{}: {} violation{}: {}\n", result.file, result.violations.size(),
-               result.violations.size() == 1 ? "" : "s", what);
+    fmt::print("{}: {}: {}\n", result.file, counted(result.violations.size(), "violation"), what);
     for (std::size_t i = 0; i < result.violations.size(); ++i) {
         fmt::print("  line {}: {}{}\n", result.lines[i], result.violations[i],
                    result.set.chunks ? " (offsets and lengths in chunks)" : "");

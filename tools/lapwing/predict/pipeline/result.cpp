@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/values.hpp"
 #include "lapwing/bench/statistics.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/predict/head.hpp"
@@ -69,7 +70,7 @@ Json as_json(const Study& study, const std::vector<PipelineCase>& cases) {
                          {"parameter", {{"name", "ranks"}, {"value", one.ranks}}},
                          {"tests", row.tests}};
             if (study.tests.size() > 1) {
-                head["variant"] = fmt::format("{} test{}", row.tests, row.tests == 1 ? "" : "s");
+                head["variant"] = counted(row.tests, "test");
             }
             if (study.disturbed()) head["noise"] = row.noise.empty() ? "none" : row.noise;
             add_row(rows, std::move(head),

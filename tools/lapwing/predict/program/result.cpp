@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/values.hpp"
 #include "lapwing/bench/statistics.hpp"
 #include "lapwing/common/linked_symbols.hpp"
 #include "lapwing/common/tables.hpp"
@@ -126,8 +127,7 @@ std::vector<std::string> words_on_cores(const Study& study, const std::vector<Pr
         if (one.cores.groups.empty()) {
             if (then.empty()) continue;
         } else if (study.cores) {
-            here = fmt::format("all ranks share {} core{}, in {} (--cores)", *study.cores,
-                               *study.cores == 1 ? "" : "s", turns);
+            here = fmt::format("all ranks share {}, in {} (--cores)", counted(*study.cores, "core"), turns);
         } else {
             here = fmt::format("they take {} on them (--cores own: a core for each)", turns);
         }
@@ -279,10 +279,11 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
         const auto both = compare(study, one);
         if (!both) continue;
         text += fmt::format(
-            "{} ranks: measured {} ms, {} ms of it in MPI; replayed by {} {} ms: {:.3f} of the measured "
+            "{}: measured {} ms, {} ms of it in MPI; replayed by {} {} ms: {:.3f} of the measured "
             "time\n",
-            one.replay.ranks, milliseconds(both->measured), milliseconds(measured_in_mpi(one.replay)),
-            study.measured_with, milliseconds(both->predicted), both->predicted / both->measured);
+            counted(one.replay.ranks, "rank"), milliseconds(both->measured),
+            milliseconds(measured_in_mpi(one.replay)), study.measured_with, milliseconds(both->predicted),
+            both->predicted / both->measured);
         if (std::max(both->predicted, both->measured) >
             worst_ratio * std::min(both->predicted, both->measured))
             text +=
@@ -299,7 +300,8 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
     watch::Symbols symbols = linked_symbols();
     for (const ProgramCase& one : cases) {
         if (const std::string sites = table_of_sites(study, one, symbols); !sites.empty()) {
-            text += fmt::format("\nIn MPI, each rank on average, {} ranks:\n{}", one.replay.ranks, sites);
+            text += fmt::format("\nIn MPI, each rank on average, {}:\n{}", counted(one.replay.ranks, "rank"),
+                                sites);
         }
     }
     std::vector<std::string> notes;
