@@ -152,11 +152,12 @@ void add_messages(Document& document, const MessageCount& count, const std::stri
                                  {"moving_polls", count.moving_polls},
                                  {"thread_seconds", seconds(count.thread_time)}};
     document.text += fmt::format(
-        "{} large message{}, {} bytes: in flight for {:.6f} s outside MPI; {} polls, {} of them moved data, "
+        "the native MPI carried {}, {} bytes: in flight for {:.6f} s outside MPI; {}, {} of them moved data, "
         "in "
         "{:.6f} s of a core\n",
-        count.messages, count.messages == 1 ? "" : "s", count.bytes, seconds(count.hidden_time), count.polls,
-        count.moving_polls, seconds(count.thread_time));
+        counted(count.messages, "large message or collective", "large messages and collectives"), count.bytes,
+        seconds(count.hidden_time), counted(count.polls, "poll"), count.moving_polls,
+        seconds(count.thread_time));
 }
 
 // Buffers in the memory of devices, of all collectives.

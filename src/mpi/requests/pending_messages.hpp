@@ -1,5 +1,6 @@
-// The program's large messages and nonblocking collectives in flight that the native MPI carries, so that Lapwing's thread drives it
-// (native/async_progress.hpp). A message that is not counted has no overlap; nothing else depends on these.
+// The program's large messages and nonblocking collectives in flight that the native MPI carries, so that
+// Lapwing's thread drives it (native/async_progress.hpp). A message that is not counted has no overlap;
+// nothing else depends on these.
 #pragma once
 
 #include <mpi.h>
