@@ -91,7 +91,8 @@ class Lists(unittest.TestCase):
     def test_the_example_is_right_for_each_number_of_ranks(self):
         for ranks in range(1, 10):
             told = circulant.allreduce(ranks).verify()
-            self.assertIn(f"proved {ranks} lists and their chain forms: problem allreduce ranks {ranks} chunks {ranks} by circulant", told)
+            proved = "1 list and its chain form" if ranks == 1 else f"{ranks} lists and their chain forms"
+            self.assertIn(f"proved {proved}: problem allreduce ranks {ranks} chunks {ranks} by circulant", told)
             self.assertNotIn("divide evenly", told)
 
     def test_ten_broken_variants_are_refused(self):

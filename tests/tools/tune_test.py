@@ -64,7 +64,7 @@ class Simulate(WithFile):
                  "measured": [{"collective": collective, "bytes": size, "seconds": seconds}
                               for (collective, size), seconds in merged.items()]}]})
             out, _ = self.call("tune", "--fit", *words, "-o", file)
-            self.assertIn("1 tables", out)
+            self.assertIn("1 table of", out)
             table, = json.loads(pathlib.Path(file).read_text())["tables"]
             self.assertEqual(table["made"]["burst"], burst)
             found[burst] = table["messages"]

@@ -8,7 +8,7 @@
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/native.hpp"
-#include "mpi/requests/pending_messages.hpp"
+#include "mpi/native/pending_messages.hpp"
 
 namespace lapwing {
 namespace {

@@ -9,10 +9,10 @@
 #include "mpi/native/entry.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/native/pending_messages.hpp"
 #include "mpi/native/reduction.hpp"
 #include "mpi/native/refusals.hpp"
 #include "mpi/requests/native_requests.hpp"
-#include "mpi/requests/pending_messages.hpp"
 #include "mpi/requests/request_table.hpp"
 #include "mpi/requests/start.hpp"
 

@@ -31,7 +31,7 @@
 #include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/native.hpp"
-#include "mpi/requests/pending_messages.hpp"
+#include "mpi/native/pending_messages.hpp"
 #include "plan/options.hpp"
 #include "watch/journal.hpp"
 

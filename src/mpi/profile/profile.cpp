@@ -23,9 +23,9 @@
 #include "mpi/job/metadata.hpp"
 #include "mpi/job/mpi_job.hpp"
 #include "mpi/native/callers.hpp"
+#include "mpi/native/pending_messages.hpp"
 #include "mpi/profile/definitions.hpp"
 #include "mpi/profile/recorder.hpp"
-#include "mpi/requests/pending_messages.hpp"
 #include "topology/location.hpp"
 
 extern char** environ;

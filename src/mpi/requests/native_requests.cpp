@@ -1,6 +1,6 @@
 #include "mpi/requests/native_requests.hpp"
 
-#include "mpi/requests/pending_messages.hpp"
+#include "mpi/native/pending_messages.hpp"
 
 namespace lapwing {
 

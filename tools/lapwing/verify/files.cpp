@@ -130,10 +130,10 @@ void print_result(const Verified& result) {
         print_problem(unnamed) +
         (result.set.algorithm.empty() ? "" : fmt::format(" by {}", result.set.algorithm));
     if (result.violations.empty()) {
-        const std::string chains = result.chains ? " and their chain forms"
-                                   : !result.why_no_chains.empty()
-                                       ? fmt::format(" (no chain form proved: {})", result.why_no_chains)
-                                       : "";
+        const std::string chains =
+            result.chains ? result.set.lists.size() == 1 ? " and its chain form" : " and their chain forms"
+            : !result.why_no_chains.empty() ? fmt::format(" (no chain form proved: {})", result.why_no_chains)
+                                            : "";
         fmt::print("{}: proved {}{}: {}; longest queue {}\n", result.file,
                    counted(result.set.lists.size(), "list"), chains, what, result.longest_queue);
         if (!result.unaligned.empty()) {

@@ -1,8 +1,8 @@
-#include "mpi/requests/pending_messages.hpp"
+#include "mpi/native/pending_messages.hpp"
 
 #include <cstddef>
+#include <type_traits>
 
-#include "mpi/job/recording.hpp"
 #include "mpi/native/async_progress.hpp"
 
 namespace lapwing {
@@ -10,8 +10,13 @@ namespace {
 
 constexpr std::size_t places = 8;
 
-std::uint64_t key_of(MPI_Request handle) {
-    return word_of(handle);
+// A request is a pointer in one MPI and an int in another.
+template <typename Handle>
+std::uint64_t key_of(Handle handle) {
+    if constexpr (std::is_pointer_v<Handle>)
+        return reinterpret_cast<std::uintptr_t>(handle);
+    else
+        return static_cast<std::uint32_t>(handle);
 }
 
 std::size_t first_place(std::uint64_t key) {
