@@ -6,6 +6,7 @@ import json
 import pathlib
 import re
 import statistics
+import sys
 import tempfile
 
 import inputs
@@ -322,7 +323,14 @@ class Messages(Program):
         words = [job.build / "bench" / f"messages-{job.mpi.family}", *job.case.words.split()]
         for option, value in (("--rounds", Bench.rounds), ("--seconds", Bench.limit), ("--amounts", self.amounts.get(job.case.title()))):
             words += [option, value] if value else []
-        found = [json.loads(line) for line in job.run(words, limit=1800).splitlines() if line.startswith('{"row"')]
+        try:
+            job.run(words, limit=1800)
+        except Failure as failure:
+            # Intel MPI's thread crashes in some jobs with derived types. The rows before that count.
+            if job.variant.name != "its own thread":
+                raise
+            print(failure, file=sys.stderr)
+        found = [json.loads(line) for line in job.output.splitlines() if line.startswith('{"row"')]
         self.amounts.setdefault(job.case.title(), ",".join(str(row["amount"]) for row in found))
         rows = {}
         for row in found:
