@@ -61,7 +61,8 @@ class AsyncProgress {
     Statistics statistics() const;
 
   private:
-    // How long the program stays outside the MPI after a call that returns to one place.
+    // How long the program stays outside the MPI after a call that returns to one place with a number of
+    // messages pending.
     struct Site {
         std::atomic<std::int8_t> score{1};  // above 0: long enough
         std::atomic<std::uint8_t> skipped{0};
