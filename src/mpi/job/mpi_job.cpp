@@ -45,6 +45,18 @@ MpiJob::MpiJob(Settings settings, bool entered)
 }
 
 MpiJob::~MpiJob() {
+    // MPICH 5 aborts when it frees a communicator on which messages were never received: those of a
+    // collective that the program did not complete.
+    int found = 0;
+    MPI_Status status{};
+    while (PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator_, &found, &status) == MPI_SUCCESS &&
+           found != 0) {
+        int bytes = 0;
+        PMPI_Get_count(&status, MPI_BYTE, &bytes);
+        std::vector<std::byte> unused(static_cast<std::size_t>(bytes));
+        PMPI_Recv(unused.data(), bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, communicator_,
+                  MPI_STATUS_IGNORE);
+    }
     PMPI_Comm_free(&communicator_);
 }
 
