@@ -61,6 +61,7 @@ int finalize(MPI_Comm, int, void*, void*) {
     if (runtime.network != nullptr) runtime.network->leave();
     runtime.watch.reset();
     runtime.network.reset();
+    if (runtime.job != nullptr) runtime.job->receive_rest();
     runtime.job.reset();
     end_mpi_progress();
     free_own_communicator();

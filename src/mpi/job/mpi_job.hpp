@@ -17,6 +17,9 @@ class MpiJob final : public Job {
     // Collective. `entered`: a thread of Lapwing may call the MPI while the program computes.
     explicit MpiJob(Settings settings, bool entered = false);
     ~MpiJob() override;
+    // In MPI_Finalize, before the destructor: receives the messages of collectives that the program did not
+    // complete. MPICH 5 ends the job when a communicator is freed on which messages were never received.
+    void receive_rest();
     // A duplicate of MPI_COMM_WORLD that the program does not know: Lapwing's messages never match the
     // program's. Returns errors.
     MPI_Comm communicator() const { return communicator_; }

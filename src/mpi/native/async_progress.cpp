@@ -122,6 +122,7 @@ void open() {
 void AsyncProgress::start(const Duties& duties, const std::vector<int>& processors) {
     duties_ = duties;
     serves_messages_ = duties.messages;
+    left_ = false;
     process_ = ::getpid();
     thread_ = start_thread([this] { work(); });
     place_thread(thread_, processors);
@@ -148,6 +149,7 @@ void AsyncProgress::stop() {
 }
 
 bool AsyncProgress::leave_messages() {
+    left_ = true;
     const bool served = serves_messages_.exchange(false);
     observe();
     return served;
@@ -260,6 +262,7 @@ void AsyncProgress::serve() {
         const std::uint32_t seen = wakes_;
         if (asked_) continue;
         sleep(seen, lists && kept_out == 0 ? std::min(pause, pause_of_lists) : pause);
+        if (!lists && !serves_messages()) return;
         if (lists && duties_.threads) duties_.advance_lists();
         if (!messages && !(lists && !duties_.threads)) continue;
         const Polled polled = poll(lists && !duties_.threads);
@@ -273,7 +276,7 @@ void AsyncProgress::serve() {
 }
 
 AsyncProgress::Polled AsyncProgress::poll(bool with_lists) {
-    if (!gate::try_close(!duties_.threads)) return Polled::kept_out;
+    if (left_ || !gate::try_close(!duties_.threads)) return Polled::kept_out;
     Polled polled = Polled::nothing;
     for (int i = 0; i < polls_in_a_row; ++i) {
         const std::uint64_t began = processor_time();
@@ -281,8 +284,8 @@ AsyncProgress::Polled AsyncProgress::poll(bool with_lists) {
         progress_mpi();
         const std::uint64_t cost = processor_time() - began;
         polls_.fetch_add(1, std::memory_order_relaxed);
-        const bool moves = idle_cost_ != 0 && cost > 3 * idle_cost_ + 1000;
-        idle_cost_ = idle_cost_ == 0 ? cost : std::min(cost, idle_cost_ + idle_cost_ / 16 + 1);
+        const bool moves = cost > 3 * idle_cost_ + 1000;
+        idle_cost_ = std::min(cost, idle_cost_ + idle_cost_ / 16 + 1);
         if (!moves) break;
         polled = Polled::moved;
         moving_.fetch_add(1, std::memory_order_relaxed);

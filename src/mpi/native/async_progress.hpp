@@ -83,6 +83,7 @@ class AsyncProgress {
     std::atomic<const watch::ThreadRecord*> own_record_{nullptr};
     int process_ = 0;
     std::atomic<bool> serves_messages_{false};
+    std::atomic<bool> left_{false};  // no more polls
     std::atomic<bool> ending_{false};
     std::atomic<bool> asked_{false};
     std::atomic<std::uint32_t> wakes_{0};
@@ -93,7 +94,7 @@ class AsyncProgress {
     std::atomic<Site*> left_from_{nullptr};
     std::array<Site, 512> sites_;
     // Of polls, in nanoseconds of the processor.
-    std::uint64_t idle_cost_ = 0;
+    std::uint64_t idle_cost_ = 5'000;  // the least so far
     std::atomic<std::uint64_t> polls_{0};
     std::atomic<std::uint64_t> moving_{0};
     std::atomic<std::uint64_t> spent_{0};

@@ -1,0 +1,477 @@
+// What a program sees of the thread of Lapwing that drives the native MPI's progress: its large messages move
+// while it computes, and nothing else changes. One part per run:
+//   computing-<mpi> PART [ARGUMENT]
+// With the argument "watch", a rank calls no MPI function until the last byte of its receive buffer has
+// changed. Without a thread that drives the MPI it does so for ever. Rank 0 prints what holds; a rank that
+// finds an error prints it and ends the job.
+#include <fenv.h>
+#include <mpi.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern char** environ;
+
+namespace {
+
+// Longer than the MPIs send ahead.
+constexpr int length = 8 << 20;
+
+bool watches = false;
+char** arguments = nullptr;
+
+int rank() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+int other() {
+    return 1 - rank();
+}
+
+void check(bool right, const char* what) {
+    if (right) return;
+    std::printf("rank %d: %s\n", rank(), what);
+    std::fflush(stdout);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+void say(const std::string& what) {
+    if (rank() == 0) std::puts(what.c_str());
+    std::fflush(stdout);
+}
+
+void compute(std::chrono::milliseconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+}
+
+// This thread's number in the kernel; a handler of signals may ask for it.
+long thread_number() {
+    return ::syscall(SYS_gettid);
+}
+std::atomic<long> main_thread{0};
+std::atomic<int> on_main_thread{0};
+std::atomic<int> elsewhere{0};
+void note_thread() {
+    ++(thread_number() == main_thread ? on_main_thread : elsewhere);
+}
+
+// An exchange of a large message with the other rank.
+class Exchange {
+  public:
+    explicit Exchange(int bytes = length) : out_(bytes), in_(bytes) {}
+    void* out() { return out_.data(); }
+    void* in() { return in_.data(); }
+    int bytes() const { return static_cast<int>(out_.size()); }
+    void fill(char mark) {
+        mark_ = mark;
+        std::fill(out_.begin(), out_.end(), static_cast<char>(mark + rank()));
+        std::fill(in_.begin(), in_.end(), '\0');
+    }
+    void start(char mark, MPI_Comm communicator = MPI_COMM_WORLD, int to = other()) {
+        fill(mark);
+        MPI_Irecv(in(), bytes(), MPI_BYTE, to, 1, communicator, &requests_[0]);
+        MPI_Isend(out(), bytes(), MPI_BYTE, to, 1, communicator, &requests_[1]);
+    }
+    void watch(std::size_t byte) {
+        if (!watches) return;
+        const volatile char* last = &in_[byte];
+        while (*last == '\0') {
+        }
+    }
+    void watch() { watch(in_.size() - 1); }
+    void wait() {
+        MPI_Waitall(2, requests_, MPI_STATUSES_IGNORE);
+        for (const char byte : in_) check(byte == static_cast<char>(mark_ + other()), "wrong data");
+    }
+
+  private:
+    std::vector<char> out_, in_;
+    char mark_ = 0;
+    MPI_Request requests_[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+};
+
+void exchange_once() {
+    Exchange exchange;
+    exchange.start('a');
+    exchange.watch();
+    exchange.wait();
+}
+
+void persistent() {
+    Exchange exchange;
+    MPI_Request requests[2];
+    MPI_Recv_init(exchange.in(), length, MPI_BYTE, other(), 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Send_init(exchange.out(), length, MPI_BYTE, other(), 1, MPI_COMM_WORLD, &requests[1]);
+    for (char round = 0; round < 4; ++round) {
+        exchange.fill(static_cast<char>('a' + 2 * round));
+        if (round % 2 == 0) {
+            MPI_Startall(2, requests);
+        } else {
+            MPI_Start(&requests[0]);
+            MPI_Start(&requests[1]);
+        }
+        exchange.watch();
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        exchange.wait();
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+}
+
+void derived() {
+    // Blocks of 3,000 bytes in steps of 4,000 bytes.
+    constexpr int blocks = length / 4'000;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_vector(blocks, 3'000, 4'000, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    Exchange exchange;
+    exchange.fill('a');
+    MPI_Request requests[2];
+    MPI_Irecv(exchange.in(), 1, type, other(), 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(exchange.out(), 1, type, other(), 1, MPI_COMM_WORLD, &requests[1]);
+    MPI_Type_free(&type);
+    exchange.watch(4'000 * (blocks - 1) + 2'999);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    const char* const in = static_cast<const char*>(exchange.in());
+    for (int i = 0; i < 4'000 * blocks - 1'000; ++i)
+        check(in[i] == (i % 4'000 < 3'000 ? static_cast<char>('a' + other()) : '\0'), "wrong data");
+}
+
+// As libraries call the MPI that have tools of their own.
+void by_pmpi() {
+    Exchange exchange;
+    exchange.fill('a');
+    MPI_Request requests[2];
+    PMPI_Irecv(exchange.in(), length, MPI_BYTE, other(), 1, MPI_COMM_WORLD, &requests[0]);
+    PMPI_Isend(exchange.out(), length, MPI_BYTE, other(), 1, MPI_COMM_WORLD, &requests[1]);
+    exchange.watch();
+    PMPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    exchange.wait();
+}
+
+// The receiver comes late, and the thread has found nothing to move for long.
+void late_receiver() {
+    for (int late = 0; late < 2; ++late) {
+        Exchange exchange;
+        if (rank() == late) compute(std::chrono::milliseconds(300));
+        exchange.start('a');
+        exchange.watch();
+        exchange.wait();
+    }
+}
+
+// ---- The thread level ----
+
+void level(const std::string& asked) {
+    const std::map<std::string, int> levels = {{"single", MPI_THREAD_SINGLE},
+                                               {"funneled", MPI_THREAD_FUNNELED},
+                                               {"serialized", MPI_THREAD_SERIALIZED},
+                                               {"multiple", MPI_THREAD_MULTIPLE}};
+    int provided = -1;
+    if (asked == "init")
+        MPI_Init(nullptr, nullptr);
+    else
+        MPI_Init_thread(nullptr, nullptr, levels.at(asked), &provided);
+    int queried = -1;
+    int is_main = -1;
+    MPI_Query_thread(&queried);
+    MPI_Is_thread_main(&is_main);
+    check(is_main == 1, "MPI_Is_thread_main in the main thread");
+    if (queried > MPI_THREAD_SINGLE) {
+        int in_another = -1;
+        std::thread([&] { MPI_Is_thread_main(&in_another); }).join();
+        check(in_another == 0, "MPI_Is_thread_main in another thread");
+    }
+    exchange_once();
+    int again = -1;
+    MPI_Query_thread(&again);
+    check(again == queried, "MPI_Query_thread changes");
+    say("provided " + std::to_string(provided) + ", queried " + std::to_string(queried));
+}
+
+// ---- The end ----
+
+// A receive that no message matches.
+void receive_without_message() {
+    static std::vector<char> in(length);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Irecv(in.data(), length, MPI_BYTE, other(), 99, MPI_COMM_WORLD, &request);
+    compute(std::chrono::milliseconds(30));
+}
+
+void exit_without_finalize() {
+    exchange_once();
+    receive_without_message();
+    std::exit(0);
+}
+
+void abort_job() {
+    exchange_once();
+    receive_without_message();
+    if (rank() == 1) MPI_Abort(MPI_COMM_WORLD, 7);
+    for (;;) compute(std::chrono::milliseconds(100));
+}
+
+// In MPI_Finalize, when Lapwing's thread has ended.
+int communicates(MPI_Comm, int, void*, void*) {
+    watches = false;
+    exchange_once();
+    say("the callback has communicated");
+    return MPI_SUCCESS;
+}
+void attribute() {
+    exchange_once();
+    int key = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, communicates, &key, nullptr);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+    MPI_Comm_free_keyval(&key);
+}
+
+void end_late() {
+    exchange_once();
+    if (rank() == 1) ::sleep(2);
+}
+
+// Persistent requests that are inactive, and a cancelled receive.
+void leave_requests() {
+    static std::vector<char> data(length);
+    MPI_Request requests[2];
+    MPI_Recv_init(data.data(), length, MPI_BYTE, other(), 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(data.data(), length, MPI_BYTE, other(), 99, MPI_COMM_WORLD, &requests[1]);
+    compute(std::chrono::milliseconds(10));
+    MPI_Cancel(&requests[1]);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    MPI_Request_free(&requests[0]);
+    exchange_once();
+}
+
+// ---- Processes and signals ----
+
+int pipe_of_child = -1;
+void write_at_exit() {
+    if (pipe_of_child >= 0 && ::write(pipe_of_child, "x", 1) != 1) std::abort();
+}
+
+void children() {
+    std::atexit(write_at_exit);
+    for (int kind = 0; kind < 4; ++kind) {
+        Exchange exchange;
+        exchange.start('a');
+        int status = -1;
+        if (kind == 0) {
+            int ends[2];
+            check(::pipe(ends) == 0, "pipe");
+            const pid_t child = ::fork();
+            if (child == 0) {
+                pipe_of_child = ends[1];
+                std::exit(0);
+            }
+            ::close(ends[1]);
+            char byte = 0;
+            check(::read(ends[0], &byte, 1) == 1 && byte == 'x', "the child's handlers have not run");
+            ::close(ends[0]);
+            ::waitpid(child, &status, 0);
+        } else if (kind == 1) {
+            status = std::system("exit 0");
+        } else if (kind == 2) {
+            FILE* const output = ::popen("echo child", "r");
+            char line[16] = "";
+            check(std::fgets(line, sizeof line, output) != nullptr && std::strcmp(line, "child\n") == 0,
+                  "popen");
+            status = ::pclose(output);
+        } else {
+            pid_t child = 0;
+            char program[] = "/bin/true";
+            char* const words[] = {program, nullptr};
+            check(::posix_spawn(&child, program, nullptr, nullptr, words, environ) == 0, "posix_spawn");
+            ::waitpid(child, &status, 0);
+        }
+        check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child's exit status");
+        exchange.watch();
+        exchange.wait();
+    }
+}
+
+// The MPI's own threads, too, receive signals.
+void note_signal(int) {
+    char name[16] = "";
+    ::prctl(PR_GET_NAME, name);
+    ++(std::strstr(name, "lapwing") == nullptr ? on_main_thread : elsewhere);
+}
+void signals() {
+    std::signal(SIGUSR1, note_signal);
+    std::signal(SIGPROF, note_signal);
+    const itimerval often = {{0, 1'000}, {0, 1'000}};
+    ::setitimer(ITIMER_PROF, &often, nullptr);
+    for (int round = 0; round < 3; ++round) {
+        Exchange exchange;
+        exchange.start('a');
+        exchange.watch();
+        for (int i = 0; i < 20; ++i) {
+            ::kill(::getpid(), SIGUSR1);
+            compute(std::chrono::milliseconds(1));
+        }
+        exchange.wait();
+    }
+    const itimerval never = {};
+    ::setitimer(ITIMER_PROF, &never, nullptr);
+    check(on_main_thread >= 20 && elsewhere == 0, "signals reached a thread of Lapwing");
+}
+
+// ---- Callbacks ----
+
+void sum(void* in, void* out, int* count, MPI_Datatype*) {
+    note_thread();
+    for (int i = 0; i < *count; ++i) static_cast<int*>(out)[i] += static_cast<int*>(in)[i];
+}
+void reduction() {
+    MPI_Op operation = MPI_OP_NULL;
+    MPI_Op_create(sum, 1, &operation);
+    for (int round = 0; round < 3; ++round) {
+        Exchange exchange;
+        exchange.start('a');
+        std::vector<int> in(100'000, rank() + 1);
+        std::vector<int> out(in.size(), 0);
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Iallreduce(in.data(), out.data(), static_cast<int>(in.size()), MPI_INT, operation, MPI_COMM_WORLD,
+                       &request);
+        compute(std::chrono::milliseconds(50));
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        check(out == std::vector<int>(in.size(), 3), "wrong sum");
+        exchange.wait();
+    }
+    MPI_Op_free(&operation);
+    // A rank of two may need no operator.
+    check(elsewhere == 0, "the operator ran in another thread");
+}
+
+void handle_error(MPI_Comm*, int*, ...) {
+    note_thread();
+}
+int query(void*, MPI_Status* status) {
+    note_thread();
+    MPI_Status_set_elements(status, MPI_BYTE, 0);
+    MPI_Status_set_cancelled(status, 0);
+    return MPI_SUCCESS;
+}
+int free_request(void*) {
+    note_thread();
+    return MPI_SUCCESS;
+}
+int cancel_request(void*, int) {
+    return MPI_SUCCESS;
+}
+int copy_attribute(MPI_Comm, int, void*, void*, void*, int* flag) {
+    note_thread();
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+int delete_attribute(MPI_Comm, int, void*, void*) {
+    note_thread();
+    return MPI_SUCCESS;
+}
+void callbacks() {
+    MPI_Comm communicator = MPI_COMM_NULL;
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+    MPI_Comm_create_errhandler(handle_error, &handler);
+    // An MPI may also call the handler of another communicator for an error in MPI_Wait.
+    for (MPI_Comm one : {communicator, MPI_COMM_WORLD, MPI_COMM_SELF}) MPI_Comm_set_errhandler(one, handler);
+    int key = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(copy_attribute, delete_attribute, &key, nullptr);
+    MPI_Comm_set_attr(communicator, key, nullptr);
+    MPI_Request general = MPI_REQUEST_NULL;
+    MPI_Grequest_start(query, free_request, cancel_request, nullptr, &general);
+    Exchange exchange;
+    exchange.start('a');
+    // The receive is shorter than the message.
+    char out[1'000] = {};
+    char in[500] = {};
+    MPI_Request requests[2];
+    MPI_Irecv(in, sizeof in, MPI_BYTE, other(), 2, communicator, &requests[0]);
+    MPI_Isend(out, sizeof out, MPI_BYTE, other(), 2, communicator, &requests[1]);
+    exchange.watch();
+    compute(std::chrono::milliseconds(50));
+    check(on_main_thread == 0, "a callback came too early");
+    const int error = MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    check(error != MPI_SUCCESS && on_main_thread == 1, "the error handler was not called once");
+    for (MPI_Comm one : {MPI_COMM_WORLD, MPI_COMM_SELF}) MPI_Comm_set_errhandler(one, MPI_ERRORS_ARE_FATAL);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    MPI_Grequest_complete(general);
+    MPI_Wait(&general, MPI_STATUS_IGNORE);
+    check(on_main_thread == 3, "the functions of a generalized request");
+    MPI_Comm_dup(communicator, &copy);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&communicator);
+    check(on_main_thread == 6, "the functions of an attribute");
+    exchange.wait();
+    MPI_Comm_free_keyval(&key);
+    MPI_Errhandler_free(&handler);
+    check(elsewhere == 0, "a callback ran in another thread");
+}
+
+// ---- Several jobs ----
+
+void spawned() {
+    MPI_Comm parent = MPI_COMM_NULL;
+    MPI_Comm_get_parent(&parent);
+    const bool is_child = parent != MPI_COMM_NULL;
+    if (!is_child)
+        MPI_Comm_spawn(arguments[0], arguments + 1, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &parent,
+                       MPI_ERRCODES_IGNORE);
+    // Rank 0 of a job exchanges messages with rank 1 of the other: their data tell.
+    Exchange exchange;
+    exchange.start('a', parent, other());
+    exchange.watch();
+    exchange.wait();
+    exchange_once();
+    MPI_Comm_disconnect(&parent);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string part = argc > 1 ? argv[1] : "";
+    const std::string argument = argc > 2 ? argv[2] : "";
+    arguments = argv;
+    watches = argument == "watch";
+    main_thread = thread_number();
+    const std::map<std::string, std::function<void()>> parts = {
+        {"once", exchange_once},  {"persistent", persistent},
+        {"derived", derived},     {"pmpi", by_pmpi},
+        {"late", late_receiver},  {"exit", exit_without_finalize},
+        {"abort", abort_job},     {"attribute", attribute},
+        {"end_late", end_late},   {"requests", leave_requests},
+        {"children", children},   {"signals", signals},
+        {"reduction", reduction}, {"callbacks", callbacks},
+        {"spawned", spawned},     {"traps", exchange_once}};
+    // Threads that are made from now on inherit the traps.
+    if (part == "traps") ::feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW);
+    if (part == "level") {
+        level(argument);
+    } else {
+        MPI_Init(nullptr, nullptr);
+        parts.at(part)();
+    }
+    say("all right");
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,103 @@
+"""Lapwing's thread drives the native MPI while the program computes: large messages move without a call of the program, and the program
+sees nothing else of it: levels of threads, the end of a job, child processes, signals, callbacks, and tools are as by the MPI alone.
+
+No part is bounded in time. A program that watches for a message that does not move hangs, and the limit of jobs.py ends it.
+"""
+
+import sys
+
+import jobs
+
+LIMIT = 120
+# Parts, and the messages of both ranks together. All watch.
+MOVING = {"once": 4, "persistent": 16, "derived": 4, "pmpi": 4, "late": 8, "end_late": 4, "children": 16, "signals": 12, "traps": 4}
+LEVELS = ("init", "single", "funneled", "serialized", "multiple")
+ON = {"LAPWING_MESSAGES": "on"}
+
+
+def native(test, words, **variables):
+    """Runs a program on two ranks by the MPI alone. Returns exit status and output."""
+    return jobs.execute([*jobs.launcher(test.mpi, 2), *words], LIMIT, test.environment | variables)
+
+
+def moving(test, program):
+    for part, messages in MOVING.items():
+        status, output, report = test.run_with_report(2, [program, part, "watch"], [], LIMIT, **ON)
+        found = report.get("messages", {})
+        test.expect(f"{part}: messages move while both ranks only watch", status == 0 and "all right" in output and "lapwing" not in output and
+                    found.get("count") == messages and found.get("polls", 0) > 0, (status, output, report))
+    status, output, report = test.run_with_report(2, ["sh", "-c", 'ulimit -s 256; exec "$@"', "sh", program, "once", "watch"], [], LIMIT, **ON)
+    test.expect("with small stacks of threads", status == 0 and output == "all right\n", (status, output, report))
+    if test.built("computing_f90").exists():
+        status, output, report = test.run_with_report(2, [test.built("computing_f90"), "watch"], [], LIMIT, **ON)
+        test.expect("Fortran: messages move while both ranks only watch", status == 0 and output == "all right\n" and
+                    report.get("messages", {}).get("count") == 4, (status, output, report))
+
+
+def same(test, program):
+    """What is equal by the MPI alone and under Lapwing."""
+    parts = [("level", level) for level in LEVELS] + [(part,) for part in ("requests", "attribute", "callbacks", "exit", "abort")]
+    for words in parts:
+        alone = native(test, [program, *words])
+        status, output = test.run_job(2, [program, *words], [], LIMIT, **ON)
+        # The launcher's own words at a bad end name processes.
+        equal = status == alone[0] and (output == alone[1] or words[0] in ("exit", "abort"))
+        test.expect(f"{' '.join(words)}: as by the MPI alone, with exit status {alone[0]}", equal and "lapwing:" not in output, (alone, status, output))
+    for options in (["--engine", "mpi"], []):
+        status, output, report = test.run_with_report(2, [program, "reduction"], options, LIMIT, **ON)
+        test.expect(f"{options}: an operator of the program runs in the program's threads", status == 0 and output == "all right\n", (status, output))
+        if options:
+            test.expect("and the report says that the thread left the messages alone", "reduction" in report.get("no_messages", ""), report)
+
+
+def repeated(test, program):
+    failed = []
+    for _ in range(20):
+        status, output = test.run_job(2, [program, "once"], [], LIMIT, **ON)
+        if status != 0 or output != "all right\n":
+            failed.append((status, output))
+    test.expect("many short jobs end", not failed, failed)
+
+
+def off(test, program):
+    """Where the thread stays off, the report says why."""
+    for variables, why in (({"LAPWING_MESSAGES": "off"}, "LAPWING_MESSAGES=off"), (ON | {"MPIR_CVAR_ASYNC_PROGRESS": "1"}, "MPIR_CVAR_ASYNC_PROGRESS=1"),
+                           (ON | {"OMPI_MCA_btl_tcp_progress_thread": "1"}, "OMPI_MCA_btl_tcp_progress_thread=1"),
+                           (ON | {"LAPWING_PROGRESS_THREAD": "none"}, "LAPWING_PROGRESS_THREAD=none")):
+        status, output, report = test.run_with_report(2, [program, "once"], [], LIMIT, **variables)
+        test.expect(f"{why}: the thread stays off, and the report says so", status == 0 and output == "all right\n" and
+                    why in report.get("no_messages", ""), (status, output, report))
+
+
+def with_tool(test, program):
+    """A counting tool of PMPI before and behind Lapwing sees the program's calls once, and none of the thread's."""
+    library = test.build / "lib" / f"liblapwing-{test.mpi}.so"
+    tool = test.build / "tests" / f"libtool-{test.mpi}.so"
+    for order, files in (("before", [tool, library]), ("behind", [library, tool])):
+        preload = ":".join(filter(None, [*map(str, files), test.environment.get("LD_PRELOAD")]))
+        status, output = native(test, [program, "late", "watch"], LD_PRELOAD=preload, **ON)
+        test.expect(f"a tool {order} Lapwing counts the program's calls", status == 0 and "all right" in output and
+                    "tool: 1 starts, 0 sends, 0 collectives, 0 waits\n" in output and "tool: 4 messages, 0 tests\n" in output, (status, output))
+
+
+def spawned(test, program):
+    status, output = native(test, [program, "spawned"], PMIX_MCA_gds="hash")
+    if status != 0:
+        print(f"{test.mpi}: this MPI cannot spawn: status {status}", flush=True)
+        return
+    status, output = test.run_job(2, [program, "spawned", "watch"], [], LIMIT, PMIX_MCA_gds="hash", **ON)
+    test.expect("messages between two jobs move while all ranks only watch", status == 0 and output == 2 * "all right\n", (status, output))
+
+
+def main():
+    test = jobs.Test(*sys.argv[1:3])
+    # UCX warns when MPICH ends with requests that the program has left.
+    test.environment["UCX_LOG_LEVEL"] = "error"
+    program = test.built("computing")
+    for part in (moving, same, off, with_tool, spawned, repeated):
+        part(test, program)
+    return test.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
