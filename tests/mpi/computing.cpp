@@ -40,8 +40,11 @@ int rank() {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     return rank;
 }
+// Of two ranks; the only one is its own partner.
 int other() {
-    return 1 - rank();
+    int ranks = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    return (rank() + 1) % ranks;
 }
 
 void check(bool right, const char* what) {
