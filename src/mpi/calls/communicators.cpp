@@ -38,7 +38,7 @@ std::uint64_t made_from(MPI_File* file) {
 
 template <typename Native>
 int make_communicator(const CallSite& site, MPI_Comm parent, const MPI_Comm* made, Native native) {
-    const watch::InCall inside(site.function, site.address, word_of(parent));
+    const InRecordedMpi inside(site.function, site.address, word_of(parent));
     if (!runtime.started) return native();
     return guarded([&] {
         const auto creation = creation_from(parent);
@@ -50,7 +50,7 @@ int make_communicator(const CallSite& site, MPI_Comm parent, const MPI_Comm* mad
 
 template <typename Made, typename Native>
 int make_window_or_file(const CallSite& site, MPI_Comm parent, const Made* made, Native native) {
-    const watch::InCall inside(site.function, site.address, word_of(parent));
+    const InRecordedMpi inside(site.function, site.address, word_of(parent));
     return guarded([&] {
         const int error = native();
         if (error != MPI_SUCCESS) return error;
@@ -71,7 +71,7 @@ void begin_group_of(MPI_Comm parent) {
 // MPI_Comm_dup and its forms.
 template <typename Native>
 int make_duplicate(const CallSite& site, MPI_Comm parent, MPI_Comm* made, Native native) {
-    const watch::InCall inside(site.function, site.address, word_of(parent));
+    const InRecordedMpi inside(site.function, site.address, word_of(parent));
     if (!runtime.started) return native();
     return guarded([&] {
         const auto creation = creation_from(parent);
@@ -136,13 +136,11 @@ using namespace lapwing;
     }
 #define LAPWING_MAKES(function, parent, parameters, names, made)                         \
     LAPWING_MPI function parameters {                                                    \
-        const InMpi in_mpi(__builtin_return_address(0));                                 \
         return make_communicator({#function, __builtin_return_address(0)}, parent, made, \
                                  [&] { return LAPWING_NEXT(function) names; });          \
     }
 #define LAPWING_OPENS(function, parent, parameters, names, made)                           \
     LAPWING_MPI function parameters {                                                      \
-        const InMpi in_mpi(__builtin_return_address(0));                                   \
         return make_window_or_file({#function, __builtin_return_address(0)}, parent, made, \
                                    [&] { return LAPWING_NEXT(function) names; });          \
     }
@@ -158,7 +156,6 @@ using namespace lapwing;
 #include "mpi/calls/native_calls.def"
 
 LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-    const InMpi in_mpi(__builtin_return_address(0));
     return make_duplicate({"MPI_Comm_dup", __builtin_return_address(0)}, comm, made,
                           [&] { return NEXT_Comm_dup(comm, made); });
 }

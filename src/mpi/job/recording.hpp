@@ -6,25 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <type_traits>
 
 #include "engines/job.hpp"
+#include "mpi/native/handle_word.hpp"
 #include "watch/journal.hpp"
 
 namespace lapwing {
-
-// A handle of the MPI, which is an integer or a pointer.
-template <typename Handle>
-std::uint64_t word_of(Handle handle) {
-    if constexpr (std::is_pointer_v<Handle>)
-        return watch::word_of(handle);
-    else
-        return static_cast<std::uint32_t>(handle);
-}
-
-inline std::uint64_t word_of(std::uint64_t word) {
-    return word;
-}
 
 // After MPI_Init: begins the journal. `threads`: several threads may call MPI at once.
 void begin_recording(bool threads);

@@ -18,7 +18,6 @@
 #include "links/event/thread.hpp"
 #include "links/mpi/mpi_progress.hpp"
 #include "mpi/native/gate.hpp"
-#include "mpi/native/guard.hpp"
 #include "watch/journal.hpp"
 
 namespace lapwing {
@@ -28,7 +27,7 @@ using namespace std::chrono_literals;
 
 // Of messages: a short one is over soon, and a long one must not pay for many polls.
 constexpr std::chrono::nanoseconds first_pause = 200us;
-constexpr std::chrono::nanoseconds usual_pause = 1ms;
+constexpr std::chrono::nanoseconds default_pause = 1ms;
 // After so many polls that moved nothing.
 constexpr int patience = 16;
 constexpr std::chrono::nanoseconds longest_pause = 5ms;
@@ -262,7 +261,6 @@ void AsyncProgress::serve() {
         const std::uint32_t seen = wakes_;
         if (asked_) continue;
         sleep(seen, lists && kept_out == 0 ? std::min(pause, pause_of_lists) : pause);
-        if (!lists && !serves_messages()) return;
         if (lists && duties_.threads) duties_.advance_lists();
         if (!messages && !(lists && !duties_.threads)) continue;
         const Polled polled = poll(lists && !duties_.threads);
@@ -270,7 +268,7 @@ void AsyncProgress::serve() {
         idle = polled == Polled::moved ? 0 : idle + 1;
         // One operation on a window takes several small messages, one after the other.
         if (polled == Polled::moved && messages_ == 0) pause = first_pause;
-        const auto longest = idle < patience ? usual_pause : windows ? pause_of_windows : longest_pause;
+        const auto longest = idle < patience ? default_pause : windows ? pause_of_windows : longest_pause;
         pause = std::min(pause * 3 / 2, longest);
     }
 }

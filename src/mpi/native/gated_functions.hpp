@@ -1,8 +1,8 @@
 // The functions of MPI that this library does not otherwise define: each passes the gate, and goes on to the
 // native MPI. The build makes a file with a LAPWING_GATED(function) for each function of mpi.h.
 //
-// PMPI_X is defined, too. Open MPI's Fortran functions, profiling tools and some programs call it: from the
-// program, it is MPI_X of this library; inside a call, as the MPI itself calls it, it is the MPI's.
+// This library also defines PMPI_X. Open MPI's Fortran functions, profiling tools and some programs call it:
+// from the program, it is MPI_X of this library; inside a call, as the MPI itself calls it, it is the MPI's.
 #pragma once
 
 #include "mpi/native/gate.hpp"

@@ -1,23 +1,13 @@
 #include "mpi/native/pending_messages.hpp"
 
 #include <cstddef>
-#include <type_traits>
 
-#include "mpi/native/async_progress.hpp"
+#include "mpi/native/handle_word.hpp"
 
 namespace lapwing {
 namespace {
 
 constexpr std::size_t places = 8;
-
-// A request is a pointer in one MPI and an int in another.
-template <typename Handle>
-std::uint64_t key_of(Handle handle) {
-    if constexpr (std::is_pointer_v<Handle>)
-        return reinterpret_cast<std::uintptr_t>(handle);
-    else
-        return static_cast<std::uint32_t>(handle);
-}
 
 std::size_t first_place(std::uint64_t key) {
     return (key * 0x9E3779B97F4A7C15U) >> 54;
@@ -29,7 +19,7 @@ PendingMessages& pending_messages = *new PendingMessages;
 
 bool PendingMessages::HandleSet::insert(MPI_Request handle, std::uint64_t bytes) {
     if (bytes_of(handle) > 0) return false;
-    const std::uint64_t key = key_of(handle);
+    const std::uint64_t key = word_of(handle);
     for (std::size_t i = 0; i < places; ++i) {
         Slot& slot = slots_[(first_place(key) + i) % slots_.size()];
         std::uint64_t free = 0;
@@ -42,7 +32,7 @@ bool PendingMessages::HandleSet::insert(MPI_Request handle, std::uint64_t bytes)
 }
 
 bool PendingMessages::HandleSet::erase(MPI_Request handle) {
-    const std::uint64_t key = key_of(handle);
+    const std::uint64_t key = word_of(handle);
     for (std::size_t i = 0; i < places; ++i) {
         Slot& slot = slots_[(first_place(key) + i) % slots_.size()];
         std::uint64_t mine = key;
@@ -56,19 +46,13 @@ bool PendingMessages::HandleSet::erase(MPI_Request handle) {
 }
 
 std::uint64_t PendingMessages::HandleSet::bytes_of(MPI_Request handle) const {
-    const std::uint64_t key = key_of(handle);
+    const std::uint64_t key = word_of(handle);
     for (std::size_t i = 0; i < places; ++i) {
         const Slot& slot = slots_[(first_place(key) + i) % slots_.size()];
         if (slot.handle.load(std::memory_order_relaxed) == key)
             return slot.bytes.load(std::memory_order_relaxed);
     }
     return 0;
-}
-
-void PendingMessages::change(int difference) {
-    if (difference > 0) total_.fetch_add(1, std::memory_order_relaxed);
-    count_.fetch_add(difference, std::memory_order_relaxed);
-    async_progress.add_messages(difference);
 }
 
 }  // namespace lapwing

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "mpi/native/async_progress.hpp"
+
 namespace lapwing {
 
 class PendingMessages {
@@ -19,8 +21,9 @@ class PendingMessages {
     // After a call that has made this request: nonblocking, or persistent and inactive. `bytes`: not 0.
     void add(MPI_Request handle, std::uint64_t bytes) {
         if (!active_.insert(handle, bytes)) return;
+        total_.fetch_add(1, std::memory_order_relaxed);
         bytes_.fetch_add(bytes, std::memory_order_relaxed);
-        change(1);
+        async_progress.add_messages(1);
     }
     void add_persistent(MPI_Request handle, std::uint64_t bytes) { persistent_.insert(handle, bytes); }
     void start(MPI_Request handle) {
@@ -28,13 +31,13 @@ class PendingMessages {
     }
     // The message is complete, or its request is freed.
     void remove(MPI_Request handle) {
-        if (active_.erase(handle)) change(-1);
+        if (active_.erase(handle)) async_progress.add_messages(-1);
     }
     void remove_persistent(MPI_Request handle) { persistent_.erase(handle); }
 
-    bool any() const { return pending() > 0; }
-    int pending() const { return count_.load(std::memory_order_relaxed); }
-    bool any_persistent() const { return persistent_.any(); }
+    bool any() const { return active_.size() > 0; }
+    int pending() const { return active_.size(); }
+    bool any_persistent() const { return persistent_.size() > 0; }
     bool contains(MPI_Request handle) const { return active_.bytes_of(handle) > 0; }
     bool is_persistent(MPI_Request handle) const { return persistent_.bytes_of(handle) > 0; }
     // All that were ever pending.
@@ -49,7 +52,7 @@ class PendingMessages {
         bool erase(MPI_Request handle);
         // 0 if it is not here.
         std::uint64_t bytes_of(MPI_Request handle) const;
-        bool any() const { return used_.load(std::memory_order_relaxed) > 0; }
+        int size() const { return used_.load(std::memory_order_relaxed); }
 
       private:
         struct Slot {
@@ -60,11 +63,8 @@ class PendingMessages {
         std::atomic<int> used_{0};
     };
 
-    void change(int difference);
-
     HandleSet active_;
     HandleSet persistent_;
-    std::atomic<int> count_{0};
     std::atomic<std::uint64_t> total_{0};
     std::atomic<std::uint64_t> bytes_{0};
 };
