@@ -3,14 +3,15 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build apps demo test test-mpich-suite test-rdma test-aarch64 test-memory-order test-mpi-sanitizers check docs format install wheel deb dist release clean
+.PHONY: help build apps demo test test-all test-mpich-suite test-rdma test-aarch64 test-memory-order test-mpi-sanitizers check docs format install wheel deb dist release clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make build             the tool, build/bin/lapwing, and the preload libraries, build/lib"
 	@echo "make apps              the sample applications, build/apps (docs/applications.md)"
 	@echo "make demo              overlap on virtual hosts, one for each core, the MPI beside Lapwing, with plots"
-	@echo "make test              everything: unit tests, MPI programs, mpi4py's tests, sanitizers, fuzzing"
+	@echo "make test              what every change must pass: unit tests, MPI programs, mpi4py's tests, the address sanitizer, fuzzing"
+	@echo "make test-all          all of these on both MPIs, the thread sanitizer, and the documentation's site"
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
 	@echo "make test-rdma         the link over libfabric and the kernel engine on Linux 6.1 with Soft-RoCE, in QEMU; fetches its kernel"
 	@echo "make test-aarch64      compiled for aarch64, and run in QEMU; fetches Debian's arm64 packages; as root"
@@ -48,6 +49,10 @@ demo:
 test:
 	@scripts/install-dependencies test
 	scripts/test
+
+test-all:
+	@scripts/install-dependencies test
+	scripts/test --all
 
 test-rdma:
 	@scripts/install-dependencies test rdma

@@ -28,6 +28,10 @@ def moving(test, program):
                     found.get("count") == messages and found.get("polls", 0) > 0, (status, output, report))
     status, output, report = test.run_with_report(2, ["sh", "-c", 'ulimit -s 256; exec "$@"', "sh", program, "once", "watch"], [], LIMIT, **ON)
     test.expect("with small stacks of threads", status == 0 and output == "all right\n", (status, output, report))
+    if test.mpi == "mpich":
+        for engine in ("auto", "mpi"):
+            status, output = test.run_job(2, [program, "end_late"], ["--engine", engine], LIMIT, MPIR_CVAR_NOLOCAL="1", UCX_TLS="tcp,self", **ON)
+            test.expect(f"engine {engine}: a rank may come late to the end of a job over TCP", status == 0 and output == "all right\n", (status, output))
     if test.built("computing_f90").exists():
         status, output, report = test.run_with_report(2, [test.built("computing_f90"), "watch"], [], LIMIT, **ON)
         test.expect("Fortran: messages move while both ranks only watch", status == 0 and output == "all right\n" and

@@ -61,7 +61,10 @@ int finalize(MPI_Comm, int, void*, void*) {
     if (runtime.network != nullptr) runtime.network->leave();
     runtime.watch.reset();
     runtime.network.reset();
-    if (runtime.job != nullptr) runtime.job->receive_rest();
+    if (runtime.job != nullptr) {
+        runtime.job->receive_rest();
+        if (runtime.why_not != Fallback::late && flush_native()) runtime.job->leave_together([] {});
+    }
     runtime.job.reset();
     end_mpi_progress();
     free_own_communicator();

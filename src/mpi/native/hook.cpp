@@ -3,8 +3,11 @@
 #include <dlfcn.h>
 #include <mpi.h>
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 
+#include "links/mpi/mpi_progress.hpp"
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
@@ -46,6 +49,12 @@ bool attach_to_ucx() {
 #else
 
 std::atomic<bool> called{false};
+std::atomic<void*> worker_of_mpi{nullptr};
+
+template <typename Function>
+Function* find_in_ucx(const char* name) {
+    return reinterpret_cast<Function*>(find_in_libraries(name));
+}
 
 bool attach_to_ucx() {
     // A test of an incomplete request calls ucp_worker_progress, if this MPI is over UCX.
@@ -97,6 +106,27 @@ void remove_hook() {
     if (hook.exchange(Hook::none) != Hook::none) detach_from_opal();
 }
 
+bool flush_native() {
+#ifdef OPEN_MPI
+    return false;
+#else
+    const auto flush = find_in_ucx<void*(void*, const void*)>("ucp_worker_flush_nbx");
+    const auto status_of = find_in_ucx<std::int8_t(void*)>("ucp_request_check_status");
+    const auto free = find_in_ucx<void(void*)>("ucp_request_free");
+    if (flush == nullptr || status_of == nullptr || free == nullptr) return false;
+    void* const worker = worker_of_mpi.load(std::memory_order_relaxed);
+    if (worker == nullptr) return true;  // nothing is sent; all ranks must return the same
+    const std::array<std::uint64_t, 32> no_parameters{};  // ucp_request_param_t is shorter
+    void* const request = flush(worker, no_parameters.data());
+    const bool is_request = reinterpret_cast<std::intptr_t>(request) > 0;  // otherwise done, or an error
+    if (!is_request) return true;
+    constexpr std::int8_t in_progress = 1;
+    while (status_of(request) == in_progress) progress_mpi();
+    free(request);
+    return true;
+#endif
+}
+
 void native_progress() {
 #ifndef OPEN_MPI
     called.store(true, std::memory_order_relaxed);
@@ -125,6 +155,7 @@ extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(v
         return reinterpret_cast<Progress>(
             found != nullptr ? found : lapwing::find_in_libraries("ucp_worker_progress"));
     }();
+    if (lapwing::worker_of_mpi.load(std::memory_order_relaxed) == nullptr) lapwing::worker_of_mpi = worker;
     const unsigned count = next(worker);
     lapwing::native_progress();
     return count;
