@@ -8,6 +8,7 @@
 //   --compute work,dgemm,triad,sleep,none             none: the ranks wait at once
 //   --bytes 8,64Ki,1Mi   --rounds N   --seconds S (of a row; at least three rounds are measured)
 //   --amounts N,...      units of computation of each row, by default 1.2 times the exchange alone
+//   --end finalize,abort      abort: with status 0 by MPI_Abort
 //
 // Each combination of pattern, form, compute and bytes is a row: a line of JSON. In turns, the program
 // measures the exchange alone, the computation alone, and both together; times are medians of the slowest
@@ -350,7 +351,7 @@ int main(int count, char** words) {
     if (ranks % 2 != 0) fail("the number of ranks must be even");
     std::map<std::string, std::string> options = {
         {"--pattern", "halo"}, {"--form", "nonblocking"}, {"--compute", "work"}, {"--bytes", "64Ki"},
-        {"--rounds", "21"},    {"--seconds", "8"},        {"--amounts", ""}};
+        {"--rounds", "21"},    {"--seconds", "8"},        {"--amounts", ""},     {"--end", "finalize"}};
     for (int i = 1; i < count; i += 2) {
         if (i + 1 == count || !options.contains(words[i]))
             fail(std::string("unknown option or no value: ") + words[i]);
@@ -370,6 +371,10 @@ int main(int count, char** words) {
                 }
             }
         }
+    }
+    if (options["--end"] == "abort") {
+        MPI_Barrier(world);
+        MPI_Abort(world, 0);
     }
     MPI_Finalize();
     return 0;

@@ -320,7 +320,7 @@ class Messages(Program):
         self.amounts = {}  # by the case's title
 
     def measure(self, job):
-        words = [job.build / "bench" / f"messages-{job.mpi.family}", *job.case.words.split()]
+        words = [job.build / "bench" / f"messages-{job.mpi.family}", *job.case.words.split(), *job.variant.words.split()]
         for option, value in (("--rounds", Bench.rounds), ("--seconds", Bench.limit), ("--amounts", self.amounts.get(job.case.title()))):
             words += [option, value] if value else []
         try:

@@ -300,7 +300,8 @@ class Journal {
         return find_among_all(handle, known);
     }
 
-    // The record of the calling thread.
+    // The record of the calling thread; null before its first call.
+    static ThreadRecord* known_thread() { return this_thread_; }
     static ThreadRecord& of_thread() {
         ThreadRecord* const record = this_thread_;
         return record != nullptr ? *record : add_thread();
@@ -400,11 +401,20 @@ class InCall {
                                   int peer = Journal::no_peer, int tag = -1,
                                   std::uint64_t now = CallClock::next()) {
         ThreadRecord& record = Journal::of_thread();
-        const std::uint64_t state = record.state.load(std::memory_order_relaxed);
-        if ((state & ThreadRecord::inside) != 0) return;
+        if (record.is_inside()) return;
         record_ = &record;
-        after_ = state + ThreadRecord::next_call;
-        record.state.store(after_ | ThreadRecord::writing, std::memory_order_relaxed);
+        begin(record, function, site, communicator, peer, tag, now);
+    }
+    ~InCall() { end(); }
+    InCall(const InCall&) = delete;
+    InCall& operator=(const InCall&) = delete;
+
+    // Of a thread that is inside no recorded call. end(record) follows.
+    [[gnu::always_inline]] static void begin(ThreadRecord& record, const char* function, const void* site,
+                                             std::uint64_t communicator, int peer, int tag,
+                                             std::uint64_t now) {
+        const std::uint64_t state = record.state.load(std::memory_order_relaxed) + ThreadRecord::next_call;
+        record.state.store(state | ThreadRecord::writing, std::memory_order_relaxed);
         record.function.store(word_of(function), std::memory_order_release);
         record.site.store(word_of(site), std::memory_order_release);
         record.began.store(now, std::memory_order_release);
@@ -413,11 +423,12 @@ class InCall {
             static_cast<std::uint32_t>(peer) | std::uint64_t{static_cast<std::uint32_t>(tag)} << 32,
             std::memory_order_release);
         record.waits.store(0, std::memory_order_release);
-        record.state.store(after_ | ThreadRecord::inside, std::memory_order_release);
+        record.state.store(state | ThreadRecord::inside, std::memory_order_release);
     }
-    ~InCall() { end(); }
-    InCall(const InCall&) = delete;
-    InCall& operator=(const InCall&) = delete;
+    static void end(ThreadRecord& record) {
+        record.state.store(record.state.load(std::memory_order_relaxed) & ~ThreadRecord::inside,
+                           std::memory_order_release);
+    }
 
     // Whether the thread is inside no other call, recorded or not.
     bool is_outermost() const {
@@ -425,7 +436,7 @@ class InCall {
     }
     // Before the end of the object.
     void end() {
-        if (record_ != nullptr) record_->state.store(after_, std::memory_order_release);
+        if (record_ != nullptr) end(*record_);
         record_ = nullptr;
     }
 
@@ -441,7 +452,6 @@ class InCall {
 
   private:
     ThreadRecord* record_ = nullptr;  // null: of an outer call
-    std::uint64_t after_ = 0;         // the record's state after the call
 };
 
 // All records of threads that were ever made.

@@ -187,6 +187,8 @@ void level(const std::string& asked) {
                                                {"funneled", MPI_THREAD_FUNNELED},
                                                {"serialized", MPI_THREAD_SERIALIZED},
                                                {"multiple", MPI_THREAD_MULTIPLE}};
+    int of_tools = -1;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &of_tools);
     int provided = -1;
     if (asked == "init")
         MPI_Init(nullptr, nullptr);
@@ -206,8 +208,36 @@ void level(const std::string& asked) {
     int again = -1;
     MPI_Query_thread(&again);
     check(again == queried, "MPI_Query_thread changes");
-    say("provided " + std::to_string(provided) + ", queried " + std::to_string(queried));
+    int of_later_tools = -1;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &of_later_tools);
+    MPI_T_finalize();
+    MPI_T_finalize();
+    say("provided " + std::to_string(provided) + ", queried " + std::to_string(queried) + ", of tools " +
+        std::to_string(of_tools) + ", " + std::to_string(of_later_tools));
 }
+
+#if MPI_VERSION >= 4
+// A session with a level of its own.
+void session() {
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
+    MPI_Session session = MPI_SESSION_NULL;
+    MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Info_free(&info);
+    exchange_once();
+    MPI_Session_get_info(session, &info);
+    char level[64] = "";
+    int size = sizeof level;
+    int found = 0;
+    MPI_Info_get_string(info, "thread_level", &size, level, &found);
+    int queried = -1;
+    MPI_Query_thread(&queried);
+    say("session " + std::string(level) + ", queried " + std::to_string(queried));
+    MPI_Info_free(&info);
+    MPI_Session_finalize(&session);
+}
+#endif
 
 // ---- The end ----
 
@@ -457,6 +487,30 @@ void spawned() {
     MPI_Comm_disconnect(&parent);
 }
 
+// Ranks 0 and 1 connect through a port, with a message between them in flight.
+void ports() {
+    Exchange exchange;
+    exchange.start('a');
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm between = MPI_COMM_NULL;
+    if (rank() == 0) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+        MPI_Send(port, sizeof port, MPI_CHAR, 1, 5, MPI_COMM_WORLD);
+        MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &between);
+        MPI_Close_port(port);
+    } else {
+        MPI_Recv(port, sizeof port, MPI_CHAR, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &between);
+    }
+    exchange.watch();
+    exchange.wait();
+    Exchange over_port;
+    over_port.start('a', between, 0);
+    over_port.watch();
+    over_port.wait();
+    MPI_Comm_disconnect(&between);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -466,14 +520,27 @@ int main(int argc, char** argv) {
     watches = argument == "watch";
     main_thread = thread_number();
     const std::map<std::string, std::function<void()>> parts = {
-        {"once", exchange_once},  {"persistent", persistent},
-        {"derived", derived},     {"pmpi", by_pmpi},
-        {"late", late_receiver},  {"exit", exit_without_finalize},
-        {"abort", abort_job},     {"attribute", attribute},
-        {"end_late", end_late},   {"requests", leave_requests},
-        {"children", children},   {"signals", signals},
-        {"reduction", reduction}, {"callbacks", callbacks},
-        {"spawned", spawned},     {"traps", exchange_once}};
+        {"once", exchange_once},
+        {"persistent", persistent},
+        {"derived", derived},
+        {"pmpi", by_pmpi},
+        {"late", late_receiver},
+        {"exit", exit_without_finalize},
+        {"abort", abort_job},
+        {"attribute", attribute},
+        {"end_late", end_late},
+        {"requests", leave_requests},
+        {"children", children},
+        {"signals", signals},
+        {"reduction", reduction},
+        {"callbacks", callbacks},
+        {"spawned", spawned},
+        {"traps", exchange_once},
+#if MPI_VERSION >= 4
+        {"session", session},
+#endif
+        {"ports", ports}
+    };
     // Threads that are made from now on inherit the traps.
     if (part == "traps") ::feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW);
     if (part == "level") {

@@ -97,4 +97,23 @@ class InRecordedMpi {
     const void* site_;
 };
 
+// The same of the usual call, by a thread that is inside no other and has nothing to attend to: a small
+// message must not pay for what a call may have to do. Null otherwise, and nothing is recorded.
+[[gnu::always_inline]] inline watch::ThreadRecord* try_enter(const char* function, const void* site,
+                                                             std::uint64_t communicator, int peer, int tag) {
+    watch::ThreadRecord* const record = watch::Journal::known_thread();
+    if (record == nullptr || record->is_inside_mpi()) [[unlikely]]
+        return nullptr;
+    watch::InCall::begin(*record, function, site, communicator, peer, tag, watch::CallClock::next());
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (gate::attention.load(std::memory_order_acquire) == 0) [[likely]]
+        return record;
+    watch::InCall::end(*record);
+    return nullptr;
+}
+[[gnu::always_inline]] inline void leave(watch::ThreadRecord& entered, const void* site) {
+    watch::InCall::end(entered);
+    InMpi::leave_gate(site);
+}
+
 }  // namespace lapwing
