@@ -1,4 +1,4 @@
-// What it costs to start a list on a card: rank 0 of a barrier of 64 ranks, on the double of a card. Bells
+// What it costs to start a list on a card: rank 0 of a barrier of 64 ranks, on the emulator of a card. Bells
 // are memory here and the double runs when the clock has stopped, so a start is what the engine itself does.
 //
 // Beside each start the stores alone are timed that it cannot do without: requests, receives, records and

@@ -289,7 +289,6 @@ def overlap():
 def parts():
     """Parts of Lapwing without MPI programs, and base times of both MPIs. Configure the build with -DLAPWING_BENCHMARKS=ON; the double of a
     card, which work_queues uses, belongs to the tests."""
-    yield printed("lists", "BUILD/bench/lists_benchmark --benchmark_min_time=0.2 --benchmark_repetitions=5 --benchmark_report_aggregates_only=true")
     yield printed("work_queues", "BUILD/bench/work_queues_benchmark")
     for mpi in ("openmpi", "mpich"):
         yield printed(f"base_time-{mpi}", "BUILD/bin/lapwing bench base --rounds 51", mpi=f"debian-{mpi}")

@@ -374,6 +374,8 @@ int main(int count, char** words) {
     }
     if (options["--end"] == "abort") {
         MPI_Barrier(world);
+        // The launcher's words at the end must not mix with the last row.
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
         MPI_Abort(world, 0);
     }
     MPI_Finalize();

@@ -90,9 +90,26 @@ TreeNode tree_node(Shape shape, int ranks, int root, int rank) {
     return node;
 }
 
-Runs runs_between(const Problem& problem, int first, int parent, Subtree child) {
-    const bool with_root = absolute_rank(parent, first, problem.ranks) == problem.root;
-    const int wrap = problem.ranks - first;  // the place of rank 0, if it is not the first
+TreeOrder::TreeOrder(const Problem& problem, Messages messages)
+    : path_(problem.placement != nullptr && !problem.placement->in_default_order() ? problem.placement.get()
+                                                                                   : nullptr),
+      against_(messages == Messages::to_root),
+      ranks_(problem.ranks),
+      root_(problem.root) {}
+
+int TreeOrder::index(int rank) const {
+    if (path_ == nullptr) return rank;
+    return against_ ? ranks_ - 1 - path_->place(rank) : path_->place(rank);
+}
+
+int TreeOrder::rank(int index) const {
+    if (path_ == nullptr) return index;
+    return path_->order()[static_cast<std::size_t>(against_ ? ranks_ - 1 - index : index)];
+}
+
+Runs runs_between(const TreeOrder& order, int first, int parent, Subtree child) {
+    const bool with_root = !order.is_path() && absolute_rank(parent, first, order.ranks()) == order.root();
+    const int wrap = order.ranks() - first;  // the place of rank 0, if it is not the first
     if (with_root && child.begin < wrap && wrap < child.end) {
         return {{{child.begin, wrap}, {wrap, child.end}}, 2};
     }

@@ -1,4 +1,4 @@
-// For tests of the double of a card: entries of queues byte by byte, not by the engine's encoder.
+// For tests of the emulator of a card: entries of queues byte by byte, not by the engine's encoder.
 #pragma once
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// The mlx5 engine on the double of a card: every algorithm, in every variant, with counters that begin just
+// The mlx5 engine on the emulator of a card: every algorithm, in every variant, with counters that begin just
 // before they wrap. One thread drives cards and ranks, so a seed always gives the same run; results are
 // computed from the problem alone, as for all engines. Faults that are planted below the encoder must show.
 #include <gtest/gtest.h>

@@ -124,7 +124,7 @@ Time two_messages(const Network& network) {
 TEST(SharedLinks, TheLaterMessageWaitsForTheEarlier) {
     // 50 + 1000, then hops of 100 from link to link, 1000 of bytes, 50. On a line, both take the links from 1
     // to 2; the message from rank 1 is there first.
-    const auto line = grid({4}, false, 1, hop);
+    const auto line = grid({4}, GridKind::mesh, 1, hop);
     EXPECT_EQ(two_messages(*line), 50 + 1000 + 3 * 100 + 1000 + 1000 - 100 + 50 + 0);
     // In a tree with a link up for each host nobody waits.
     EXPECT_EQ(two_messages(*fat_tree({2, 2}, {1, 2}, 1, hop)), 50 + 1000 + 3 * 100 + 1000 + 50);
@@ -181,7 +181,7 @@ TEST(Crossbars, RanksOfAHostShareItsLinkAndAreNear) {
 }
 
 TEST(SharedLinks, TheSameWhateverRankBegins) {
-    const auto torus = grid({4, 4}, true, 1, hop);
+    const auto torus = grid({4, 4}, GridKind::torus, 1, hop);
     const auto groups = dragonfly(4, 2, 2, true, 1, hop);
     for (const Network* network : {torus.get(), groups.get()}) {
         Setting setting{.parameters = parameters(1000, 50, 1), .network = network};
@@ -196,7 +196,7 @@ TEST(SharedLinks, TheSameWhateverRankBegins) {
 }
 
 TEST(Refusals, OfNetworksThatAreTooSmall) {
-    const auto torus = grid({2, 2}, true, 1, hop);
+    const auto torus = grid({2, 2}, GridKind::torus, 1, hop);
     const Lists lists = lists_for(Collective::alltoall, "flat", 5, 100);
     EXPECT_THROW(simulate(lists, {.parameters = parameters(1000, 50, 1), .network = torus.get()}), Error);
 }

@@ -126,7 +126,7 @@ TEST(Programs, WorkOfSomeRanksDelaysTheOthers) {
 
 // What is in flight beside it has no message, but the ranks go from one time to the next.
 TEST(Programs, ManyInFlightGiveTheTimesOfOneByItself) {
-    const auto torus = grid({4, 4}, true, 1, 50 * nanosecond);
+    const auto torus = grid({4, 4}, GridKind::torus, 1, 50 * nanosecond);
     for (const Network* network :
          {static_cast<const Network*>(nullptr), static_cast<const Network*>(torus.get())}) {
         for (const char* name : all_engines) {
@@ -165,7 +165,7 @@ std::vector<Action> pipeline() {
 }
 
 TEST(Programs, TheOrderOfEvaluationChangesNothing) {
-    const auto torus = grid({4, 4}, true, 1, 50 * nanosecond);
+    const auto torus = grid({4, 4}, GridKind::torus, 1, 50 * nanosecond);
     const Lists exchange = lists_for(Collective::alltoall, "pairwise", 13, 100);
     const Lists sum = lists_for(Collective::allreduce, "recursive_doubling", 13, 64);
     const Operation operations[] = {{.lists = &exchange}, {.lists = &sum}};

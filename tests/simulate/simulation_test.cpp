@@ -173,7 +173,7 @@ TEST(Rendezvous, TheAnswerStandsBehindWhatTheReceiverSends) {
 }
 
 TEST(Rendezvous, TheOrderOfEvaluationChangesNothing) {
-    const auto torus = grid({4, 4}, true, 1, 50 * nanosecond);
+    const auto torus = grid({4, 4}, GridKind::torus, 1, 50 * nanosecond);
     for (const Network* network :
          {static_cast<const Network*>(nullptr), static_cast<const Network*>(torus.get())}) {
         for (const char* name : {"host", "thread"}) {

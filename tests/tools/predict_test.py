@@ -92,9 +92,17 @@ class Predict(ToolTest):
                               "--work", 0, "--network", "torus:4x4x4", "--placement", placement, *more, *ROUND)
 
         self.assertGreater(base("random"), 1.5 * base("in-order"))
-        self.assertAlmostEqual(base("random-known"), base("in-order"), places=5)
+        self.assertAlmostEqual(base("random-known"), base("in-order-known"), places=5)
+        self.assertLess(base("in-order-known"), 1.01 * base("in-order"))
         self.assertNotEqual(base("random"), base("random", "--seed", 2))
         self.refused("predict", "barrier", "--ranks", 4, "--placement", "anywhere", because="random")
+
+    def test_gather_trees_that_know_the_path_through_a_one_way_torus_share_no_link(self):
+        def base(placement):
+            return self.value("base", "igather", "--ranks", 16, "--bytes", "1Mi", "--algorithm", "binomial", "--engine", "card", "--work", 0,
+                              "--network", "one-way-torus:4x4", "--placement", placement, *ROUND)
+
+        self.assertGreater(base("in-order"), 1.1 * base("in-order-known"))
 
     def test_the_table_says_that_nothing_was_measured(self):
         out, err = self.call("predict", "barrier", "--ranks", 16)

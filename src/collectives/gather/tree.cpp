@@ -1,5 +1,6 @@
-// Gather along a tree. The blocks of a subtree are collected in scratch in rank order and travel as one
-// message. They arrive in the root's out directly, in two messages if the order of ranks wraps around.
+// Gather along a tree. The blocks of a subtree are collected in scratch in the order of the tree's ranks and
+// travel as one message. In rank order they arrive in the root's out directly, in two messages if the order
+// wraps around; otherwise the root copies each from scratch.
 //
 // Binary and binomial: Kaiser et al. 2009, "Implementation and Analysis of Nonblocking Collective Operations
 // on SCI Networks", section 3.1. Bine: De Sensi et al. 2025, "Bine Trees: Enhancing Collective Operations by
@@ -17,31 +18,52 @@ std::uint64_t blocks(int count, const Problem& problem) {
     return static_cast<std::uint64_t>(count) * problem.bytes;
 }
 
-List build_root(const Problem& problem, const TreeNode& node) {
+List build_root(const Problem& problem, const TreeOrder& order, const TreeNode& node) {
     const int root = problem.root;
-    const auto absolute = [&](int place) { return absolute_rank(place, node.first, problem.ranks); };
+    const auto absolute = [&](int place) {
+        return order.rank(absolute_rank(place, node.first, problem.ranks));
+    };
+    if (order.is_path()) {
+        Builder list(problem, root, 2 * node.children.size() + static_cast<std::uint64_t>(problem.ranks));
+        const Span all = list.scratch(blocks(problem.ranks, problem));
+        const auto part = [&](int place, int count) {
+            return all.part(blocks(place, problem), blocks(count, problem));
+        };
+        for (const Subtree& child : node.children)
+            list.recv(absolute(child.head), part(child.begin, child.size()));
+        list.copy(out(blocks(root, problem), problem.bytes), input(problem, root, 0, problem.bytes));
+        for (const Subtree& child : node.children) {
+            list.wait(absolute(child.head));
+            for (int place = child.begin; place < child.end; ++place)
+                list.copy(out(blocks(absolute(place), problem), problem.bytes), part(place, 1));
+        }
+        return list.finish();
+    }
     const auto place_of = [&](Subtree run) {
         return out(blocks(absolute(run.begin), problem), blocks(run.size(), problem));
     };
     Builder list(problem, root, 4 * node.children.size() + 3);
     for (const Subtree& child : node.children) {
-        for (const Subtree& run : runs_between(problem, node.first, node.own.head, child)) {
+        for (const Subtree& run : runs_between(order, node.first, node.own.head, child)) {
             list.recv(absolute(child.head), place_of(run));
         }
     }
     list.copy(place_of({node.own.head, node.own.head + 1}), input(problem, root, 0, problem.bytes));
     for (const Subtree& child : node.children) {
-        list.wait(absolute(child.head), runs_between(problem, node.first, node.own.head, child).count);
+        list.wait(absolute(child.head), runs_between(order, node.first, node.own.head, child).count);
     }
     return list.finish();
 }
 
 template <Shape shape>
 List build(const Problem& problem, int rank, const Parameters&) {
-    const TreeNode node = tree_node(shape, problem.ranks, problem.root, rank);
-    if (node.parent < 0) return build_root(problem, node);
+    const TreeOrder order(problem, TreeOrder::Messages::to_root);
+    const TreeNode node = tree_node(shape, problem.ranks, order.root(), order.index(rank));
+    if (node.parent < 0) return build_root(problem, order, node);
 
-    const auto absolute = [&](int place) { return absolute_rank(place, node.first, problem.ranks); };
+    const auto absolute = [&](int place) {
+        return order.rank(absolute_rank(place, node.first, problem.ranks));
+    };
     Builder list(problem, rank, 2 * node.children.size() + 3);
     Span collected = in(0, problem.bytes);
     const auto part = [&](Subtree run) {
@@ -53,7 +75,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
         list.copy(part({node.own.head, node.own.head + 1}), in(0, problem.bytes));
         for (const Subtree& child : node.children) list.wait(absolute(child.head));
     }
-    for (const Subtree& run : runs_between(problem, node.first, node.parent, node.own)) {
+    for (const Subtree& run : runs_between(order, node.first, node.parent, node.own)) {
         list.send(absolute(node.parent), part(run));
     }
     return list.finish();

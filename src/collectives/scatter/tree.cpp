@@ -1,6 +1,6 @@
-// Scatter along a tree: the gather, mirrored. The blocks of a subtree arrive in scratch as one message. The
-// root sends from in, in two messages if the order of ranks wraps around. The largest subtree is served
-// first, because its path is the longest.
+// Scatter along a tree: the gather, mirrored. The blocks of a subtree arrive in scratch as one message. In rank
+// order the root sends from in, in two messages if the order wraps around; otherwise from a copy in the order
+// of the tree. The largest subtree is served first, because its way is the longest.
 //
 // Binomial: Chan, Heimlich, Purkayastha, van de Geijn 2007, "Collective communication: theory, practice, and
 // experience" (the scatter along a minimum spanning tree); Thakur, Rabenseifner, Gropp 2005, "Optimization of
@@ -20,30 +20,39 @@ namespace {
 
 template <Shape shape>
 List build(const Problem& problem, int rank, const Parameters&) {
-    const TreeNode node = tree_node(shape, problem.ranks, problem.root, rank);
+    const TreeOrder order(problem, TreeOrder::Messages::from_root);
+    const TreeNode node = tree_node(shape, problem.ranks, order.root(), order.index(rank));
     const bool root = node.parent < 0;
-    const auto absolute = [&](int place) { return absolute_rank(place, node.first, problem.ranks); };
+    const auto absolute = [&](int place) {
+        return order.rank(absolute_rank(place, node.first, problem.ranks));
+    };
     const auto blocks = [&](int count) { return static_cast<std::uint64_t>(count) * problem.bytes; };
     const Span own = block_from(problem, rank, problem.root);
 
-    Builder list(problem, rank, 2 * node.children.size() + 4);
+    const bool from_in = root && !order.is_path();
+    const int copies = root && !from_in ? problem.ranks : 0;
+    Builder list(problem, rank, 2 * node.children.size() + 4 + static_cast<std::uint64_t>(copies));
     Span held = own;  // of a leaf; of other ranks, the blocks of the whole subtree
-    if (!root && !node.children.empty()) held = list.scratch(blocks(node.own.size()));
+    if (!from_in && !node.children.empty()) held = list.scratch(blocks(node.own.size()));
+    for (int place = 0; place < copies; ++place) {
+        if (place == node.own.head) continue;
+        list.copy(held.part(blocks(place), problem.bytes), in(blocks(absolute(place)), problem.bytes));
+    }
     const auto part = [&](Subtree run) {
-        if (root) return in(blocks(absolute(run.begin)), blocks(run.size()));
+        if (from_in) return in(blocks(absolute(run.begin)), blocks(run.size()));
         return held.part(blocks(run.begin - node.own.begin), blocks(run.size()));
     };
     if (!root) {
-        const Runs runs = runs_between(problem, node.first, node.parent, node.own);
+        const Runs runs = runs_between(order, node.first, node.parent, node.own);
         for (const Subtree& run : runs) list.recv(absolute(node.parent), part(run));
         list.wait(absolute(node.parent), runs.count);
     }
     for (std::size_t i = node.children.size(); i-- > 0;) {
         const Subtree child = node.children[i];
-        for (const Subtree& run : runs_between(problem, node.first, node.own.head, child))
+        for (const Subtree& run : runs_between(order, node.first, node.own.head, child))
             list.send(absolute(child.head), part(run));
     }
-    list.copy(own, part({node.own.head, node.own.head + 1}));
+    list.copy(own, root ? in(blocks(rank), problem.bytes) : part({node.own.head, node.own.head + 1}));
     return list.finish();
 }
 

@@ -1,7 +1,7 @@
 // A ConnectX card as the engine sees it: memory that both read and write, and few calls that make it.
 //
 // While a list runs, the engine only stores into queues, doorbell records and bells, and loads from
-// completion queues. This code is the same for a card and for the tests' double of a card. What differs is
+// completion queues. This code is the same for a card and for the tests' emulator of a card. What differs is
 // behind `Device`, which is called while queues are made, never while a list runs.
 //
 // Everything in this memory is big-endian. Calls throw Error: unsupported if the card lacks the feature,

@@ -13,11 +13,11 @@ namespace {
 // Each host has a router. Links: out of the hosts, into them, and two of each router in each dimension.
 class Grid : public Network {
   public:
-    Grid(std::vector<int> extents, bool wraps, int ranks_per_host, Time hop)
+    Grid(std::vector<int> extents, GridKind kind, int ranks_per_host, Time hop)
         : Network(std::accumulate(extents.begin(), extents.end(), 1, std::multiplies<>()), ranks_per_host,
                   hop),
           extents_(std::move(extents)),
-          wraps_(wraps) {}
+          kind_(kind) {}
 
     std::uint32_t links() const override {
         return static_cast<std::uint32_t>(hosts()) * static_cast<std::uint32_t>(2 + 2 * extents_.size());
@@ -35,7 +35,9 @@ class Grid : public Network {
             const int there = to / stride % extent;
             if (here != there) {
                 const int upwards = (there - here + extent) % extent;
-                const bool up = wraps_ ? 2 * upwards <= extent : there > here;
+                const bool up = kind_ == GridKind::mesh    ? there > here
+                                : kind_ == GridKind::torus ? 2 * upwards <= extent
+                                                           : true;
                 const int beside = (here + (up ? 1 : extent - 1)) % extent;
                 const auto link =
                     static_cast<std::uint32_t>(2 * count) +
@@ -49,18 +51,21 @@ class Grid : public Network {
     }
 
     std::string what() const override {
-        return fmt::format("{} of {} hosts", wraps_ ? "torus" : "mesh", fmt::join(extents_, "x"));
+        const char* const kind = kind_ == GridKind::mesh    ? "mesh"
+                                 : kind_ == GridKind::torus ? "torus"
+                                                            : "one-way torus";
+        return fmt::format("{} of {} hosts", kind, fmt::join(extents_, "x"));
     }
 
   private:
     std::vector<int> extents_;
-    bool wraps_;
+    GridKind kind_;
 };
 
 }  // namespace
 
-std::unique_ptr<Network> grid(std::vector<int> extents, bool wraps, int ranks_per_host, Time hop) {
-    return std::make_unique<Grid>(std::move(extents), wraps, ranks_per_host, hop);
+std::unique_ptr<Network> grid(std::vector<int> extents, GridKind kind, int ranks_per_host, Time hop) {
+    return std::make_unique<Grid>(std::move(extents), kind, ranks_per_host, hop);
 }
 
 }  // namespace lapwing::simulate

@@ -13,8 +13,9 @@ std::unique_ptr<Network> crossbar(int hosts, int ranks_per_host);
 
 // Hosts on a grid, numbered along x first, then y, ...; messages go along x first, then y, ..., in a torus
 // the shorter way round, upwards where both are as long (dimension-order routing; Dally, Towles 2004, chapter
-// 8).
-std::unique_ptr<Network> grid(std::vector<int> extents, bool wraps, int ranks_per_host, Time hop);
+// 8). The links of a one-way torus go upwards only, as SCI's.
+enum class GridKind { mesh, torus, one_way_torus };
+std::unique_ptr<Network> grid(std::vector<int> extents, GridKind kind, int ranks_per_host, Time hop);
 
 // An extended generalized fat tree (Oehring et al. 1995): a node of level i has down[i] children, and a node
 // below it up[i] parents. Messages go up to the first switch above both hosts and down, by the parents that

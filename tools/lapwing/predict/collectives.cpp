@@ -31,11 +31,15 @@ std::shared_ptr<const Placement> placement_of(const Study& study, int ranks) {
         return with_inner_groups(Placement(hosts), study.inner);
     if (!study.lists_follow_hosts)
         return study.network.ranks_per_host == 1 ? nullptr : placement_on_hosts(hosts);
+    const std::vector<std::int32_t> along =
+        order_of_hosts(study.network, 1 + *std::max_element(places.begin(), places.end()));
+    const auto position = [&](int rank) {
+        return along[static_cast<std::size_t>(places[static_cast<std::size_t>(rank)])];
+    };
     std::vector<int> order(hosts.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int one, int other) {
-        return places[static_cast<std::size_t>(one)] < places[static_cast<std::size_t>(other)];
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int one, int other) { return position(one) < position(other); });
     return with_inner_groups(Placement(hosts, order), study.inner);
 }
 

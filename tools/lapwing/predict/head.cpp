@@ -33,9 +33,8 @@ Json head_of(const Study& study) {
                    {"command", own_command_line()},
                    {"network", study.network.shape},
                    {"ranks_per_host", study.network.ranks_per_host},
-                   {"placement", !study.network.random_places ? "in-order"
-                                 : study.lists_follow_hosts   ? "random-known"
-                                                              : "random"},
+                   {"placement", fmt::format("{}{}", study.network.random_places ? "random" : "in-order",
+                                             study.lists_follow_hosts ? "-known" : "")},
                    {"tuning", study.tuning_file.empty() ? "shipped" : study.tuning_file}};
     result["costs"] = {{"wake_up", simulate::to_seconds(study.costs.wake_up)},
                        {"taken", study.costs.taken},

@@ -11,6 +11,7 @@
 #include "lapwing/common/values.hpp"
 #include "simulate/networks/networks.hpp"
 #include "simulate/random.hpp"
+#include "topology/host_order.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -72,10 +73,11 @@ std::unique_ptr<simulate::Network> make_dragonfly(const NetworkOptions& options,
                                options.hop);
 }
 
+const std::string kinds[] = {"flat", "torus", "one-way-torus", "mesh", "fat-tree", "dragonfly"};
+
 std::unique_ptr<simulate::Network> empty_network(const NetworkOptions& options, int ranks) {
     const std::string& written = options.shape;
     const std::size_t colon = std::min(written.find(':'), written.size());
-    static const std::string kinds[] = {"flat", "torus", "mesh", "fat-tree", "dragonfly"};
     const std::size_t kind = pick("network", written.substr(0, colon), kinds);
     const std::string_view shape =
         colon == written.size() ? std::string_view{} : std::string_view(written).substr(colon + 1);
@@ -88,11 +90,14 @@ std::unique_ptr<simulate::Network> empty_network(const NetworkOptions& options, 
     if (options.hop < simulate::nanosecond) {
         throw Error(ErrorCode::invalid_argument, "--hop must be at least 1ns in a network with links");
     }
-    if (kind == 3) return make_fat_tree(options, shape);
-    if (kind == 4) return make_dragonfly(options, shape);
+    if (kind == 4) return make_fat_tree(options, shape);
+    if (kind == 5) return make_dragonfly(options, shape);
     const std::vector<int> extents = extents_of(shape);
-    if (extents.empty()) refuse(written, kind == 1 ? "torus:8x8x16" : "mesh:8x8");
-    return simulate::grid(extents, kind == 1, options.ranks_per_host, options.hop);
+    const char* const examples[] = {"torus:8x8x16", "one-way-torus:4x4", "mesh:8x8"};
+    if (extents.empty()) refuse(written, examples[kind - 1]);
+    const simulate::GridKind grids[] = {simulate::GridKind::torus, simulate::GridKind::one_way_torus,
+                                        simulate::GridKind::mesh};
+    return simulate::grid(extents, grids[kind - 1], options.ranks_per_host, options.hop);
 }
 
 }  // namespace
@@ -107,6 +112,21 @@ std::vector<std::int32_t> places_of(const NetworkOptions& options, int ranks) {
         std::swap(hosts[left - 1], hosts[simulate::random_bits(options.seed, stream_of_places, left) % left]);
     }
     return hosts;
+}
+
+std::vector<std::int32_t> order_of_hosts(const NetworkOptions& options, int hosts) {
+    std::vector<std::int32_t> order(static_cast<std::size_t>(hosts));
+    std::iota(order.begin(), order.end(), 0);
+    const std::size_t colon = options.shape.find(':');
+    if (colon == std::string::npos) return order;
+    const std::string kind = options.shape.substr(0, colon);
+    const bool wraps = kind.ends_with("torus");
+    if (!wraps && kind != "mesh") return order;
+    std::int32_t position = 0;
+    for (const int cell : topology::path_through({wraps, extents_of(options.shape.substr(colon + 1)), 0})) {
+        if (cell < hosts) order[static_cast<std::size_t>(cell)] = position++;
+    }
+    return order;
 }
 
 std::unique_ptr<simulate::Network> make_network(const NetworkOptions& options, int ranks) {

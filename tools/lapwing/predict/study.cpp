@@ -198,14 +198,15 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
 
     app.begin_group("The network");
     text("--network", options.network, "NET",
-         "flat, torus:8x8x16, mesh:8x8, fat-tree:..., dragonfly:... (flat)");
+         "flat, torus:8x8x16, one-way-torus:4x4, mesh:8x8, fat-tree:..., dragonfly:... (flat)");
     text("--hop", options.hop, "TIME", "Latency of each link, except in a flat network (100ns)");
     app.add_option("--ranks-per-host", options.ranks_per_host, "Ranks that share the links of a host (1)")
         ->type_name("N")
         ->range(1, 4096);
     add_inner_group_options(app, options.inner);
     text("--placement", options.placement, "P",
-         "in-order; random; or random-known: random, with rings that go from host to host (in-order)");
+         "in-order or random; in-order-known, random-known: with lists that know the order of the hosts, as by "
+         "a topology file (in-order)");
 
     app.begin_group("Costs");
     text("--tuning", options.tuning, "FILE",
@@ -354,10 +355,10 @@ Study read_study(const PredictOptions& options) {
     study.network.shape = options.network;
     study.network.ranks_per_host = options.ranks_per_host;
     study.inner = options.inner;
-    static const std::string placements[] = {"in-order", "random", "random-known"};
+    static const std::string placements[] = {"in-order", "in-order-known", "random", "random-known"};
     const std::size_t placement = pick("--placement", options.placement, placements);
-    study.network.random_places = placement > 0;
-    study.lists_follow_hosts = placement == 2;
+    study.network.random_places = placement >= 2;
+    study.lists_follow_hosts = placement % 2 == 1;
     study.network.seed = options.seed;
     study.network.hop = simulate::from_seconds(read_time("--hop", options.hop));
     const GivenSetting given[] = {{"--tuning", &Settings::tuning, if_given(options.tuning)}};

@@ -1,4 +1,4 @@
-// The double of a card, as a Device of the engine.
+// The emulator of a card, as a Device of the engine.
 #pragma once
 
 #include <atomic>
