@@ -66,6 +66,7 @@ benchmarks
 report
 cluster
 results
+documents
 scale
 ```
 """
