@@ -35,6 +35,29 @@ void say(const Bench& bench, const std::string& what) {
     std::fflush(stdout);
 }
 
+// Measures the rows on the ranks of bench.world; `begin` and `end`: the share of all that is measured.
+void measure_rows(Bench& bench, nlohmann::json& result, double begin, double end) {
+    for (const std::string& engine : bench.settings.engines) bench.caller(engine);
+    const Benchmark& benchmark = find_benchmark(bench.settings.benchmark);
+    if (benchmark.computes) {
+        calibrate(bench);
+        result["operations_per_second"] = bench.operations_per_second;
+    }
+    const std::vector<RowGroup> groups = benchmark.groups(bench);
+    const double length = (end - begin) / static_cast<double>(groups.size());
+    bench.report = [&](double share) { say(bench, fmt::format("progress {:.4f}", begin + share * length)); };
+    for (const RowGroup& group : groups) {
+        for (nlohmann::json& row : measure(bench, group())) {
+            if (!bench.settings.processes.empty())
+                row["parameter"] = {{"name", "ranks"}, {"value", bench.ranks}};
+            result["rows"].push_back(std::move(row));
+        }
+        begin += length;
+    }
+    bench.mesh->sleeping_barrier();
+    bench.free_callers();
+}
+
 void run(Bench& bench, const char* settings) {
     bench.settings = read_settings(settings);
     if (bench.ranks < 2) {
@@ -45,25 +68,29 @@ void run(Bench& bench, const char* settings) {
     Compute& compute = bench.settings.compute;
     if (compute == Compute::automatic) compute = bench.oversubscribed ? Compute::sleep : Compute::work;
     result["compute"] = name(compute);
-    for (const std::string& engine : bench.settings.engines) bench.caller(engine);
-    const Benchmark& benchmark = find_benchmark(bench.settings.benchmark);
-    if (benchmark.computes) {
-        calibrate(bench);
-        result["operations_per_second"] = bench.operations_per_second;
-    }
-    const std::vector<RowGroup> groups = benchmark.groups(bench);
-
-    const auto parts = static_cast<double>(groups.size());
-    double part = 0;
-    bench.report = [&](double share) { say(bench, fmt::format("progress {:.4f}", (part + share) / parts)); };
     result["rows"] = nlohmann::json::array();
-    for (const RowGroup& group : groups) {
-        for (nlohmann::json& row : measure(bench, group())) result["rows"].push_back(std::move(row));
-        ++part;
+    const std::vector<int>& processes = bench.settings.processes;
+    if (processes.empty()) measure_rows(bench, result, 0, 1);
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+        if (processes[i] > bench.ranks) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--processes: the job has only {} ranks", bench.ranks));
+        }
+        const bool takes_part = bench.rank < processes[i];
+        Bench part{.settings = bench.settings,
+                   .rank = bench.rank,
+                   .ranks = processes[i],
+                   .oversubscribed = bench.oversubscribed};
+        MPI_Comm_split(bench.world, takes_part ? 0 : MPI_UNDEFINED, bench.rank, &part.world);
+        if (takes_part) {
+            part.mesh = std::make_unique<Mesh>(part.world, bench.settings.interface);
+            const auto count = static_cast<double>(processes.size());
+            measure_rows(part, result, static_cast<double>(i) / count, static_cast<double>(i + 1) / count);
+            MPI_Comm_free(&part.world);
+        }
+        bench.mesh->sleeping_barrier();
     }
-    bench.mesh->sleeping_barrier();
     say(bench, fmt::format("result {}", result.dump()));
-    bench.free_callers();
 }
 
 }  // namespace

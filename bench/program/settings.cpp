@@ -82,6 +82,7 @@ Settings read_settings(const char* text) {
     take(json, "tests", settings.tests);
     take(json, "bytes_per_test", settings.bytes_per_test);
     take(json, "forms", settings.forms);
+    take(json, "processes", settings.processes);
     take(json, "windows", settings.windows);
     take(json, "collectives_at_once", settings.collectives_at_once);
     take(json, "frequencies_hz", settings.frequencies_hz);

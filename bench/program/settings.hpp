@@ -36,6 +36,7 @@ struct Settings {
     std::vector<int> tests;                // calls of MPI_Test beside the computation
     std::uint64_t bytes_per_test = 0;      // of overhead: a test for so many bytes; 0: none
     std::vector<std::string> forms;        // of latency: "blocking", "nonblocking"
+    std::vector<int> processes;            // numbers of ranks; empty: all
     std::vector<int> windows;              // of window
     std::vector<int> collectives_at_once;  // of concurrent
     std::vector<double> frequencies_hz;    // of noise

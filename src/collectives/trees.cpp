@@ -91,8 +91,9 @@ TreeNode tree_node(Shape shape, int ranks, int root, int rank) {
 }
 
 TreeOrder::TreeOrder(const Problem& problem, Messages messages)
-    : path_(problem.placement != nullptr && !problem.placement->in_default_order() ? problem.placement.get()
-                                                                                   : nullptr),
+    : path_(problem.placement != nullptr && !problem.placement->hosts_in_rank_order()
+                ? problem.placement.get()
+                : nullptr),
       against_(messages == Messages::to_root),
       ranks_(problem.ranks),
       root_(problem.root) {}

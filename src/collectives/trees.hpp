@@ -45,11 +45,11 @@ TreeNode tree_node(Shape shape, int ranks, int root, int rank);
 // The place of the root, which is the root if place 0 has rank 0.
 int place_of_root(Shape shape, int ranks);
 
-// The order of the ranks in which subtrees are runs: that of a path through the network, if the problem has one
-// (a topology file; topology/host_order.hpp), otherwise rank order. Along a path through a torus, whose links
-// may go one way, the messages of a step share no link: those to the root follow the path, so its places are
-// counted against it; those from the root, with it. Kaiser et al. 2009, "Implementation and Analysis of
-// Nonblocking Collective Operations on SCI Networks", section 3.1 and figure 2.
+// The order of the ranks in which subtrees are runs: that of a path through the network, if the problem has
+// one (a topology file; topology/host_order.hpp), otherwise rank order. Along a path through a torus, whose
+// links may go one way, the messages of a step share no link: those to the root follow the path, so its
+// places are counted against it; those from the root, with it. Kaiser et al. 2009, "Implementation and
+// Analysis of Nonblocking Collective Operations on SCI Networks", section 3.1 and figure 2.
 class TreeOrder {
   public:
     enum class Messages { to_root, from_root };
@@ -70,8 +70,8 @@ class TreeOrder {
 };
 
 // The one or two messages in which the blocks of a child travel between the child and its parent, in a tree
-// whose place 0 has the index `first`. In rank order they lie in the caller's memory at the root, in two pieces
-// if the order of ranks wraps around.
+// whose place 0 has the index `first`. In rank order they lie in the caller's memory at the root, in two
+// pieces if the order of ranks wraps around.
 struct Runs {
     Subtree run[2];
     std::size_t count = 1;

@@ -89,12 +89,16 @@ void Placement::add_level(std::span<const std::uint64_t> numbers) {
 void Placement::describe() {
     double pairs = 0;
     smallest_ = ranks();
+    int before = -1;  // smallest rank of the host before
     for (int host = 0; host < hosts(); ++host) {
         const std::span<const int> own = ranks_of(host);
         const int count = static_cast<int>(own.size());
         largest_ = std::max(largest_, count);
         smallest_ = std::min(smallest_, count);
         pairs += static_cast<double>(count) * (count - 1);
+        const int smallest_rank = *std::min_element(own.begin(), own.end());
+        hosts_in_rank_order_ = hosts_in_rank_order_ && before < smallest_rank;
+        before = smallest_rank;
         for (std::size_t i = 1; i < own.size(); ++i) runs_ = runs_ && own[i - 1] + 1 == own[i];
     }
     if (ranks() > 1) intra_node_pairs_ = pairs / (static_cast<double>(ranks()) * (ranks() - 1));

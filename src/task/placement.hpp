@@ -52,6 +52,9 @@ class Placement {
     // Returns whether the order is the default for these hosts and groups, so that the text form omits
     // "order".
     bool in_default_order() const { return default_order_; }
+    // Returns whether the hosts are in the order of their smallest ranks: not along a path through the
+    // network.
+    bool hosts_in_rank_order() const { return hosts_in_rank_order_; }
     // Returns whether the ranks of each host are consecutive numbers, in order.
     bool has_runs() const { return runs_; }
     // Returns whether order() is 0, 1, 2, ...
@@ -86,6 +89,7 @@ class Placement {
     std::vector<int> place_;  // by rank
     std::vector<int> widths_;
     bool default_order_ = true;
+    bool hosts_in_rank_order_ = true;
     bool runs_ = true;
     bool rank_order_ = true;
     int largest_ = 0;

@@ -131,6 +131,16 @@ class Overlap(LaunchedTest):
                 self.assertGreater(sample["work_of_all"], 0)
         self.assertIn("MPI_Ialltoall: poll method", output)
 
+    def test_numbers_of_ranks_in_one_job(self):
+        result, text = self.measure("--method", "poll", "--collective", "ibarrier", "--processes", "2,3", "--engine", "mpi,host", ranks=3)
+        self.assertEqual([row["parameter"] for row in result["rows"]], [{"name": "ranks", "value": 2}, {"name": "ranks", "value": 3}])
+        self.assertRegex(text, r"bytes +ranks +engine")
+        for row in result["rows"]:
+            for engine in row["engines"]:
+                for sample in engine["rounds"]:
+                    self.assertAlmostEqual(sample["available_per_second"], sample["overlap"] / sample["total"])
+        self.measure("--processes", "2,4", ranks=3, status=1)
+
     def test_sleep(self):
         result, output = self.measure("--compute", "sleep", "--engine", "mpi", "--collective", "ibcast",
                                       "--bytes", "4Ki", "--work-factor", "100", ranks=3)
@@ -212,6 +222,8 @@ class Overlap(LaunchedTest):
         wrong("overlap", "--bytes", "0", because="--bytes must be")
         wrong("overlap", "--bytes", "2Gi", because="--bytes must be")
         wrong("overlap", "--bytes", "64Ki:4Ki", because="the last value is smaller than the first")
+        wrong("overlap", "--processes", "1", because="--processes")
+        wrong("overlap", "--processes", "2", "--steps", because="--steps")
         wrong("overlap", "--rounds", "0", because="--rounds")
         wrong("overlap", "--roudns", "3", because="'--rounds'")
         wrong("overlap", "--algorithm", "ialltoall=pairwize", because="'pairwise'")

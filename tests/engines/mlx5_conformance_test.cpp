@@ -1,6 +1,6 @@
-// The conformance program on the emulator of a card: it passes, whatever the seed, and it finds what the double
-// does wrong when one of its rules is broken. Not all of them: what the engine never asks of a card is found
-// by mlx5_double_test.cpp alone.
+// The conformance program on the emulator of a card: it passes, whatever the seed, and it finds what the
+// double does wrong when one of its rules is broken. Not all of them: what the engine never asks of a card is
+// found by mlx5_double_test.cpp alone.
 #include "engines/mlx5/conformance.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// The emulator of a card: how unkind it is, and what it refuses. What it does is what the conformance questions
-// ask (mlx5_conformance_test.cpp), also with each of its rules broken.
+// The emulator of a card: how unkind it is, and what it refuses. What it does is what the conformance
+// questions ask (mlx5_conformance_test.cpp), also with each of its rules broken.
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

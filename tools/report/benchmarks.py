@@ -30,6 +30,7 @@ QUANTITIES = {quantity.name: quantity for quantity in (
              "the part of the collective's own time that is hidden behind computation; at 100 % the collective costs no time"),
     Quantity("available", "Time for computing", "share", "more",
              "the longest work that does not lengthen the collective, over its base time"),
+    Quantity("available_per_second", "Overlap over time", "rate", "more", "the share of the time that is left for work, for each second"),
     Quantity("base", "Base time", "time", "less", "the collective alone: start it, then wait immediately"),
     Quantity("alone", "Work alone", "time", "", "the computation with nothing in flight"),
     Quantity("start", "Start", "time", "less", "time in the call that starts the collective"),

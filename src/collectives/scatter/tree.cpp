@@ -1,6 +1,6 @@
-// Scatter along a tree: the gather, mirrored. The blocks of a subtree arrive in scratch as one message. In rank
-// order the root sends from in, in two messages if the order wraps around; otherwise from a copy in the order
-// of the tree. The largest subtree is served first, because its way is the longest.
+// Scatter along a tree: the gather, mirrored. The blocks of a subtree arrive in scratch as one message. In
+// rank order the root sends from in, in two messages if the order wraps around; otherwise from a copy in the
+// order of the tree. The largest subtree is served first, because its way is the longest.
 //
 // Binomial: Chan, Heimlich, Purkayastha, van de Geijn 2007, "Collective communication: theory, practice, and
 // experience" (the scatter along a minimum spanning tree); Thakur, Rabenseifner, Gropp 2005, "Optimization of

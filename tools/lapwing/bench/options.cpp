@@ -38,6 +38,7 @@ constexpr Text texts[] = {
     {"--work-factor", "X", "Work is so many times the base time"},
     {"--quantum", "US", "Microseconds of work between the tests of poll; 0: a hundredth of the base time"},
     {"--steps", "", "Work of 10 %, 20 %, ... 100 % of the base time instead of --work-factor"},
+    {"--processes", "N,...", "Numbers of ranks, one after the other: the first ones of the job"},
     {"--tests", "N,...", "Calls of MPI_Test while computing"},
     {"--form", "F,...", "Forms of the collectives"},
     {"--window", "N,...", "Exchanges in flight"},
@@ -120,6 +121,10 @@ void add_own_settings(const BenchOptions& options, Json& settings) {
         if (options.flag("--steps")) {
             settings["work_shares"] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0};
         }
+    }
+    if (options.has("--processes") && options.value("--processes") != "all") {
+        if (settings.contains("work_shares")) throw_invalid("--processes does not go with --steps");
+        settings["processes"] = read_counts(options, "--processes", 2, 1000000);
     }
     if (options.has("--work-factor")) settings["work_factor"] = options.number("--work-factor", 0.001, 1000);
     if (options.has("--tests")) settings["tests"] = read_counts(options, "--tests", 0, 10000000);

@@ -70,32 +70,80 @@ std::string heading(const Json& result, const std::string& collective, const std
     return fmt::format("{}: {} method, {}\n", collective, method, block);
 }
 
+std::string parameter_title(const std::string& name) {
+    return name == "work_share" ? "work %" : name;
+}
+
+std::string parameter_value(const Json& parameter) {
+    const double value = parameter.at("value");
+    return parameter.at("name") == "work_share" ? fmt::format("{:.0f}", value * 100)
+                                                : fmt::format("{:.0f}", value);
+}
+
+bool by_steps(const Json& row) {
+    return row.contains("parameter") && row.at("parameter").at("name") == "work_share";
+}
+
+// What differs between rows beside collective and method, as titles or as cells.
+std::vector<std::string> place_titles(const Json& row) {
+    std::vector<std::string> titles{"bytes"};
+    if (row.contains("frequency_hz")) titles.insert(titles.end(), {"Hz", "burst us"});
+    if (row.contains("parameter")) titles.push_back(parameter_title(row.at("parameter").at("name")));
+    if (row.contains("variant")) titles.emplace_back("variant");
+    titles.emplace_back("engine");
+    return titles;
+}
+
+std::vector<std::string> place_cells(const Json& row, const Json& engine) {
+    std::vector<std::string> cells{std::to_string(row.at("bytes").get<std::uint64_t>())};
+    if (row.contains("frequency_hz")) {
+        cells.push_back(fmt::format("{:.0f}", row.at("frequency_hz").get<double>()));
+        cells.push_back(fmt::format("{:.0f}", row.at("burst_seconds").get<double>() * 1e6));
+    }
+    if (row.contains("parameter")) cells.push_back(parameter_value(row.at("parameter")));
+    if (row.contains("variant")) cells.push_back(row.at("variant"));
+    cells.push_back(engine_asked_for(engine));
+    return cells;
+}
+
+std::vector<Json> rows_of(const Json& result, const std::string& collective, const std::string& method) {
+    std::vector<Json> rows;
+    for (const Json& row : result.at("rows")) {
+        if (row.at("collective") == collective && row.at("method") == method) rows.push_back(row);
+    }
+    return rows;
+}
+
 std::string table_of(const Json& result, const std::string& collective, const std::string& method) {
     const bool waits = method == "wait";
+    const std::vector<Json> all = rows_of(result, collective, method);
     Rows rows;
-    rows.push_back({"bytes", "engine", "base us", "start us"});
+    rows.push_back(place_titles(all.front()));
+    const std::size_t first_number = rows.front().size();
+    rows.front().insert(rows.front().end(), {"base us", "start us"});
     if (waits) rows.front().insert(rows.front().end(), {"wait us", "alone us"});
     rows.front().insert(rows.front().end(), {"total us", "overlap %", "quartiles"});
-    if (waits) rows.front().push_back("stolen us/MiB");
+    rows.front().push_back(waits ? "stolen us/MiB" : "overlap %/ms");
     rows.front().push_back("");
-    for (const Json& row : result.at("rows")) {
-        if (row.at("collective") != collective || row.at("method") != method) continue;
+    for (const Json& row : all) {
         for (const Json& engine : row.at("engines")) {
             const Json& summary = engine.at("summary");
-            std::vector<std::string> cells{std::to_string(row.at("bytes").get<std::uint64_t>()),
-                                           engine_asked_for(engine), microseconds(summary, "base"),
-                                           microseconds(summary, "start")};
+            std::vector<std::string> cells = place_cells(row, engine);
+            cells.insert(cells.end(), {microseconds(summary, "base"), microseconds(summary, "start")});
             if (waits) cells.push_back(microseconds(summary, "wait"));
             if (waits) cells.push_back(microseconds(summary, "alone"));
             cells.push_back(microseconds(summary, "total"));
             cells.push_back(share(summary, "overlap"));
             cells.push_back(quartiles(summary, "overlap"));
-            if (waits) cells.push_back(microseconds(summary, "stolen_per_mib"));
+            cells.push_back(
+                waits ? microseconds(summary, "stolen_per_mib")
+                      : fmt::format("{:.3g}",
+                                    summary.at("available_per_second").at("median").get<double>() / 10));
             cells.push_back(note(engine));
             rows.push_back(std::move(cells));
         }
     }
-    return heading(result, collective, method) + align_numbers(rows, 2) + "\n";
+    return heading(result, collective, method) + align_numbers(rows, first_number) + "\n";
 }
 
 // Where and on what it was measured.
@@ -158,49 +206,12 @@ void add_cells(std::vector<std::string>& cells, const Json& summary, const std::
     }
 }
 
-std::string parameter_title(const std::string& name) {
-    return name == "work_share" ? "work %" : name;
-}
-
-std::string parameter_value(const Json& parameter) {
-    const double value = parameter.at("value");
-    return parameter.at("name") == "work_share" ? fmt::format("{:.0f}", value * 100)
-                                                : fmt::format("{:.0f}", value);
-}
-
-bool by_steps(const Json& row) {
-    return row.contains("parameter") && row.at("parameter").at("name") == "work_share";
-}
-
-// What differs between rows beside collective and method, as titles or as cells.
-std::vector<std::string> place_titles(const Json& row) {
-    std::vector<std::string> titles{"bytes"};
-    if (row.contains("frequency_hz")) titles.insert(titles.end(), {"Hz", "burst us"});
-    if (row.contains("parameter")) titles.push_back(parameter_title(row.at("parameter").at("name")));
-    if (row.contains("variant")) titles.emplace_back("variant");
-    titles.emplace_back("engine");
-    return titles;
-}
-
-std::vector<std::string> place_cells(const Json& row, const Json& engine) {
-    std::vector<std::string> cells{std::to_string(row.at("bytes").get<std::uint64_t>())};
-    if (row.contains("frequency_hz")) {
-        cells.push_back(fmt::format("{:.0f}", row.at("frequency_hz").get<double>()));
-        cells.push_back(fmt::format("{:.0f}", row.at("burst_seconds").get<double>() * 1e6));
-    }
-    if (row.contains("parameter")) cells.push_back(parameter_value(row.at("parameter")));
-    if (row.contains("variant")) cells.push_back(row.at("variant"));
-    cells.push_back(engine_asked_for(engine));
-    return cells;
-}
-
 // Of the rows of a collective and a method, by the columns of the benchmark.
 std::string table_by_columns(const Json& result, const std::string& collective, const std::string& method) {
     const std::string benchmark = result.at("benchmark");
     Rows rows;
     std::size_t first_number = 0;
-    for (const Json& row : result.at("rows")) {
-        if (row.at("collective") != collective || row.at("method") != method) continue;
+    for (const Json& row : rows_of(result, collective, method)) {
         const std::vector<Column>& columns = columns_of(benchmark, by_steps(row));
         if (rows.empty()) {
             rows.push_back(place_titles(row));
@@ -224,18 +235,27 @@ std::string table_by_columns(const Json& result, const std::string& collective, 
 }
 
 std::string base_table(const Json& result) {
-    Rows rows = {
-        {"collective", "bytes", "engine", "base us", "quartiles", "/ mpi", "quartiles", "rounds", ""}};
+    Rows rows;
+    std::size_t first_number = 0;
     for (const Json& row : result.at("rows")) {
+        if (rows.empty()) {
+            rows.push_back(place_titles(row));
+            rows.front().insert(rows.front().begin(), "collective");
+            first_number = rows.front().size();
+            rows.front().insert(rows.front().end(),
+                                {"base us", "quartiles", "/ mpi", "quartiles", "rounds", ""});
+        }
         for (const Json& engine : row.at("engines")) {
             const auto [base, base_quartiles] = short_time(engine.at("summary").at("base"));
             const auto [ratio, ratio_quartiles] = times_mpi(engine);
-            rows.push_back({row.at("collective"), std::to_string(row.at("bytes").get<std::uint64_t>()),
-                            engine_asked_for(engine), base, base_quartiles, ratio, ratio_quartiles,
-                            std::to_string(engine.at("rounds").size()), note(engine)});
+            std::vector<std::string> cells = place_cells(row, engine);
+            cells.insert(cells.begin(), row.at("collective"));
+            cells.insert(cells.end(), {base, base_quartiles, ratio, ratio_quartiles,
+                                       std::to_string(engine.at("rounds").size()), note(engine)});
+            rows.push_back(std::move(cells));
         }
     }
-    return title(result) + align_numbers(rows, 3);
+    return title(result) + align_numbers(rows, first_number);
 }
 
 }  // namespace

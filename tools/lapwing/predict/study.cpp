@@ -205,7 +205,8 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
         ->range(1, 4096);
     add_inner_group_options(app, options.inner);
     text("--placement", options.placement, "P",
-         "in-order or random; in-order-known, random-known: with lists that know the order of the hosts, as by "
+         "in-order or random; in-order-known, random-known: with lists that know the order of the hosts, as "
+         "by "
          "a topology file (in-order)");
 
     app.begin_group("Costs");
