@@ -31,7 +31,7 @@
 namespace {
 
 constexpr int window = 64;
-int max_rounds = 21;
+int max_rounds = 101;
 double max_seconds = 8;
 MPI_Comm world;
 int rank, ranks;
@@ -351,7 +351,7 @@ int main(int count, char** words) {
     if (ranks % 2 != 0) fail("the number of ranks must be even");
     std::map<std::string, std::string> options = {
         {"--pattern", "halo"}, {"--form", "nonblocking"}, {"--compute", "work"}, {"--bytes", "64Ki"},
-        {"--rounds", "21"},    {"--seconds", "8"},        {"--amounts", ""},     {"--end", "finalize"}};
+        {"--rounds", "101"},   {"--seconds", "8"},        {"--amounts", ""},     {"--end", "finalize"}};
     for (int i = 1; i < count; i += 2) {
         if (i + 1 == count || !options.contains(words[i]))
             fail(std::string("unknown option or no value: ") + words[i]);

@@ -77,10 +77,11 @@ void run(Bench& bench, const char* settings) {
                         fmt::format("--processes: the job has only {} ranks", bench.ranks));
         }
         const bool takes_part = bench.rank < processes[i];
-        Bench part{.settings = bench.settings,
-                   .rank = bench.rank,
-                   .ranks = processes[i],
-                   .oversubscribed = bench.oversubscribed};
+        Bench part;
+        part.settings = bench.settings;
+        part.rank = bench.rank;
+        part.ranks = processes[i];
+        part.oversubscribed = bench.oversubscribed;
         MPI_Comm_split(bench.world, takes_part ? 0 : MPI_UNDEFINED, bench.rank, &part.world);
         if (takes_part) {
             part.mesh = std::make_unique<Mesh>(part.world, bench.settings.interface);

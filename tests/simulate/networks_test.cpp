@@ -60,8 +60,8 @@ void walk_all_routes(const Network& network, std::size_t longest) {
 TEST(Networks, AllRoutesEndAndShareNoLinkNumbers) {
     walk_all_routes(*crossbar(5, 2), 2);
     // Half of each extent, and the links of the hosts.
-    walk_all_routes(*grid({4, 3, 2}, true, 1, hop), 2 + 1 + 1 + 2);
-    walk_all_routes(*grid({4, 3}, false, 1, hop), 3 + 2 + 2);
+    walk_all_routes(*grid({4, 3, 2}, GridKind::torus, 1, hop), 2 + 1 + 1 + 2);
+    walk_all_routes(*grid({4, 3}, GridKind::mesh, 1, hop), 3 + 2 + 2);
     walk_all_routes(*fat_tree({4, 3, 2}, {1, 2, 3}, 1, hop), 6);
     walk_all_routes(*fat_tree({8}, {1}, 1, hop), 2);
     walk_all_routes(*dragonfly(5, 4, 2, false, 1, hop), 5);
@@ -70,13 +70,15 @@ TEST(Networks, AllRoutesEndAndShareNoLinkNumbers) {
 }
 
 TEST(Networks, ATorusTakesTheShorterWayRound) {
-    const auto links = [](bool wraps, int from, int to) {
-        return route(*grid({8}, wraps, 1, hop), from, to).size() - 2;
+    const auto links = [](GridKind kind, int from, int to) {
+        return route(*grid({8}, kind, 1, hop), from, to).size() - 2;
     };
-    EXPECT_EQ(links(true, 1, 7), 2);
-    EXPECT_EQ(links(false, 1, 7), 6);
-    EXPECT_EQ(links(true, 1, 5), 4);
-    EXPECT_EQ(links(true, 6, 1), 3);
+    EXPECT_EQ(links(GridKind::torus, 1, 7), 2);
+    EXPECT_EQ(links(GridKind::mesh, 1, 7), 6);
+    EXPECT_EQ(links(GridKind::torus, 1, 5), 4);
+    EXPECT_EQ(links(GridKind::torus, 6, 1), 3);
+    EXPECT_EQ(links(GridKind::one_way_torus, 1, 7), 6);
+    EXPECT_EQ(links(GridKind::one_way_torus, 7, 1), 2);
 }
 
 TEST(Networks, TheParentsOfAFatTreeGoByTheReceiver) {

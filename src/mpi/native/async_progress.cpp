@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <utility>
 
@@ -31,6 +32,10 @@ constexpr std::chrono::nanoseconds default_pause = 1ms;
 // After so many polls that moved nothing.
 constexpr int patience = 16;
 constexpr std::chrono::nanoseconds longest_pause = 5ms;
+// Where the MPI moves messages by itself, this costs nothing, and a long message still moves if it does not.
+constexpr std::chrono::nanoseconds slow_pause = 10ms;
+constexpr std::uint32_t episodes_between_trials = 64;
+constexpr std::uint32_t most_episodes_between_trials = 4096;
 // Nobody can tell when another rank turns to a window.
 constexpr std::chrono::nanoseconds pause_of_windows = 2ms;
 // The program must stay outside the MPI for so long.
@@ -42,9 +47,9 @@ constexpr std::int8_t highest_score = 4;
 constexpr std::int8_t lowest_score = -3;
 constexpr std::uint8_t calls_per_sample = 16;
 
-std::uint64_t processor_time() {
+std::uint64_t processor_time(clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
     timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    ::clock_gettime(clock, &time);
     return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
@@ -57,6 +62,11 @@ bool someone_is_inside() {
             return true;
     }
     return false;
+}
+
+// In a table of 512.
+std::size_t position(std::uintptr_t key) {
+    return (key * 0x9E3779B97F4A7C15U) >> 55;
 }
 
 int membarrier(int command) {
@@ -124,6 +134,7 @@ void AsyncProgress::start(const Duties& duties, const std::vector<int>& processo
     left_ = false;
     process_ = ::getpid();
     thread_ = start_thread([this] { work(); });
+    ::pthread_getcpuclockid(thread_.native_handle(), &clock_);
     place_thread(thread_, processors);
     // A program may exit without MPI_Finalize, and the MPI's libraries end then. A child of fork() has no
     // such thread.
@@ -180,7 +191,50 @@ void AsyncProgress::list_started() {
 
 void AsyncProgress::add(std::atomic<int>& count, int difference) {
     const int before = count.fetch_add(difference);
+    if (&count == &messages_ && before + difference == 0) end_episode();
     if (before == 0 || before + difference == 0) observe();
+}
+
+AsyncProgress::Pace AsyncProgress::choose_pace(const Transfer& transfer) {
+    const std::uint32_t number = transfer.episodes.load(std::memory_order_relaxed);
+    if (number < transfer.next_trial.load(std::memory_order_relaxed)) return fast;
+    // The fast pace is measured again now and then.
+    return number % episodes_between_trials == 0 ? fast : slow;
+}
+
+void AsyncProgress::begin_episode(Transfer& transfer) {
+    pace_.store(choose_pace(transfer), std::memory_order_relaxed);
+    was_away_.store(false, std::memory_order_relaxed);
+    inside_.store(0, std::memory_order_relaxed);
+    spent_before_.store(processor_time(clock_), std::memory_order_relaxed);
+    episode_.store(&transfer, std::memory_order_relaxed);
+}
+
+void AsyncProgress::end_episode() {
+    Transfer* const transfer = episode_.exchange(nullptr, std::memory_order_relaxed);
+    if (transfer == nullptr || !was_away_.load(std::memory_order_relaxed)) return;
+    std::uint64_t cost = inside_.load(std::memory_order_relaxed) + processor_time(clock_) -
+                         spent_before_.load(std::memory_order_relaxed);
+    if (const std::uint64_t since = inside_since_.exchange(0, std::memory_order_relaxed); since != 0)
+        cost += nanoseconds() - since;
+    const std::uint32_t number = transfer->episodes.fetch_add(1, std::memory_order_relaxed);
+    if (number == 0) return;  // connections were made
+    const std::uint64_t usual = transfer->usual_cost.load(std::memory_order_relaxed);
+    if (pace_.load(std::memory_order_relaxed) == fast) {
+        // A late rank must not count for long.
+        const std::uint64_t counted = usual == 0 ? cost : std::min(cost, 2 * usual);
+        transfer->usual_cost.store(usual == 0 ? cost : (3 * usual + counted) / 4, std::memory_order_relaxed);
+        return;
+    }
+    if (cost <= usual) return transfer->dear.store(0, std::memory_order_relaxed);
+    // Two dear episodes are enough: what the slow pace costs here depends on the other ranks' paces, too, and
+    // all ranks could settle for the worse.
+    if (transfer->dear.fetch_add(1, std::memory_order_relaxed) == 0) return;
+    transfer->dear.store(0, std::memory_order_relaxed);
+    const std::uint32_t pause = transfer->pause_of_trials.load(std::memory_order_relaxed);
+    transfer->next_trial.store(number + pause, std::memory_order_relaxed);
+    transfer->pause_of_trials.store(std::min(2 * pause, most_episodes_between_trials),
+                                    std::memory_order_relaxed);
 }
 
 void AsyncProgress::observe() {
@@ -191,11 +245,13 @@ void AsyncProgress::observe() {
 }
 
 void AsyncProgress::left(const void* site) {
+    if (const std::uint64_t since = inside_since_.exchange(0, std::memory_order_relaxed); since != 0)
+        inside_.fetch_add(nanoseconds() - since, std::memory_order_relaxed);
     // A loop over neighbours starts all its messages at one place: only after the last one the program stays
     // away.
     const auto pending = static_cast<std::uintptr_t>(messages_.load(std::memory_order_relaxed));
-    const auto hash = (reinterpret_cast<std::uintptr_t>(site) + pending) * 0x9E3779B97F4A7C15U;
-    Site& from = sites_[hash >> 55];
+    const std::uintptr_t place = reinterpret_cast<std::uintptr_t>(site) + pending;
+    Site& from = sites_[position(place)];
     // The program mostly comes back at once, and a look at the clock costs as much as a small message.
     if (from.score.load(std::memory_order_relaxed) <= 0) {
         const auto skipped = static_cast<std::uint8_t>(from.skipped.load(std::memory_order_relaxed) + 1);
@@ -204,7 +260,11 @@ void AsyncProgress::left(const void* site) {
     }
     left_from_.store(&from, std::memory_order_relaxed);
     left_at_.store(nanoseconds(), std::memory_order_relaxed);
-    if (from.score.load(std::memory_order_relaxed) > 0) wake();
+    if (from.score.load(std::memory_order_relaxed) <= 0) return;
+    if (pending > 0 && episode_.load(std::memory_order_relaxed) == nullptr)
+        begin_episode(
+            transfers_[position(64 * place + static_cast<unsigned>(std::bit_width(bytes_.load())))]);
+    if (pace_.load(std::memory_order_relaxed) == fast || !pauses_.load(std::memory_order_relaxed)) wake();
 }
 
 void AsyncProgress::returned() {
@@ -213,7 +273,12 @@ void AsyncProgress::returned() {
     left_at_.store(0, std::memory_order_relaxed);
     Site* const from = left_from_.load(std::memory_order_relaxed);
     const std::int8_t score = from->score.load(std::memory_order_relaxed);
-    const std::uint64_t away = nanoseconds() - since;
+    const std::uint64_t now = nanoseconds();
+    const std::uint64_t away = now - since;
+    if (episode_.load(std::memory_order_relaxed) != nullptr && away >= worth_nanoseconds) {
+        was_away_.store(true, std::memory_order_relaxed);
+        inside_since_.store(now, std::memory_order_relaxed);
+    }
     observed_.fetch_add(away, std::memory_order_relaxed);
     // A wake-up in vain costs much less than a message that does not move.
     const int gain = away < worth_nanoseconds ? -1 : 2;
@@ -260,7 +325,11 @@ void AsyncProgress::serve() {
         if (!lists && !messages) return;
         const std::uint32_t seen = wakes_;
         if (asked_) continue;
+        if (messages && !windows && pace_.load(std::memory_order_relaxed) == slow) pause = slow_pause;
+        pauses_.store(true, std::memory_order_relaxed);
         sleep(seen, lists && kept_out == 0 ? std::min(pause, pause_of_lists) : pause);
+        pauses_.store(false, std::memory_order_relaxed);
+        if (wakes_ != seen) pause = first_pause;
         if (lists && duties_.threads) duties_.advance_lists();
         if (!messages && !(lists && !duties_.threads)) continue;
         const Polled polled = poll(lists && !duties_.threads);

@@ -1,7 +1,10 @@
 // Lapwing's thread inside an MPI program: it drives the native MPI's progress, and lists over the MPI's
 // messages, while the program computes. It sleeps unless something is in flight that is worth it and the
-// program is outside the MPI for long enough; a program that waits at once is left alone.
+// program is outside the MPI for long enough; a program that waits at once is left alone. Where the MPI moves
+// messages by itself, polls cost more than they give: each place in the program learns which pace costs less.
 #pragma once
+
+#include <time.h>
 
 #include <array>
 #include <atomic>
@@ -45,7 +48,14 @@ class AsyncProgress {
     void list_started();
     // One more, or one less: large messages that are pending, and windows, whose targets the MPI serves only
     // when it makes progress.
-    void add_messages(int difference) { add(messages_, difference); }
+    void add_message(std::uint64_t bytes) {
+        bytes_.fetch_add(bytes, std::memory_order_relaxed);
+        add(messages_, 1);
+    }
+    void remove_message(std::uint64_t bytes) {
+        bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+        add(messages_, -1);
+    }
     void add_windows(int difference) { add(windows_, difference); }
 
     // By the gate: a thread of the program leaves the MPI, or is back.
@@ -61,15 +71,29 @@ class AsyncProgress {
     Statistics statistics() const;
 
   private:
-    // How long the program stays outside the MPI after a call that returns to one place with a number of
-    // messages pending.
+    // A call that returns to one place in the program with a number of messages pending.
     struct Site {
-        std::atomic<std::int8_t> score{1};  // above 0: long enough
+        std::atomic<std::int8_t> score{1};  // above 0: the program then stays outside for long enough
         std::atomic<std::uint8_t> skipped{0};
     };
+    // The same with about so many bytes pending.
+    struct Transfer {
+        std::atomic<std::uint32_t> episodes{0};
+        // Of an episode at the fast pace, in nanoseconds: the time in calls after the program was outside,
+        // and the thread's processor time. 0: unknown.
+        std::atomic<std::uint64_t> usual_cost{0};
+        // From this episode on the pace is slow, until two in a row cost more than that.
+        std::atomic<std::uint32_t> next_trial{9};
+        std::atomic<std::uint32_t> dear{0};
+        std::atomic<std::uint32_t> pause_of_trials{64};  // in episodes
+    };
+    enum Pace : std::uint8_t { fast, slow };
     enum class Polled : std::uint8_t { kept_out, nothing, moved };
 
     void add(std::atomic<int>& count, int difference);
+    static Pace choose_pace(const Transfer& transfer);
+    void begin_episode(Transfer& transfer);
+    void end_episode();
     void observe();
     void work();
     void serve();
@@ -89,10 +113,21 @@ class AsyncProgress {
     std::atomic<std::uint32_t> wakes_{0};
     std::atomic<bool> asleep_{false};
     std::atomic<int> messages_{0};
+    std::atomic<std::uint64_t> bytes_{0};  // of these
     std::atomic<int> windows_{0};
     std::atomic<std::uint64_t> left_at_{0};  // 0: the program is inside, or not observed
     std::atomic<Site*> left_from_{nullptr};
     std::array<Site, 512> sites_;
+    std::array<Transfer, 512> transfers_;
+    // From the first time that the program leaves the MPI for long until no message is pending.
+    std::atomic<Transfer*> episode_{nullptr};
+    std::atomic<Pace> pace_{fast};  // of this episode, or of the last one
+    std::atomic<bool> was_away_{false};
+    std::atomic<std::uint64_t> inside_since_{0};
+    std::atomic<std::uint64_t> inside_{0};
+    std::atomic<std::uint64_t> spent_before_{0};
+    std::atomic<bool> pauses_{false};  // the thread wakes up by itself
+    clockid_t clock_{};                // of the thread's processor time
     // Of polls, in nanoseconds of the processor.
     std::uint64_t idle_cost_ = 5'000;  // the least so far
     std::atomic<std::uint64_t> polls_{0};

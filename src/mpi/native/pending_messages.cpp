@@ -1,5 +1,6 @@
 #include "mpi/native/pending_messages.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "mpi/native/handle_word.hpp"
@@ -31,18 +32,19 @@ bool PendingMessages::HandleSet::insert(MPI_Request handle, std::uint64_t bytes)
     return false;
 }
 
-bool PendingMessages::HandleSet::erase(MPI_Request handle) {
+std::uint64_t PendingMessages::HandleSet::erase(MPI_Request handle) {
     const std::uint64_t key = word_of(handle);
     for (std::size_t i = 0; i < places; ++i) {
         Slot& slot = slots_[(first_place(key) + i) % slots_.size()];
         std::uint64_t mine = key;
+        const std::uint64_t bytes = slot.bytes.load(std::memory_order_relaxed);
         if (slot.handle.load(std::memory_order_relaxed) != key ||
             !slot.handle.compare_exchange_strong(mine, 0))
             continue;
         used_.fetch_sub(1, std::memory_order_relaxed);
-        return true;
+        return std::max<std::uint64_t>(bytes, 1);
     }
-    return false;
+    return 0;
 }
 
 std::uint64_t PendingMessages::HandleSet::bytes_of(MPI_Request handle) const {

@@ -23,7 +23,7 @@ class PendingMessages {
         if (!active_.insert(handle, bytes)) return;
         total_.fetch_add(1, std::memory_order_relaxed);
         bytes_.fetch_add(bytes, std::memory_order_relaxed);
-        async_progress.add_messages(1);
+        async_progress.add_message(bytes);
     }
     void add_persistent(MPI_Request handle, std::uint64_t bytes) { persistent_.insert(handle, bytes); }
     void start(MPI_Request handle) {
@@ -31,7 +31,8 @@ class PendingMessages {
     }
     // The message is complete, or its request is freed.
     void remove(MPI_Request handle) {
-        if (active_.erase(handle)) async_progress.add_messages(-1);
+        if (const std::uint64_t bytes = active_.erase(handle); bytes > 0)
+            async_progress.remove_message(bytes);
     }
     void remove_persistent(MPI_Request handle) { persistent_.erase(handle); }
 
@@ -49,8 +50,8 @@ class PendingMessages {
     class HandleSet {
       public:
         bool insert(MPI_Request handle, std::uint64_t bytes);
-        bool erase(MPI_Request handle);
-        // 0 if it is not here.
+        // These return the bytes; 0 if it is not here.
+        std::uint64_t erase(MPI_Request handle);
         std::uint64_t bytes_of(MPI_Request handle) const;
         int size() const { return used_.load(std::memory_order_relaxed); }
 
