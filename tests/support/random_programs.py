@@ -51,8 +51,7 @@ class RandomPrograms(jobs.Test):
     def run(self, gate, runs_of):
         """Runs the gate's configurations, or all of this MPI. Returns the exit status."""
         count, first = map(int, (sys.argv[3:5] + ["3", "1"][len(sys.argv) - 3:])[:2])
-        has_hosts = self.has_hosts()
         for ranks, words, options, *hosts in runs_of(self.title) if len(sys.argv) > 3 else gate[self.mpi]:
-            if has_hosts or not hosts:
+            if not hosts or self.has_hosts():
                 self.series(range(first, first + count), ranks, words, options, *hosts)
         return self.status()

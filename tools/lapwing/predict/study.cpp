@@ -205,9 +205,8 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
         ->range(1, 4096);
     add_inner_group_options(app, options.inner);
     text("--placement", options.placement, "P",
-         "in-order or random; in-order-known, random-known: with lists that know the order of the hosts, as "
-         "by "
-         "a topology file (in-order)");
+         "in-order or random; in-order-known, random-known: with lists that know the order of the hosts, "
+         "as by a topology file (in-order)");
 
     app.begin_group("Costs");
     text("--tuning", options.tuning, "FILE",
@@ -357,9 +356,9 @@ Study read_study(const PredictOptions& options) {
     study.network.ranks_per_host = options.ranks_per_host;
     study.inner = options.inner;
     static const std::string placements[] = {"in-order", "in-order-known", "random", "random-known"};
-    const std::size_t placement = pick("--placement", options.placement, placements);
-    study.network.random_places = placement >= 2;
-    study.lists_follow_hosts = placement % 2 == 1;
+    const std::string& placement = placements[pick("--placement", options.placement, placements)];
+    study.network.random_places = placement.starts_with("random");
+    study.lists_follow_hosts = placement.ends_with("-known");
     study.network.seed = options.seed;
     study.network.hop = simulate::from_seconds(read_time("--hop", options.hop));
     const GivenSetting given[] = {{"--tuning", &Settings::tuning, if_given(options.tuning)}};
