@@ -3,11 +3,12 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build apps demo test test-all test-mpich-suite test-rdma test-aarch64 test-memory-order test-mpi-sanitizers check docs format install wheel deb dist release clean
+.PHONY: help build lab apps demo test test-all test-mpich-suite test-rdma test-aarch64 test-memory-order test-mpi-sanitizers check docs format install wheel deb dist release clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make build             the tool, build/bin/lapwing, and the preload libraries, build/lib"
+	@echo "make lab               the laboratory, build/bin/lapwing-lab: lapwing predict, fit, synthesize and verify"
 	@echo "make apps              the sample applications, build/apps (docs/applications.md)"
 	@echo "make demo              overlap on virtual hosts, one for each core, the MPI beside Lapwing, with plots"
 	@echo "make test              what every change must pass: unit tests, MPI programs, mpi4py's tests, the address sanitizer, fuzzing"
@@ -32,17 +33,22 @@ help:
 # A build directory that is configured stays as it is: after make test it holds the tests, too.
 build:
 	@scripts/install-dependencies build
-	@test -f build/build.ninja || cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF
+	@test -f build/build.ninja || cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF -DLAPWING_LAB=OFF
 	cmake --build --preset release --parallel $(JOBS)
+
+lab:
+	@scripts/install-dependencies build
+	@if test -f build/build.ninja; then cmake build -DLAPWING_LAB=ON >/dev/null; else cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF; fi
+	cmake --build --preset release --parallel $(JOBS) --target lab
 
 apps:
 	@scripts/install-dependencies build apps
-	@if test -f build/build.ninja; then cmake build >/dev/null; else cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF; fi
+	@if test -f build/build.ninja; then cmake build >/dev/null; else cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF -DLAPWING_LAB=OFF; fi
 	cmake --build --preset release --parallel $(JOBS) --target apps lapwing_tool lapwing-openmpi lapwing-mpich
 
 demo:
 	@scripts/install-dependencies demo
-	@if test -f build/build.ninja; then cmake build >/dev/null; else cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF; fi
+	@if test -f build/build.ninja; then cmake build >/dev/null; else cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF -DLAPWING_LAB=OFF; fi
 	cmake --build --preset release --parallel $(JOBS) --target demo
 	@scripts/demo
 
@@ -84,7 +90,7 @@ check:
 
 docs:
 	@scripts/install-dependencies build docs
-	@test -f build/build.ninja || cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF
+	@test -f build/build.ninja || cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF -DLAPWING_LAB=OFF
 	cmake --build --preset release --parallel $(JOBS) --target lapwing_tool
 	scripts/docs
 

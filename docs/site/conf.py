@@ -48,7 +48,6 @@ security
 :caption: Extend
 
 lists
-synthesis
 applications
 c-api
 c-api-reference
@@ -67,20 +66,41 @@ report
 cluster
 results
 documents
-scale
+```
+"""
+LABORATORY = """
+```{toctree}
+:hidden:
+:titlesonly:
+:caption: Laboratory
+
+lab/README
+lab/docs/predictions
+lab/docs/synthesis
+lab/docs/proofs
+lab/docs/reference
 ```
 """
 
 
 def for_the_site(app, page, source):
-    # Directories and files outside of docs/ are not on the site: only the words of such a link remain.
+    # On the site docs/ is the root, and the laboratory's pages are in lab/. Of a link to a directory or to another file only the words
+    # remain.
+    root = pathlib.Path(app.srcdir)
+    folder = (root / page).parent
+
     def words(link):
-        elsewhere = link[2].startswith("../") or (pathlib.Path(app.srcdir) / link[2]).is_dir()
-        return link[1] if elsewhere else link[0]
+        target = link[2]
+        if "://" in target or target.startswith("#"):
+            return link[0]
+        target = target.replace("../../docs/", "../../") if page.startswith("lab/docs/") else target.replace("../docs/", "../") \
+            if page.startswith("lab/") else target.removeprefix("../") if target.startswith("../lab/") else target
+        path = (folder / target.partition("#")[0]).resolve()
+        return f"[{link[1]}]({target})" if path.is_file() and path.is_relative_to(root) else link[1]
 
     source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)", words, source[0])
     if page == root_doc:
-        source[0] += CONTENTS
+        source[0] += CONTENTS + (LABORATORY if (root / "lab").is_dir() else "")
 
 
 def classes_by_width(app, doctree):

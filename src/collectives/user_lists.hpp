@@ -35,7 +35,7 @@ class UserLists {
     std::uint64_t fingerprint() const { return fingerprint_; }
 
     Verdict applies(const Problem& problem) const;
-    // See collectives/proven.hpp. applies() must have returned yes.
+    // See collectives/reproducible.hpp. applies() must have returned yes.
     Verdict keeps_bracketing(const Problem& problem) const;
     // applies() must have returned yes.
     List build(const Problem& problem, int rank) const;

@@ -102,6 +102,22 @@ Machine fit(const std::vector<Measured>& measured, const Machine& start) {
     return machine;
 }
 
+bool limit(Machine& machine) {
+    bool exceeded = false;
+    const auto reduce = [&](double& cost, double max) {
+        exceeded = exceeded || cost > max;
+        cost = std::min(cost, max);
+    };
+    for (double* const cost : {&machine.latency, &machine.task, &machine.copy, &machine.intra_node_latency,
+                               &machine.intra_node_task}) {
+        reduce(*cost, max_fitted_seconds);
+    }
+    for (double* const cost : {&machine.per_byte, &machine.copy_per_byte, &machine.intra_node_per_byte}) {
+        reduce(*cost, max_fitted_seconds_per_byte);
+    }
+    return exceeded;
+}
+
 Quality quality_of_model(const std::vector<Measured>& measured, const Machine& machine) {
     return quality(measured,
                    [&](const Problem& problem) { return candidates(problem, machine).front().choice; });

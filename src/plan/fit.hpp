@@ -27,6 +27,13 @@ struct Measured {
 // ratios; one that the measurements do not depend on stays as it is.
 Machine fit(const std::vector<Measured>& measured, const Machine& start);
 
+// Costs above these come from a machine that other programs kept busy.
+inline constexpr double max_fitted_seconds = 1;
+inline constexpr double max_fitted_seconds_per_byte = 1e-6;
+
+// Reduces constants above these limits. Returns whether a constant exceeded its limit.
+bool limit(Machine& machine);
+
 // Of the cases the share in which the choice takes at most `slack` times what the fastest takes, and the
 // geometric mean over all cases of how many times as long it takes.
 struct Quality {

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "collectives/catalogue.hpp"
-#include "collectives/proven.hpp"
+#include "collectives/reproducible.hpp"
 #include "collectives/two_level.hpp"
 #include "plan/list_files.hpp"
 
@@ -123,8 +123,8 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
         if (found.row == nullptr || !takes(found.row->choice, fmt::format(" ({})", found.where))) continue;
         return {found.row->choice,
                 measured == guidance.tuning ? Selection::By::tuning : Selection::By::defaults,
-                fmt::format("{}{}: {} to be the fastest from {} bytes on", declined, found.where,
-                            found.simulated ? "simulated" : "measured", found.row->from),
+                fmt::format("{}{}: measured to be the fastest from {} bytes on", declined, found.where,
+                            found.row->from),
                 refused};
     }
     std::string where;

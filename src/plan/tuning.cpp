@@ -183,8 +183,8 @@ std::string read_engine(const Node& field) {
 }
 
 Tuning::Table read_table(const Node& field) {
-    field.be_object({"engine", "hosts", "ranks", "ranks_per_host", "made", "measured", "machine", "messages",
-                     "choices", "simulated"});
+    field.be_object(
+        {"engine", "hosts", "ranks", "ranks_per_host", "made", "measured", "machine", "messages", "choices"});
     Tuning::Table table;
     table.of.engine = read_engine(field["engine"]);
     table.of.several_hosts = field["hosts"].one_of({"one", "several"}) == "several";
@@ -193,7 +193,6 @@ Tuning::Table read_table(const Node& field) {
         std::tie(table.first_per_host, table.last_per_host) = read_range(field["ranks_per_host"]);
     }
     if (field.has("machine")) table.machine = read_machine(field["machine"]);
-    if (field.has("simulated")) table.simulated = field["simulated"].truth();
     if (field.has("messages")) table.messages = read_messages(field["messages"]);
     if (!field.has("choices")) return table;
 
@@ -298,10 +297,8 @@ Tuning::Found Tuning::find(const Problem& problem, const Surroundings& surroundi
                 std::upper_bound(rows.begin(), rows.end(), problem.bytes,
                                  [](std::uint64_t bytes, const Row& row) { return bytes < row.from; });
             if (after == rows.begin()) continue;
-            return {&*(after - 1),
-                    fmt::format("{}.choices.{}[{}]", where(table), name(problem.collective),
-                                after - 1 - rows.begin()),
-                    table.simulated};
+            return {&*(after - 1), fmt::format("{}.choices.{}[{}]", where(table), name(problem.collective),
+                                               after - 1 - rows.begin())};
         }
     }
     return {};

@@ -5,7 +5,6 @@
 //   {"lapwing_tuning": 1,
 //    "tables": [{"engine": "kernel", "hosts": "several", "ranks": [4, 4],
 //                "ranks_per_host": [2, 2],                                       (optional)
-//                "simulated": true,                                              (optional)
 //                "made": {...}, "measured": [...],                               (for people only)
 //                "machine": {"latency": 2e-05, "per_byte": 8e-09},               (optional)
 //                "messages": {"latency": 1e-05, "task": 2e-06},                  (optional)
@@ -56,13 +55,11 @@ class Tuning {
         int last_per_host = std::numeric_limits<int>::max();
         std::optional<Machine> machine;
         std::optional<MessageCosts> messages;
-        bool simulated = false;                                        // the choices, not measured
         std::vector<std::pair<Collective, std::vector<Row>>> choices;  // rows by rising bytes
     };
     struct Found {
         const Row* row = nullptr;  // null when nothing is said
         std::string where;         // "FILE, tables[0].choices.alltoall[1]"
-        bool simulated = false;    // the table
     };
 
     // `name` is what messages call the text. Throws Error (parse) with the name and the line or field, naming

@@ -6,11 +6,14 @@ import pathlib
 import re
 
 # A room may include itself and the rooms before it.
-ORDER = ["base", "device", "task", "recording", "collectives", "links", "topology", "simulate", "synthesis", "engines", "watch", "plan", "job", "c", "mpi"]
+ORDER = ["base", "device", "task", "recording", "collectives", "links", "topology", "engines", "watch", "plan", "job", "c", "mpi"]
 # Folders beside the rooms: they may include any room, and no room may include them.
-BESIDE = ["tools", "bench", "apps", "tests"]
+BESIDE = ["tools", "bench", "apps", "tests", "lab"]
+# The laboratory's rooms, in the same way; its other folders are commands, which may include everything. Nothing outside of lab/ may
+# include one of its folders.
+LAB_ORDER = ["simulate", "synthesis"]
 # Where includes in quotes begin. Below each there is no circle of files.
-ROOTS = ["src", "tools", "bench"]
+ROOTS = ["src", "tools", "bench", "lab"]
 # Folders of mpi/ in the same way.
 MPI_ORDER = ["native", "job", "requests", "calls"]
 # The rooms that may know MPI itself.
@@ -75,6 +78,19 @@ def wrong_include(room, bracket, target):
     return None
 
 
+def wrong_lab_include(lab, parts, target):
+    """Why a file may not include `target`, of a folder of lab/; None if it may. `parts`: of the file's path."""
+    first = target.split("/")[0]
+    if "/" not in target or first not in lab:
+        return None
+    if parts[0] != "lab":
+        return f"{parts[0]}/ includes {target}; nothing outside of lab/ may"
+    room = parts[1]
+    if room in LAB_ORDER and (first not in LAB_ORDER or LAB_ORDER.index(first) > LAB_ORDER.index(room)):
+        return f"lab/{room}/ includes {target}; the order is {' < '.join(LAB_ORDER)}"
+    return None
+
+
 def includes_of(root):
     """The files that each file below `root` includes, with file and line. A header and its source count as one file."""
     found = {}
@@ -131,6 +147,8 @@ def circles(root, base):
 def problems(root):
     """Every breach of a rule, as "file:line: why"."""
     root = pathlib.Path(root)
+    # Folders of lab/ that no other root of includes has.
+    lab = {folder.name for folder in root.glob("lab/*/") if not (root / "src" / folder.name).is_dir()} - {"tests"}
     for path in files(root):
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
@@ -152,6 +170,8 @@ def problems(root):
             why = wrong_include(room, include[1], include[2]) if include else None
             if include and room == "mpi" and why is None:
                 why = wrong_mpi_include(folder_of(root, path), include[2])
+            if include and include[1] == '"' and why is None:
+                why = wrong_lab_include(lab, shown.parts, include[2])
             if why:
                 yield f"{shown}:{number}: {why}"
     for base in ROOTS:

@@ -42,7 +42,7 @@ class WrongTrees(unittest.TestCase):
         self.assertEqual(self.judge("src/mpi/a.cpp", "#include <mpi.h>\n"), [])
 
     def test_a_circle_inside_a_room(self):
-        for root in ("src", "tools", "bench"):
+        for root in ("src", "tools", "bench", "lab"):
             found = self.judge(f"{root}/task/a.hpp", "\n", f"{root}/task/a.cpp", '// text\n#include "task/b.hpp"\n',
                                f"{root}/task/b.hpp", '#include "task/c.hpp"\n', f"{root}/task/c.hpp", "\n",
                                f"{root}/task/c.cpp", '#include "task/a.hpp"\n')
@@ -64,6 +64,14 @@ class WrongTrees(unittest.TestCase):
         self.assertEqual(len(self.judge("src/mpi/native/a.cpp", '#include "mpi/requests/request.hpp"\n')), 1)
         self.assertEqual(self.judge("src/mpi/calls/a.cpp", '#include "mpi/native/native.hpp"\n'), [])
         self.assertEqual(self.judge("src/mpi/profile/a.cpp", '#include "mpi/calls/exported.hpp"\n'), [])
+
+    def test_nothing_includes_the_laboratory(self):
+        lab = ("lab/simulate/b.hpp", "\n", "lab/predict/c.hpp", "\n")
+        for path in ("src/plan/a.cpp", "tools/lapwing/a.cpp", "tests/plan/a.cpp", "bench/a.cpp"):
+            found = self.judge(path, '#include "simulate/b.hpp"\n', *lab)
+            self.assertEqual(found, [f"{path}:1: {path.split('/')[0]}/ includes simulate/b.hpp; nothing outside of lab/ may"])
+        self.assertEqual(self.judge("lab/predict/a.cpp", '#include "simulate/b.hpp"\n#include "lapwing/tune/a.hpp"\n', *lab), [])
+        self.assertEqual(len(self.judge("lab/simulate/a.cpp", '#include "predict/c.hpp"\n', *lab)), 1)
 
     def test_a_room_without_a_place(self):
         self.assertEqual(len(self.judge("src/attic/a.cpp", "\n")), 1)

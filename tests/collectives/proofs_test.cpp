@@ -6,13 +6,16 @@
 #include <set>
 
 #include "collectives/catalogue.hpp"
-#include "collectives/proven.hpp"
 #include "problems.hpp"
 #include "task/checker.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {
 namespace {
+
+// lab/proven/proven.hpp has these numbers, too.
+constexpr int enumerated_ranks = 20;
+constexpr int sampled_ranks = 64;
 
 // The usual values, and of few ranks each parameter in turn at others.
 std::vector<Parameters> variations(const Algorithm& algorithm, int ranks) {

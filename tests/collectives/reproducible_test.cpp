@@ -5,7 +5,7 @@
 #include <set>
 
 #include "collectives/catalogue.hpp"
-#include "collectives/proven.hpp"
+#include "collectives/reproducible.hpp"
 #include "plan/selection.hpp"
 #include "problems.hpp"
 #include "task/bracketing.hpp"

@@ -1,7 +1,5 @@
 // Any bytes as a list file: they are refused with a place, or printed and parsed back to the same lists.
-// Lists that the checker proves have a GOAL schedule, and a chain form that its model proves, or are said to
-// have none.
-#include <algorithm>
+// Lists that the checker proves have a chain form that its model proves, or are said to have none.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -9,7 +7,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "simulate/goal.hpp"
 #include "task/chains.hpp"
 #include "task/checker.hpp"
 #include "task/drawing.hpp"
@@ -19,17 +16,6 @@
 #include "task/validation.hpp"
 
 namespace {
-
-// A proven list without enable tasks has a schedule: an operation for each task but the waits.
-void print_schedule(const lapwing::ListSet& set) {
-    using namespace lapwing;
-    std::ptrdiff_t operations = 0;
-    for (const List& list : set.lists)
-        operations += std::count_if(list.tasks.begin(), list.tasks.end(),
-                                    [](const Task& task) { return task.kind != Kind::wait; });
-    const std::string text = simulate::print_goal(set.lists, {});
-    if (std::count(text.begin(), text.end(), ':') != operations) std::abort();
-}
 
 void prove_chains(const lapwing::ListSet& set) {
     using namespace lapwing;
@@ -44,7 +30,6 @@ void prove_chains(const lapwing::ListSet& set) {
         return;
     }
     if (!check(set.problem, set.lists).empty()) return;
-    print_schedule(set);
     for (const List& list : set.lists) {
         for (const Task& task : list.tasks) {
             // The model moves bytes: what no machine holds is not for it.

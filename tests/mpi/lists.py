@@ -87,19 +87,6 @@ def main():
             tests.expect(f"lists of a file by the {engine} engine", status == 0 and not missing and "lapwing: " not in output,
                          f"{output}\n{missing} {uses}")
 
-        links = tests.directory / "my.links"
-        links.write_text("ranks 4\nrate 100mbit\nlatency 60us\nport 3 rate 10mbit\nlink 0-1 rate 20mbit\n")
-        file = tests.directory / "synthesized.lists"
-        names = ("allreduce", "alltoall", "broadcast", "gather")
-        status, output = jobs.execute([build / "bin/lapwing", "synthesize", ",".join(names), "--topology", links, "--bytes", "4Ki,256Ki",
-                                       "--steps", "50", "--chunks", "2", "--always", "-o", file], 60,
-                                      jobs.environment(mpi, build))
-        tests.expect("lists are synthesized", status == 0, output)
-        status, output, uses = tests.run(",".join(f"{name}=file:{file}" for name in names), "kernel",
-                                         "Data.EveryKind*:Elements/Reductions*:Reduction.Log*", ranks=4)
-        missing = [name for name in names if (f"file:{file}", "kernel") not in uses.get(NAMES[name], set())]
-        tests.expect("synthesized lists run", status == 0 and not missing and "lapwing: " not in output, f"{output}\n{missing} {uses}")
-
         late = tests.directory / "late.lists"
         receive, send = "  recv 2 out[2+1]\n", "  send 1 in[1+1]\n"
         late.write_text(str(flat("alltoall", RANKS)).replace(receive + send, send + receive, 1))

@@ -90,24 +90,6 @@ class EveryCollective(ToolTest):
     def explained(self, *arguments):
         return json.loads(self.call("explain", *arguments, "--ranks", 4, "--format", "json")[0])
 
-    def proven(self, *arguments):
-        """The output of explain is a list file that verify proves."""
-        file = self.scratch / "lists"
-        self.call("explain", *arguments, "--ranks", 5, "--format", "text", "-o", file)
-        self.assertIn("proved 5 lists and their chain forms", self.call("verify", file)[0])
-
-    def test_lists_are_proven(self):
-        for collective in COLLECTIVES:
-            self.proven(collective)
-            if collective not in NEVER_IN_PLACE:
-                self.proven(collective, "--in-place")
-            if collective in REDUCTIONS:
-                self.proven(collective, "--op", "user", "--type", "opaque:24", "--bytes", 72, "--ordered")
-            if collective in WITH_PARTS:
-                self.proven(collective, "--sizes", "uneven", "--bytes", 64)
-                self.proven(collective, "--sizes", 7, "--bytes", 64)
-        self.proven("alltoall", "--hosts", "0,1,0,1,1", "--algorithm", "two_level")
-
     def test_json_tells_the_problem(self):
         for collective in COLLECTIVES:
             told = self.explained(collective)
@@ -151,8 +133,6 @@ class EveryCollective(ToolTest):
         self.assertEqual(told["problem"]["groups"], [[0, 0, 1, 1, 2, 2, 3, 3]])
         out, _ = self.call("explain", "barrier", "--hosts", "one", "--ranks", 8, "--numa", 2, "--caches", 2)
         self.assertIn("\n  hosts       1: ranks 0 1 | 2 3 | 4 5 | 6 7\n", out)
-        self.proven("allreduce", "--hosts", "4+1", "--numa", 2, "--algorithm", "multi_level", "--bytes", "64Ki")
-        self.proven("broadcast", "--hosts", "one", "--numa", 3, "--algorithm", "multi_level")
         self.refused_each([("--numa", 2, "--numa"), ("--hosts", "one", "--numa", 0, "--numa")], "explain", "barrier", "--ranks", 8)
 
     def test_sizes(self):
@@ -206,13 +186,6 @@ class Choice(ToolTest):
 
 
 class Formats(ToolTest):
-    def test_text_is_a_list_file(self):
-        for root in (0, 4):
-            file = self.scratch / f"{root}.list"
-            self.call("explain", "gather", "--ranks", 5, "--root", root, "--format", "text", "-o", file)
-            out, _ = self.call("verify", file)
-            self.assertIn("proved 5 lists", out)
-
     def test_text_of_one_rank_is_its_list_only(self):
         out, _ = self.call(*BARRIER, "--rank", "1", "--format", "text")
         self.assertTrue(out.startswith("list 1 "))
@@ -260,11 +233,6 @@ class Wrong(ToolTest):
             ("explain", "scan", "--ranks", "2", "--type", "float63", "'float64'"),
             ("explain", "gatherv", "--ranks", "2", "--sizes", "unevn", "'uneven'"),
         )])
-
-    def test_goal_is_a_schedule_of_all_ranks(self):
-        self.assertIn("rank 3 {\nl1: recv 1b from ", self.call(*BARRIER, "--format", "goal")[0])
-        for words in (("--level", "queues"), ("--rank", 1)):
-            self.refused(*BARRIER, "--format", "goal", *words, because="the lists of all ranks")
 
     def test_unknown_variable(self):
         self.refused("explain", "barrier", "--ranks", "4", because="'LAPWING_ENGINE'", LAPWING_ENGIEN="host")

@@ -11,6 +11,7 @@
 #include "command_line/command_line.hpp"
 #include "engines/catalogue.hpp"
 #include "lapwing/common/command.hpp"
+#include "lapwing/common/laboratory.hpp"
 #include "lapwing/mpi/family.hpp"
 #include "task/problem.hpp"
 
@@ -154,8 +155,26 @@ int print_script(const std::string& shell) {
     return success;
 }
 
+// The laboratory completes its own command lines.
+void complete_in_laboratory(std::vector<std::string> words) {
+    std::string name = "lapwing";
+    std::string complete = "complete";
+    std::vector<char*> arguments = {name.data(), complete.data()};
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    run_laboratory(arguments.data());
+}
+
 int print_candidates(const CommandLine& tool, const std::vector<std::string>& words) {
-    const Completion completion = complete(tool, words);
+    const bool of_laboratory =
+        words.size() > 1 && is_laboratory(words.front()) && subcommand(tool, words.front()) == nullptr;
+    if (of_laboratory && find_laboratory()) complete_in_laboratory(words);
+    Completion completion = complete(tool, words);
+    if (words.size() == 1 && subcommand(tool, laboratory_commands[0]) == nullptr && find_laboratory()) {
+        for (const char* command : laboratory_commands)
+            if (std::string_view(command).starts_with(words.front()))
+                completion.candidates.push_back({command, "of the laboratory"});
+    }
     switch (completion.rest) {
         case Completion::Rest::nothing:
             fmt::print("\n");

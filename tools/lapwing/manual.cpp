@@ -42,8 +42,9 @@ void write_page(const std::string& directory, const std::string& name, const Com
         "the manual page");
 }
 
-int write_pages(const CommandLine& tool, const std::string& directory, const std::string& date) {
-    write_page(directory, tool.name(), tool, "lapwing 3", date);
+int write_pages(const CommandLine& tool, const char* page, const std::string& directory,
+                const std::string& date) {
+    write_page(directory, page, tool, "lapwing 3", date);
     for (const auto& subcommand : tool.subcommands()) {
         if (!subcommand->group().empty())
             write_page(directory, tool.name() + "-" + subcommand->name(), *subcommand, "lapwing 1", date);
@@ -53,7 +54,7 @@ int write_pages(const CommandLine& tool, const std::string& directory, const std
 
 }  // namespace
 
-Command add_man_pages(CommandLine& tool) {
+Command add_man_pages(CommandLine& tool, const char* page) {
     struct Options {
         std::string directory;
         std::string date;
@@ -63,7 +64,9 @@ Command add_man_pages(CommandLine& tool) {
         tool.add_subcommand("man-pages", "Write the manual pages of all subcommands")->group("");
     app->add_option("DIRECTORY", options->directory)->required();
     app->add_option("--date", options->date)->required();
-    return {app, [&tool, options] { return write_pages(tool, options->directory, options->date); }, true};
+    return {app,
+            [&tool, page, options] { return write_pages(tool, page, options->directory, options->date); },
+            true};
 }
 
 }  // namespace lapwing::tool

@@ -46,10 +46,7 @@ void require_words(const CommandLine& app, const Words& words, const char* what,
 void refuse_given(const CommandLine& app, std::initializer_list<const char*> options, const std::string& why);
 
 Command add_explain(CommandLine& tool);
-Command add_verify(CommandLine& tool);
-Command add_synthesize(CommandLine& tool);
 Command add_info(CommandLine& tool);
-Command add_predict(CommandLine& tool);
 Command add_report(CommandLine& tool);
 Command add_run(CommandLine& tool, const Words& words);
 Command add_profile(CommandLine& tool, const Words& words);
@@ -60,10 +57,10 @@ Command add_cluster(CommandLine& tool, const Words& words);
 Command add_doctor(CommandLine& tool, const Words& words);
 Command add_status(CommandLine& tool);
 Command add_completion(CommandLine& tool);
-// Hidden: the shells' scripts call it.
+// Hidden: shells' completion scripts call it.
 Command add_complete(CommandLine& tool, const Words& words);
-// Hidden: the build calls it.
-Command add_man_pages(CommandLine& tool);
+// Hidden: the build calls it. `page`: the name of the page of the program itself.
+Command add_man_pages(CommandLine& tool, const char* page);
 // Hidden: the agents that `lapwing doctor` starts on hosts, and the process in which an agent loads a
 // library.
 Command add_doctor_agent(CommandLine& tool);

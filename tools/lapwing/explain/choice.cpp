@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "collectives/proven.hpp"
+#include "collectives/reproducible.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/values.hpp"
 #include "plan/list_files.hpp"
@@ -71,13 +71,6 @@ void add_choice_options(CommandLine& app, ChoiceOptions& options) {
     app.add_option("--engine", options.engine, "Choose for this engine (LAPWING_ENGINE)")->type_name("E");
     app.add_flag("--reproducible", options.reproducible,
                  "Choose as `lapwing run --reproducible` does: for reductions in the fixed bracketing");
-}
-
-Machine machine_for(const ChoiceOptions& options, const Problem& problem, bool several_hosts) {
-    const Settings settings = settings_of(options);
-    std::optional<Tuning> tuning;
-    if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);
-    return Guidance{tuning ? &*tuning : nullptr, surroundings_of(several_hosts, settings)}.machine(problem);
 }
 
 Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several_hosts) {

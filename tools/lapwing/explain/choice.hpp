@@ -37,8 +37,6 @@ struct Chosen {
 void add_choice_options(CommandLine& app, ChoiceOptions& options);
 // From the options and the variables LAPWING_*. Throws Error for a wrong value, an unreadable tuning file, or
 // an algorithm that declines.
-// The constants of the cost model that hold for the engine and the problem.
-Machine machine_for(const ChoiceOptions& options, const Problem& problem, bool several_hosts);
 Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several_hosts);
 
 }  // namespace lapwing::tool

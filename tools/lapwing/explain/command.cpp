@@ -21,7 +21,6 @@
 #include "lapwing/explain/problem.hpp"
 #include "lapwing/explain/totals.hpp"
 #include "lapwing/explain/work_queues.hpp"
-#include "simulate/goal.hpp"
 #include "task/bracketing.hpp"
 #include "task/chains.hpp"
 #include "task/checker.hpp"
@@ -291,16 +290,16 @@ void lower_to(Level level, const std::string& variant, Explained& explained) {
 
 // What --format says, or what the name of the output file ends in.
 std::string format_of(const Options& options) {
-    static const std::string formats[] = {"table", "text", "dot", "svg", "json", "goal"};
+    static const std::string formats[] = {"table", "text", "dot", "svg", "json"};
     if (!options.format.empty()) return formats[pick("--format", options.format, formats)];
-    for (const char* format : {"dot", "svg", "json", "goal"}) {
+    for (const char* format : {"dot", "svg", "json"}) {
         if (options.output.ends_with(fmt::format(".{}", format))) return format;
     }
     for (const char* ending : {".png", ".pdf", ".jpg", ".ps", ".html", ".yaml", ".csv"}) {
         if (options.output.ends_with(ending))
             throw_invalid(
-                fmt::format("-o {}: no format has this ending; valid: .dot, .svg, .json, .goal, or any "
-                            "name with --format",
+                fmt::format("-o {}: no format has this ending; valid: .dot, .svg, .json, or any name "
+                            "with --format",
                             options.output));
     }
     return "table";
@@ -324,11 +323,6 @@ int explain(const CommandLine& app, const Options& options) {
                     fmt::format("work-queue entries have --format table or text, not {}", format));
     }
 
-    if (format == "goal" && (level != Level::list || options.rank)) {
-        throw Error(ErrorCode::unsupported,
-                    "a GOAL schedule has the lists of all ranks: leave out --level and --rank");
-    }
-
     Explained explained;
     explained.asked = read(options);
     if (options.choice.reproducible)
@@ -342,10 +336,6 @@ int explain(const CommandLine& app, const Options& options) {
         text = as_json(explained, level).dump(2) + "\n";
     } else if (format == "text") {
         text = as_text(explained, level);
-    } else if (format == "goal") {
-        const Machine machine =
-            machine_for(options.choice, explained.problem(), explained.asked.several_hosts);
-        text = simulate::print_goal(explained.all, simulate::parameters_of(machine));
     } else if (format == "table") {
         text = as_table(explained, level);
     } else {
@@ -378,10 +368,9 @@ Command add_explain(CommandLine& tool) {
            "With --level wqe: mq-send (default), mq-rdma, peer-send, peer-rdma: who waits, a management "
            "queue or the peers' queues; and sends or RDMA writes")
         ->type_name("V");
-    app->add_option("--format", options->format, "table, text (a list file), dot, svg, json, goal")
-        ->type_name("F");
+    app->add_option("--format", options->format, "table, text (a list file), dot, svg, json")->type_name("F");
     app->add_option("-o,--output", options->output,
-                    "Write to this file; the endings .dot, .svg, .json and .goal set the format")
+                    "Write to this file; the endings .dot, .svg and .json set the format")
         ->type_name("FILE");
     app->footer(
         "Examples:\n"
@@ -390,11 +379,9 @@ Command add_explain(CommandLine& tool) {
         "  lapwing explain broadcast --ranks 8 --root 2 -o broadcast.svg\n"
         "  lapwing explain alltoallv --ranks 4 --bytes 1000 --sizes uneven\n"
         "  lapwing explain broadcast --hosts 2x4 --algorithm two_level --bytes 1Ki\n"
-        "  lapwing explain barrier --ranks 64 -o barrier.goal\n"
         "  lapwing explain scan --ranks 6 --op user --type opaque:24 --ordered\n"
         "\nWithout --algorithm the choice follows LAPWING_ALGORITHM, as in a run.\n"
-        "`lapwing verify` reads the list files that --format text prints; LogGOPSim and ATLAHS read --format "
-        "goal.");
+        "`lapwing verify` reads the list files that --format text prints.");
     return {app, [app, options] { return explain(*app, *options); }};
 }
 

@@ -13,8 +13,8 @@
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/program.hpp"
-#include "lapwing/synthesize/links_file.hpp"
 #include "lapwing/topology/drawing.hpp"
+#include "lapwing/topology/links.hpp"
 #include "lapwing/topology/places.hpp"
 
 namespace lapwing::tool {

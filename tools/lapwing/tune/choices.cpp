@@ -12,7 +12,6 @@
 #include "collectives/catalogue.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
-#include "lapwing/tune/message_costs.hpp"
 #include "plan/list_files.hpp"
 
 namespace lapwing::tool {
@@ -33,36 +32,6 @@ bool stands_before(const Choice& one, const Choice& other) {
     const bool usual = one.parameters == default_parameters(*one.algorithm);
     if (usual != (other.parameters == default_parameters(*other.algorithm))) return usual;
     return one.parameters < other.parameters;
-}
-
-Measured read_measured(const nlohmann::json& row, const MeasuredTable& table) {
-    const int ranks = table.ranks;
-    Measured measured;
-    measured.collective = *find_collective(row.at("collective").get<std::string>());
-    measured.ranks = ranks;
-    measured.bytes = row.at("bytes");
-    measured.problem = measured_problem(measured.collective, ranks, measured.bytes);
-    measured.problem.placement = table.placement;
-    for (const auto& entry : row.at("seconds").items()) {
-        measured.seconds.emplace_back(read_choice(measured.collective, entry.key()),
-                                      entry.value().get<double>());
-    }
-    std::sort(measured.seconds.begin(), measured.seconds.end(),
-              [](const auto& one, const auto& other) { return stands_before(one.first, other.first); });
-    return measured;
-}
-
-MessageCosts read_messages(const nlohmann::json& told) {
-    return {told.at("latency"), told.at("task"), told.at("gap"), told.at("per_byte"),
-            told.at("task_per_byte")};
-}
-
-Json as_json(const MessageCosts& costs) {
-    return {{"latency", costs.latency},
-            {"task", costs.task},
-            {"gap", costs.gap},
-            {"per_byte", costs.per_byte},
-            {"task_per_byte", costs.task_per_byte}};
 }
 
 // All sizes of a collective whose problem does not include the size (alltoallv: each rank knows its own
@@ -176,6 +145,35 @@ std::string told(const Quality& quality) {
 
 }  // namespace
 
+Measured read_measured(const nlohmann::json& row, int ranks, std::shared_ptr<const Placement> placement) {
+    Measured measured;
+    measured.collective = *find_collective(row.at("collective").get<std::string>());
+    measured.ranks = ranks;
+    measured.bytes = row.at("bytes");
+    measured.problem = measured_problem(measured.collective, ranks, measured.bytes);
+    measured.problem.placement = std::move(placement);
+    for (const auto& entry : row.at("seconds").items()) {
+        measured.seconds.emplace_back(read_choice(measured.collective, entry.key()),
+                                      entry.value().get<double>());
+    }
+    std::sort(measured.seconds.begin(), measured.seconds.end(),
+              [](const auto& one, const auto& other) { return stands_before(one.first, other.first); });
+    return measured;
+}
+
+MessageCosts read_messages(const nlohmann::json& told) {
+    return {told.at("latency"), told.at("task"), told.at("gap"), told.at("per_byte"),
+            told.at("task_per_byte")};
+}
+
+Json to_json(const MessageCosts& costs) {
+    return {{"latency", costs.latency},
+            {"task", costs.task},
+            {"gap", costs.gap},
+            {"per_byte", costs.per_byte},
+            {"task_per_byte", costs.task_per_byte}};
+}
+
 std::vector<MeasuredTable> measured_tables(const nlohmann::json& result) {
     std::vector<MeasuredTable> tables;
     for (const nlohmann::json& told : result.at("tables")) {
@@ -192,23 +190,14 @@ std::vector<MeasuredTable> measured_tables(const nlohmann::json& result) {
         told.at("instead").get_to(table.instead);
         if (told.contains("messages")) table.netgauge = read_messages(told.at("messages"));
         for (const nlohmann::json& row : told.at("measured")) {
-            table.measured.push_back(read_measured(row, table));
+            table.measured.push_back(read_measured(row, table.ranks, table.placement));
         }
         tables.push_back(std::move(table));
     }
     return tables;
 }
 
-Json simulated_table_of_file(const MeasuredTable& table, const Json& made) {
-    Json simulated = head_of(table);
-    simulated["simulated"] = true;
-    simulated["made"] = made;
-    simulated["choices"] = choices_of(table);
-    return simulated;
-}
-
-Json table_of_file(const MeasuredTable& table, const Machine& start, std::uint64_t burst_bytes,
-                   const Json& made) {
+Json table_of_file(const MeasuredTable& table, const Machine& start, const Json& made) {
     Machine machine = fit(table.measured, start);
     if (limit(machine)) {
         fmt::print(
@@ -237,43 +226,10 @@ Json table_of_file(const MeasuredTable& table, const Machine& start, std::uint64
     Json made_table = head_of(table);
     made_table["made"] = made;
     made_table["machine"] = std::move(constants);
-    if (table.netgauge) {
-        made_table["made"]["netgauge"] = as_json(*table.netgauge);
-        made_table["messages"] =
-            as_json(fit_messages(table.of.engine, table.measured, *table.netgauge, machine, burst_bytes));
-        if (burst_bytes > 0) made_table["made"]["burst"] = burst_bytes;
-    }
+    if (table.netgauge) made_table["messages"] = to_json(*table.netgauge);
     made_table["choices"] = choices_of(table);
     made_table["measured"] = std::move(measured);
     return made_table;
-}
-
-int fit_again(Json& file, std::uint64_t burst_bytes) {
-    int fitted = 0;
-    for (Json& told : file.at("tables")) {
-        if (!told.contains("measured") || !told.contains("made") || !told.at("made").contains("netgauge") ||
-            told.at("ranks_per_host").at(1) != 1) {
-            continue;
-        }
-        MeasuredTable table;
-        table.of.engine = told.at("engine").get<std::string>();
-        table.ranks = told.at("ranks").at(0);
-        for (const auto& row : told.at("measured")) table.measured.push_back(read_measured(row, table));
-        const auto& constants = told.at("machine");
-        Machine machine;
-        machine.latency = constants.at("latency");
-        machine.task = constants.at("task");
-        machine.per_byte = constants.at("per_byte");
-        machine.copy_per_byte = constants.at("copy_per_byte");
-        machine.copy = constants.at("copy");
-        limit(machine);
-        const MessageCosts start = read_messages(told.at("made").at("netgauge"));
-        told["messages"] =
-            as_json(fit_messages(table.of.engine, table.measured, start, machine, burst_bytes));
-        told["made"]["burst"] = burst_bytes;
-        ++fitted;
-    }
-    return fitted;
 }
 
 void put_tables(Json& file, const std::vector<Json>& tables) {

@@ -20,21 +20,18 @@ struct MeasuredTable {
     std::optional<MessageCosts> netgauge;
 };
 
+// One row of "measured", of the MPI program's result or of a tuning file.
+Measured read_measured(const nlohmann::json& row, int ranks, std::shared_ptr<const Placement> placement);
+MessageCosts read_messages(const nlohmann::json& told);
+nlohmann::ordered_json to_json(const MessageCosts& costs);
+
 // What the MPI program said (bench/tune/main.cpp).
 std::vector<MeasuredTable> measured_tables(const nlohmann::json& result);
 
 // A table of the file: rows of choices, constants, what was measured, and `made`, how. Where two algorithms
-// are as fast as each other within the noise, the one of the next smaller size stays. `burst_bytes` is what
-// the links passed at once after a pause.
+// are as fast as each other within the noise, the one of the next smaller size stays.
 nlohmann::ordered_json table_of_file(const MeasuredTable& table, const Machine& start,
-                                     std::uint64_t burst_bytes, const nlohmann::ordered_json& made);
-
-// The same of simulated times: choices alone, marked.
-nlohmann::ordered_json simulated_table_of_file(const MeasuredTable& table,
-                                               const nlohmann::ordered_json& made);
-
-// Fits what messages cost again, to what the file's tables hold. Returns for how many of them.
-int fit_again(nlohmann::ordered_json& file, std::uint64_t burst_bytes);
+                                     const nlohmann::ordered_json& made);
 
 // Adds tables to a file's, in place of those for the same engine, hosts and ranks.
 void put_tables(nlohmann::ordered_json& file, const std::vector<nlohmann::ordered_json>& tables);

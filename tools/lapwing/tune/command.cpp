@@ -21,7 +21,7 @@
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/program.hpp"
 #include "lapwing/tune/choices.hpp"
-#include "lapwing/tune/simulated.hpp"
+#include "lapwing/tune/file.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -35,10 +35,7 @@ struct Options {
     std::string collectives;
     std::string algorithms;
     std::string bytes = "16:1Mi";
-    std::string burst;
-    bool fit = false;
     std::string ranks;
-    std::string simulate;
     int rounds = 25;
     double seconds = 300;
     std::string output = "lapwing-tuning.json";
@@ -76,11 +73,11 @@ std::vector<std::string> read_engines(const std::string& written) {
                      [&](const std::string& word) { return names[pick("--engine", word, names)]; });
 }
 
-std::vector<int> read_ranks(const std::string& written, const char* option = "--ranks") {
+std::vector<int> read_ranks(const std::string& written) {
     std::vector<int> ranks;
     if (written.empty()) return ranks;
-    read_list(option, written, [&](const std::string& word) {
-        ranks.push_back(static_cast<int>(number_in(option, word, 2, max_ranks)));
+    read_list("--ranks", written, [&](const std::string& word) {
+        ranks.push_back(static_cast<int>(number_in("--ranks", word, 2, max_ranks)));
         return word;
     });
     return ranks;
@@ -114,77 +111,6 @@ Settings settings_for(const nlohmann::json& asked) {
     return checked_settings(given);
 }
 
-Json read_file(const std::string& path) {
-    Tuning::read(path);  // says what is wrong with it
-    std::ifstream file(path, std::ios::binary);
-    return Json::parse(file);
-}
-
-// Written beside the file and then renamed, so that nobody reads half of it. What is no regular file, such as
-// /dev/stdout, is written itself. A file that cannot be written is noticed before the measurement.
-class NewFile {
-  public:
-    explicit NewFile(const std::string& path)
-        : path_(path), beside_(is_special(path) ? path : path + ".new"), file_(beside_, "the tuning file") {}
-    ~NewFile() {
-        std::error_code none;
-        if (beside_ != path_) std::filesystem::remove(beside_, none);
-    }
-    NewFile(const NewFile&) = delete;
-    NewFile& operator=(const NewFile&) = delete;
-    // What was measured for minutes goes to standard output rather than being lost.
-    void write(const std::string& text) {
-        try {
-            file_.write(text);
-            file_.close();
-            if (beside_ != path_) std::filesystem::rename(beside_, path_);
-        } catch (const std::exception&) {
-            fmt::print("{}", text);
-            throw;
-        }
-    }
-
-  private:
-    static bool is_special(const std::string& path) {
-        std::error_code none;
-        const std::filesystem::file_status status = std::filesystem::status(path, none);
-        return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
-    }
-
-    std::string path_;
-    std::string beside_;
-    OutputFile file_;
-};
-
-// One line for each row, so that files are readable and can be compared.
-std::string print_file(const Json& file) {
-    const auto join = [](const Json& all, const std::string& indent) {
-        std::vector<std::string> lines;
-        for (const Json& one : all) lines.push_back(indent + one.dump());
-        return fmt::format("[\n{}\n{}]", fmt::join(lines, ",\n"), indent.substr(1));
-    };
-    std::vector<std::string> tables;
-    for (const Json& table : file.at("tables")) {
-        std::vector<std::string> fields;
-        for (const auto& field : table.items()) {
-            std::string value = field.value().dump();
-            if (field.key() == "measured" && !field.value().empty()) value = join(field.value(), "    ");
-            if (field.key() == "choices" && !field.value().empty()) {
-                std::vector<std::string> choices;
-                for (const auto& rows : field.value().items()) {
-                    choices.push_back(
-                        fmt::format("    {}: {}", Json(rows.key()).dump(), join(rows.value(), "     ")));
-                }
-                value = fmt::format("{{\n{}\n   }}", fmt::join(choices, ",\n"));
-            }
-            fields.push_back(fmt::format("   {}: {}", Json(field.key()).dump(), value));
-        }
-        tables.push_back(fmt::format("  {{\n{}\n  }}", fmt::join(fields, ",\n")));
-    }
-    return fmt::format("{{\n \"lapwing_tuning\": {},\n \"tables\": [\n{}\n ]\n}}\n",
-                       file.at("lapwing_tuning").dump(), fmt::join(tables, ",\n"));
-}
-
 Json header_of(const nlohmann::json& result) {
     std::vector<std::string> hosts;
     for (const nlohmann::json& host : result.at("hosts")) {
@@ -201,11 +127,10 @@ Json header_of(const nlohmann::json& result) {
 }
 
 // Writes the file; false when nothing was measured for an engine that was asked for.
-bool conclude(const Options& options, const nlohmann::json& result, Json file, NewFile& output) {
+bool conclude(const Options& options, const nlohmann::json& result, Json file, NewTuningFile& output) {
     bool complete = true;
     std::vector<MeasuredTable> measured;
     std::vector<Json> tables;
-    const std::uint64_t burst = options.burst.empty() ? 0 : read_bytes("--burst", options.burst);
     Machine start;
     start.copy_per_byte = std::max(result.at("copy_seconds_per_byte").get<double>(), 1e-12);
     for (MeasuredTable& table : measured_tables(result)) {
@@ -215,12 +140,12 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
                        table.ranks, fmt::join(table.instead, ", "), table.of.engine);
         }
         if (table.measured.empty()) continue;
-        tables.push_back(table_of_file(table, start, burst, header_of(result)));
+        tables.push_back(table_of_file(table, start, header_of(result)));
         measured.push_back(std::move(table));
     }
     if (tables.empty()) throw Error(ErrorCode::unsupported, "nothing was measured: no file is written");
     put_tables(file, tables);
-    const std::string text = print_file(file);
+    const std::string text = print_tuning_file(file);
     const Tuning made = Tuning::parse(text, options.output);
     output.write(text);
     for (const MeasuredTable& table : measured) fmt::print("{}\n", summary_of(table, made));
@@ -229,70 +154,8 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
     return complete;
 }
 
-// Adds simulated tables to the file; what was measured stays.
-int simulate_choices(const Options& options) {
-    SimulatedChoices asked{{},
-                           read_blocks(options.bytes),
-                           read_ranks(options.simulate, "--simulate"),
-                           read_engines(options.engines)};
-    for (const std::string& one : options.collectives.empty()
-                                      ? measurable_collectives()
-                                      : read_list("--collective", options.collectives, read_measurable)) {
-        asked.collectives.push_back(read_collective(one));
-    }
-    const Tuning tuning = Tuning::read(options.output);
-    std::erase_if(asked.ranks, [&](int ranks) {
-        const bool measured =
-            std::any_of(tuning.tables().begin(), tuning.tables().end(), [&](const auto& table) {
-                return table.of.several_hosts && !table.simulated && table.first_ranks <= ranks &&
-                       ranks <= table.last_ranks && !table.choices.empty();
-            });
-        if (measured) fmt::print(stderr, "lapwing tune: {} ranks were measured, and are left out\n", ranks);
-        return measured;
-    });
-    std::vector<Json> tables;
-    const Json made = {
-        {"time", time_of_day()}, {"lapwing", LAPWING_VERSION}, {"command", own_command_line()}};
-    for (const MeasuredTable& table : simulate_tables(asked, tuning)) {
-        tables.push_back(simulated_table_of_file(table, made));
-    }
-    Json file = read_file(options.output);
-    put_tables(file, tables);
-    const std::string text = print_file(file);
-    Tuning::parse(text, options.output);
-    NewFile output(options.output);
-    output.write(text);
-    fmt::print("{} simulated tables are in {}\n", tables.size(), options.output);
-    return success;
-}
-
-// With another burst, or by a later version.
-int fit_file_again(const Options& options) {
-    Json file = read_file(options.output);
-    const int fitted = fit_again(file, options.burst.empty() ? 0 : read_bytes("--burst", options.burst));
-    if (fitted == 0) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("{} has no table with message costs", options.output));
-    }
-    const std::string text = print_file(file);
-    Tuning::parse(text, options.output);
-    NewFile output(options.output);
-    output.write(text);
-    fmt::print("fitted again: {} of {}\n", counted(fitted, "table"), options.output);
-    return success;
-}
-
 int run(const CommandLine& app, const Options& options, const Words& words) {
-    if (options.fit || !options.simulate.empty())
-        refuse_given(app, {"--ranks", "--rounds", "--time", "--algorithm", "--add", "--mpi", "--dry-run"},
-                     "measures: it goes with neither --fit nor --simulate");
-    if (options.fit)
-        refuse_given(app, {"--simulate", "--collective", "--bytes", "--engine"}, "does not go with --fit");
-    if (options.fit) return fit_file_again(options);
-    if (!options.simulate.empty()) return simulate_choices(options);
     require_words(app, words, "launcher", "lapwing tune", "no launcher", "mpirun -n 2");
-    if (!options.burst.empty())
-        read_bytes("--burst", options.burst);  // what is wrong is known before anything runs
     const nlohmann::json asked = program_settings(options);
     const Settings settings = settings_for(asked);
     const Starter starter = find_launcher(words.words, options.mpi);
@@ -305,8 +168,8 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
         return success;
     }
     Json file = {{"lapwing_tuning", 1}, {"tables", Json::array()}};
-    if (options.add && std::filesystem::exists(options.output)) file = read_file(options.output);
-    NewFile output(options.output);
+    if (options.add && std::filesystem::exists(options.output)) file = read_tuning_file(options.output);
+    NewTuningFile output(options.output);
     const ProgramJob job = run_mpi_program(launch, program_name);
     if (job.status != 0 || !job.result) {
         fmt::print(stderr, "lapwing tune: {}\n", why_no_result(job.status));
@@ -331,22 +194,12 @@ void add_options(CommandLine& app, Options& options) {
     app.add_option("--ranks", options.ranks,
                    "Measure groups with these numbers of ranks, such as 2,4,8 (all ranks)")
         ->type_name("P,...");
-    app.add_option("--simulate", options.simulate,
-                   "Add simulated choices for these numbers of ranks, from the message costs in the file; "
-                   "needs no launcher")
-        ->type_name("P,...");
-    app.add_flag("--fit", options.fit,
-                 "Fit the message costs again to the measurements in the file; needs no launcher");
     app.add_option("--rounds", options.rounds, "Maximum number of rounds through all algorithms (25)")
         ->type_name("N")
         ->range(3, 100000);
     app.add_option("--time", options.seconds, "Approximate total time in seconds (300)")
         ->type_name("S")
         ->range(0.0, 1e6);
-    app.add_option("--burst", options.burst,
-                   "Bytes that links pass at once after a pause, as virtual hosts' do: what messages cost is "
-                   "fitted with it (0)")
-        ->type_name("N");
     app.add_option("-o,--output", options.output, "The file (lapwing-tuning.json)")->type_name("FILE");
     app.add_flag("--add", options.add, "Keep the tables of the file for other engines, hosts and ranks");
     add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
@@ -365,7 +218,6 @@ Command add_tune(CommandLine& tool, const Words& words) {
         "  lapwing tune -- mpirun -n 16\n"
         "  lapwing tune --ranks 4,8,16 --engine kernel --time 900 -o cluster.json -- mpirun -n 16\n"
         "  lapwing tune --engine host --add -o cluster.json -- mpirun -n 2\n"
-        "  lapwing tune --simulate 64,1024 -o cluster.json\n"
         "  lapwing run --tuning cluster.json -- mpirun -n 16 ./program\n"
         "\nlapwing adds its own program to the launcher's words. Run nothing else meanwhile. The exit status "
         "is 0 when\n"

@@ -1,0 +1,19 @@
+// lapwing-lab, the laboratory: `lapwing predict` starts `lapwing-lab predict`, and so on.
+#include "laboratory.hpp"
+#include "lapwing/common/tool.hpp"
+
+int main(int argument_count, char** arguments) {
+    using namespace lapwing::tool;
+    return run_tool(
+        argument_count, arguments,
+        {.page = "lapwing-lab",
+         .about = "Simulation, synthesis and proofs of task lists.",
+         .footer = "Examples:\n"
+                   "  lapwing predict barrier,iallreduce --ranks 16:1Mi\n"
+                   "  lapwing verify --all\n"
+                   "\n`lapwing SUBCOMMAND --help` describes each.",
+         .groups = {{"Laboratory", {"predict", "fit", "synthesize", "verify"}}},
+         .add = [](lapwing::CommandLine& tool, const Words&) -> std::vector<Command> {
+             return {add_predict(tool), add_fit(tool), add_synthesize(tool), add_verify(tool)};
+         }});
+}

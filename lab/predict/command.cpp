@@ -1,0 +1,127 @@
+// lapwing predict: simulates the lists of collectives, on more ranks than the machine has.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.hpp"
+#include "command_line/command_line.hpp"
+#include "laboratory.hpp"
+#include "lapwing/common/output_file.hpp"
+#include "lapwing/common/values.hpp"
+#include "predict/collectives.hpp"
+#include "predict/pipeline/study.hpp"
+#include "predict/program/study.hpp"
+#include "simulate/goal.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// Simulates the cases and prints the results. `complete`: no case was left out before.
+template <class Cases, class Table, class ToJson>
+int predict(const PredictOptions& options, const Study& study, Cases& cases, bool complete, Table table,
+            ToJson to_json) {
+    std::vector<Job> jobs = jobs_of(study, cases);
+    const std::string needs = needs_of(study, jobs);
+    if (options.dry_run) {
+        fmt::print("{}\n", needs);
+        return success;
+    }
+    std::optional<OutputFile> file;
+    if (!options.json.empty() && options.json != "-") file.emplace(options.json, "the result");
+    fmt::print(stderr, "{}\n", needs);
+    run(study, jobs);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        cases[i].left_out = jobs[i].left_out;
+        complete = complete && jobs[i].left_out.empty();
+    }
+    const std::string json = options.json.empty() ? "" : to_json().dump(1) + "\n";
+    fmt::print("{}", options.json == "-" ? json : table());
+    if (file) {
+        file->write(json);
+        file->close();
+    }
+    return complete ? success : violations_found;
+}
+
+// For other simulators. The costs of copies and reductions are those of the first engine.
+int write_goal(const std::string& file, const Study& study, const Cases& cases) {
+    if (cases.cases.size() != 1) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--goal writes one case, not {}: name one collective, one --ranks, one --bytes "
+                                "and one --algorithm",
+                                cases.cases.size()));
+    }
+    const Case& one = cases.cases.front();
+    std::vector<List> lists;
+    for (int rank = 0; rank < one.problem.ranks; ++rank) lists.push_back(build(one.problem, rank, one.choice));
+    write_file(file, simulate::print_goal(lists, study.parameters(*one.engines.front(), one.problem)),
+               "the schedule");
+    return success;
+}
+
+int predict(const CommandLine& app, const PredictOptions& options) {
+    if (!options.recordings.empty())
+        refuse_given(app, {"--bytes", "--work"},
+                     "does not go with --program: a recorded program has its own");
+    else
+        refuse_given(app, {"--measured-with", "--computation", "--blocking"},
+                     "needs a recorded program (--program)");
+    if (options.noise.empty()) refuse_given(app, {"--together"}, "needs --noise");
+    if (!options.recordings.empty() || !options.pipeline.empty())
+        refuse_given(app, {"--goal"}, "needs a collective");
+    Study study = read_study(options);
+    if (!study.recordings.empty()) {
+        std::vector<ProgramCase> cases = program_cases_of(study);
+        return predict(
+            options, study, cases, true, [&] { return as_table(study, cases); },
+            [&] { return as_json(study, cases); });
+    }
+    if (study.pipeline) {
+        std::vector<PipelineCase> cases = pipeline_cases_of(study);
+        return predict(
+            options, study, cases, true, [&] { return as_table(study, cases); },
+            [&] { return as_json(study, cases); });
+    }
+    const Cases cases = cases_of(study);
+    if (!options.goal.empty()) return write_goal(options.goal, study, cases);
+    std::vector<PredictedCase> predicted;
+    for (const Case& one : cases.cases) predicted.push_back({one});
+    return predict(
+        options, study, predicted, cases.too_large.empty(), [&] { return as_table(study, cases, predicted); },
+        [&] { return as_json(study, cases, predicted); });
+}
+
+}  // namespace
+
+Command add_predict(CommandLine& tool) {
+    auto options = std::make_shared<PredictOptions>();
+    CommandLine* app = tool.add_subcommand(
+        "predict", "Simulate collectives, pipelines and recorded programs on up to a million ranks");
+    app->usage(
+        "Usage: lapwing predict COLLECTIVE,... --ranks P,... [OPTIONS]\n"
+        "       lapwing predict --pipeline fft|cg|lu|FILE --ranks P,... [OPTIONS]\n"
+        "       lapwing predict --program DIR ... [OPTIONS]");
+    add_predict_options(*app, *options);
+    app->footer(
+        "Examples:\n"
+        "  lapwing predict barrier,iallreduce --ranks 16:1Mi\n"
+        "  lapwing predict ibcast --ranks 1024 --bytes 1Ki:1Mi --algorithm all --work 0\n"
+        "  lapwing predict ialltoall --ranks 512 --bytes 4Ki --network torus:8x8x8 --tests 0,100\n"
+        "  lapwing predict barrier --ranks 64:16Ki --work 1ms --noise 10hz:2500us,1000hz:25us --json "
+        "noise.json\n"
+        "  lapwing predict barrier --ranks 64 --goal barrier.goal\n"
+        "  lapwing predict --pipeline fft:n=512,variables=3 --ranks 16:1Ki --tests 0,100\n"
+        "  lapwing predict --program recording --engine native,kernel --noise 10hz:2500us\n"
+        "\nEach rank's task list runs in simulated time. Nothing is measured: constants from few ranks may "
+        "not "
+        "hold for\n"
+        "many. The same options give the same result. The exit status is 0; 1 if cases were left out for "
+        "lack of "
+        "time\n"
+        "or memory; 2 if nothing was simulated.");
+    return {app, [app, options] { return predict(*app, *options); }};
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,137 @@
+#include "predict/head.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "lapwing/bench/statistics.hpp"
+#include "lapwing/launch/program.hpp"
+#include "predict/network.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* model = "LogGP, over the task lists";
+constexpr std::size_t max_told = 8;
+
+std::string network_of(const Study& study, int ranks) {
+    const auto network = make_network(study.network, ranks);
+    return network == nullptr ? "flat" : network->what();
+}
+
+}  // namespace
+
+Json head_of(const Study& study) {
+    Json result = {{"benchmark", "predict"},
+                   {"simulated", true},
+                   {"model", model},
+                   {"lapwing", LAPWING_VERSION},
+                   {"time", time_of_day()},
+                   {"command", own_command_line()},
+                   {"network", study.network.shape},
+                   {"ranks_per_host", study.network.ranks_per_host},
+                   {"placement", fmt::format("{}{}", study.network.random_places ? "random" : "in-order",
+                                             study.lists_follow_hosts ? "-known" : "")},
+                   {"tuning", study.tuning_file.empty() ? "shipped" : study.tuning_file}};
+    result["costs"] = {{"wake_up", simulate::to_seconds(study.costs.wake_up)},
+                       {"taken", study.costs.taken},
+                       {"test", simulate::to_seconds(study.costs.test)},
+                       {"hop", simulate::to_seconds(study.network.hop)}};
+    if (study.inner.any()) {
+        result["numa"] = study.inner.nodes;
+        result["caches"] = study.inner.caches;
+    }
+    if (study.disturbed()) {
+        result["iterations"] = study.iterations;
+        result["seed"] = study.seed;
+        if (!study.late.empty()) result["late"] = study.late;
+    }
+    return result;
+}
+
+Json parameters_of(const Study& study, const Problem& problem, const simulate::Engine& engine) {
+    std::string where;
+    const simulate::Parameters parameters = study.parameters(engine, problem, &where);
+    using simulate::to_seconds;
+    Json json = {{"of", where},
+                 {"latency", to_seconds(parameters.latency)},
+                 {"task", to_seconds(parameters.overhead)},
+                 {"gap", to_seconds(parameters.gap)},
+                 {"per_byte", parameters.per_byte * 1e-12},
+                 {"task_per_byte", parameters.overhead_per_byte * 1e-12},
+                 {"copy", to_seconds(parameters.copy)},
+                 {"copy_per_byte", parameters.copy_per_byte * 1e-12},
+                 {"intra_node_latency", to_seconds(parameters.near_latency)},
+                 {"intra_node_task", to_seconds(parameters.near_overhead)},
+                 {"intra_node_per_byte", parameters.near_per_byte * 1e-12}};
+    if (parameters.rendezvous_bytes != UINT64_MAX) json["rendezvous_bytes"] = parameters.rendezvous_bytes;
+    if (parameters.window_bytes != UINT64_MAX) json["window_bytes"] = parameters.window_bytes;
+    if (parameters.burst_bytes > 0) json["burst_bytes"] = parameters.burst_bytes;
+    return json;
+}
+
+Json measurement_of(const simulate::Engine& engine, const std::string& algorithm, std::uint64_t messages,
+                    Json rounds) {
+    Json found = {{"engine", engine.name}, {"used", engine.name}, {"confirmed", true}};
+    if (!algorithm.empty()) found["algorithm"] = algorithm;
+    found["messages"] = messages;
+    Json summary;
+    for (const auto& [quantity, first] : rounds.front().items()) {
+        std::vector<double> values;
+        for (const Json& round : rounds) values.push_back(round.at(quantity));
+        summary[quantity] = spread(values);
+    }
+    found["rounds"] = std::move(rounds);
+    found["summary"] = std::move(summary);
+    return found;
+}
+
+void add_row(Json& rows, Json head, Json measurement) {
+    const auto same = std::find_if(rows.begin(), rows.end(), [&](const Json& row) {
+        return std::all_of(head.items().begin(), head.items().end(), [&](const auto& field) {
+            return row.contains(field.key()) && row.at(field.key()) == field.value();
+        });
+    });
+    Json& row = same != rows.end() ? *same : rows.emplace_back(std::move(head));
+    row["engines"].push_back(std::move(measurement));
+}
+
+std::string headline(const Study& study) {
+    return fmt::format("Simulated, not measured: {}; network {}{}\n", model,
+                       network_of(study, study.ranks.back()),
+                       study.late.empty() ? "" : fmt::format("; late {}", study.late));
+}
+
+std::string line_of(const Study& study, const Problem& problem, const simulate::Engine& engine) {
+    std::string where;
+    const simulate::Parameters parameters = study.parameters(engine, problem, &where);
+    return fmt::format(
+        "{}, {}: latency {:.2f} us, task {:.2f} us, {:.4g} ns a byte{} ({}{})\n", engine.name, engine.meaning,
+        simulate::to_seconds(parameters.latency) * 1e6, simulate::to_seconds(parameters.overhead) * 1e6,
+        parameters.per_byte / 1e3,
+        parameters.gap > 0 ? fmt::format(", gap {:.2f} us", simulate::to_seconds(parameters.gap) * 1e6) : "",
+        where, study.constants.empty() ? "" : "; " + study.constants);
+}
+
+std::string lines_of(const std::vector<std::string>& left_out) {
+    std::string text;
+    for (std::size_t i = 0; i < left_out.size() && i < max_told; ++i) {
+        text += fmt::format("{}left out: {}\n", i == 0 ? "\n" : "", left_out[i]);
+    }
+    if (left_out.size() > max_told) text += fmt::format("and {} more\n", left_out.size() - max_told);
+    return text;
+}
+
+std::string microseconds(double seconds) {
+    const double value = seconds * 1e6;
+    return fmt::format("{:.{}f}", value, value < 10 ? 3 : value < 1000 ? 1 : 0);
+}
+
+std::string percent(double share) {
+    return fmt::format("{:.1f}", share * 100);
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,127 @@
+#include "predict/jobs.hpp"
+#include "base/values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace lapwing::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double messages_per_second = 3e6;
+
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// How long it takes, about, in seconds of one processor.
+double seconds_of(std::uint64_t messages) {
+    return static_cast<double>(messages) / messages_per_second;
+}
+
+// Hands out jobs so that those that run at a time fit into the memory together.
+class Runs {
+  public:
+    Runs(const Study& study, std::vector<Job>& jobs) : study_(study), jobs_(jobs), bar_(total(jobs)) {}
+
+    void run() {
+        std::vector<std::thread> threads;
+        const auto count = std::min(static_cast<std::size_t>(study_.threads), jobs_.size());
+        for (std::size_t i = 0; i < count; ++i) {
+            threads.emplace_back([this] { work(); });
+        }
+        for (std::thread& thread : threads) thread.join();
+        if (failure_) std::rethrow_exception(failure_);
+    }
+
+  private:
+    static double total(const std::vector<Job>& jobs) {
+        double messages = 0;
+        for (const Job& job : jobs) messages += static_cast<double>(job.messages);
+        return messages;
+    }
+
+    // Null when there is none left.
+    Job* take() {
+        std::unique_lock lock(mutex_);
+        while (next_ < jobs_.size() && !failure_) {
+            Job& job = jobs_[next_];
+            const double needed = seconds_of(job.messages) / rate_;
+            if (study_.seconds > 0 && seconds_since(begin_) + needed > study_.seconds) {
+                job.left_out = fmt::format("it would take about {:.0f} s more", std::max(needed, 1.0));
+                ++next_;
+                bar_.advance(static_cast<double>(job.messages));
+                continue;
+            }
+            if (running_ > 0 && in_use_ + job.memory > study_.memory) {
+                changed_.wait(lock);
+                continue;
+            }
+            ++next_;
+            ++running_;
+            in_use_ += job.memory;
+            return &job;
+        }
+        return nullptr;
+    }
+
+    void work() {
+        while (Job* job = take()) {
+            const Clock::time_point begin = Clock::now();
+            try {
+                job->run(bar_);
+            } catch (...) {
+                const std::lock_guard lock(mutex_);
+                if (!failure_) failure_ = std::current_exception();
+            }
+            job->seconds = seconds_since(begin);
+            const std::lock_guard lock(mutex_);
+            // What was estimated for a job that took long says how fast this machine is.
+            if (job->seconds > 0.5) rate_ = seconds_of(job->messages) / job->seconds;
+            --running_;
+            in_use_ -= job->memory;
+            changed_.notify_all();
+        }
+    }
+
+    const Study& study_;
+    std::vector<Job>& jobs_;
+    ProgressBar bar_;
+    const Clock::time_point begin_ = Clock::now();
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::size_t next_ = 0;
+    int running_ = 0;
+    std::uint64_t in_use_ = 0;
+    double rate_ = 1;
+    std::exception_ptr failure_;
+};
+
+}  // namespace
+
+std::string needs_of(const Study& study, const std::vector<Job>& jobs) {
+    std::uint64_t messages = 0;
+    std::uint64_t max_memory = 0;
+    for (const Job& job : jobs) {
+        messages += job.messages;
+        max_memory = std::max(max_memory, job.memory);
+    }
+    const auto threads = std::min(static_cast<std::size_t>(study.threads), jobs.size());
+    return fmt::format("{}, about {:.3g} million messages, up to {} MiB for a case; about {:.0f} s",
+                       counted(jobs.size(), "case"), static_cast<double>(messages) * 1e-6,
+                       std::max<std::uint64_t>(max_memory >> 20, 1),
+                       std::max(1.0, seconds_of(messages) / static_cast<double>(threads)));
+}
+
+void run(const Study& study, std::vector<Job>& jobs) {
+    Runs(study, jobs).run();
+}
+
+}  // namespace lapwing::tool

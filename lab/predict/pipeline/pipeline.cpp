@@ -1,0 +1,177 @@
+#include "predict/pipeline/pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/text_file.hpp"
+#include "base/values.hpp"
+#include "common/times.hpp"
+#include "lapwing/common/values.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using simulate::Action;
+
+constexpr std::size_t max_actions = 1000000;
+constexpr int max_of_a_value = 1 << 24;
+
+constexpr KnownPipeline::Value fft_values[] = {
+    {"n", "256", "points in each direction"},
+    {"per_rank", "0", "points of each rank, in place of n"},
+    {"variables", "3", "that are transformed one after the other"},
+    {"window", "2", "exchanges in flight, but one"},
+    {"rows", "1", "ranks in a row; 0: about as many as in a column"},
+    {"gflops", "2", "10^9 operations in a second of each rank"},
+};
+constexpr KnownPipeline::Value cg_values[] = {
+    {"n", "256", "points in each direction"},
+    {"per_rank", "0", "points of each rank, in place of n"},
+    {"solver", "cg", "cg, gropp or pipelined"},
+    {"iterations", "10", ""},
+    {"gflops", "1", "10^9 operations in a second of each rank"},
+};
+constexpr KnownPipeline::Value lu_values[] = {
+    {"n", "8192", "equations"},
+    {"per_rank", "0", "elements of each rank, in place of n"},
+    {"block", "128", "columns of a panel"},
+    {"gflops", "20", "10^9 operations in a second of each rank"},
+};
+
+}  // namespace
+
+std::span<const KnownPipeline> known_pipelines() {
+    static constexpr KnownPipeline all[] = {
+        {"fft", "transforms of several variables, forward and backward", fft_values, make_fft},
+        {"cg", "conjugate gradients: halo and sums", cg_values, make_cg},
+        {"lu", "a factorization with look-ahead: panels on one row of ranks", lu_values, make_lu},
+    };
+    return all;
+}
+
+int PipelineBuilder::operation(const Problem& problem, int stride, int rotation) {
+    const auto same = std::find(pipeline_.problems.begin(), pipeline_.problems.end(), problem);
+    const auto index = static_cast<std::size_t>(same - pipeline_.problems.begin());
+    if (same == pipeline_.problems.end()) pipeline_.problems.push_back(problem);
+    for (std::size_t i = 0; i < pipeline_.operations.size(); ++i) {
+        const Pipeline::Operation& one = pipeline_.operations[i];
+        if (one.problem == index && one.stride == stride && one.rotation == rotation)
+            return static_cast<int>(i);
+    }
+    pipeline_.operations.push_back({index, stride, rotation});
+    return static_cast<int>(pipeline_.operations.size()) - 1;
+}
+
+void PipelineBuilder::start(int operation, int request) {
+    add(simulate::start(operation, request));
+}
+
+void PipelineBuilder::wait(int request) {
+    add(simulate::wait(request));
+}
+
+void PipelineBuilder::compute(double seconds, simulate::SomeRanks ranks) {
+    if (!(seconds <= simulate::max_seconds)) {
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("--pipeline: work of {:.3g} s is longer than {} s", seconds, simulate::max_seconds));
+    }
+    const Action work = simulate::compute(simulate::from_seconds(seconds), 0, ranks);
+    if (work.work == 0) return;
+    if (!pipeline_.actions.empty()) {
+        Action& last = pipeline_.actions.back();
+        if (last.kind == Action::Kind::compute && last.ranks.first == ranks.first &&
+            last.ranks.count == ranks.count) {
+            last.work += work.work;
+            return;
+        }
+    }
+    add(work);
+}
+
+void PipelineBuilder::add(const Action& action) {
+    if (pipeline_.actions.size() >= max_actions) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--pipeline: it has more than {} steps", max_actions));
+    }
+    pipeline_.actions.push_back(action);
+}
+
+Pipeline PipelineBuilder::finish() {
+    return std::move(pipeline_);
+}
+
+PipelineOptions read_pipeline(const std::string& written) {
+    PipelineOptions options{.written = written, .name = written, .values = {}, .script = {}};
+    const std::size_t colon = std::min(written.find(':'), written.size());
+    std::vector<std::string> names;
+    for (const KnownPipeline& known : known_pipelines()) names.emplace_back(known.name);
+    const std::string name = written.substr(0, colon);
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+        if (!std::filesystem::exists(written) && written.find_first_of("./") == std::string::npos) {
+            pick("pipeline, nor file of that name:", name, names);
+        }
+        options.script = read_text_file(written, "pipeline");
+        make_script(options, 2, 1);  // says now what is wrong with it
+        return options;
+    }
+    options.name = name;
+    const KnownPipeline& known = known_pipelines()[pick("pipeline", name, names)];
+    std::vector<std::string> value_names;
+    for (const KnownPipeline::Value& value : known.values) {
+        value_names.emplace_back(value.name);
+        options.values[value.name] = value.usual;
+    }
+    if (colon == written.size()) return options;
+    read_list("--pipeline", written.substr(colon + 1), [&](const std::string& word) {
+        const std::size_t equals = std::min(word.find('='), word.size());
+        const std::string& value =
+            value_names[pick(fmt::format("value of {}", name), word.substr(0, equals), value_names)];
+        if (equals == word.size()) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--pipeline: '{}' has no value, as in {}=2", word, word));
+        }
+        options.values[value] = word.substr(equals + 1);
+        return word;
+    });
+    return options;
+}
+
+Pipeline make_pipeline(const PipelineOptions& options, int ranks, std::uint64_t bytes) {
+    for (const KnownPipeline& known : known_pipelines()) {
+        if (options.script.empty() && options.name == known.name) return known.make(options, ranks);
+    }
+    return make_script(options, ranks, bytes);
+}
+
+std::vector<Action> with_tests(std::vector<Action> actions, int tests) {
+    int open = 0;
+    for (Action& action : actions) {
+        if (action.kind == Action::Kind::start) ++open;
+        if (action.kind == Action::Kind::wait) --open;
+        if (action.kind == Action::Kind::compute && open > 0) action.tests = tests;
+    }
+    return actions;
+}
+
+int whole(const PipelineOptions& options, const char* name, int least) {
+    const std::string& written = options.values.at(name);
+    const auto value = parse_bytes(written);
+    if (!value || *value < static_cast<std::uint64_t>(least) ||
+        *value > static_cast<std::uint64_t>(max_of_a_value)) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--pipeline: {}={} is not a whole number from {} to {}", name, written, least,
+                                max_of_a_value));
+    }
+    return static_cast<int>(*value);
+}
+
+double number(const PipelineOptions& options, const char* name) {
+    const std::string& written = options.values.at(name);
+    return real_in(fmt::format("--pipeline: {}", name), written, 1e-6, 1e9);
+}
+
+}  // namespace lapwing::tool

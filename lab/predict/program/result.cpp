@@ -1,0 +1,317 @@
+#include "predict/program/study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/values.hpp"
+#include "lapwing/bench/statistics.hpp"
+#include "lapwing/common/linked_symbols.hpp"
+#include "lapwing/common/tables.hpp"
+#include "predict/head.hpp"
+#include "lapwing/profile/recorded.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Row = std::vector<std::string>;
+
+// Sites below this share of the run are not in the table.
+constexpr double worth_a_row = 0.001;
+constexpr double worst_ratio = 1.25;  // of a replay's time and the measured time
+// So much of the run, between calls and without a processor, is worth a line.
+constexpr double worth_a_line = 0.1;
+
+double seconds_of(const std::vector<simulate::Time>& times, bool mean) {
+    if (times.empty()) return 0;
+    if (!mean) return simulate::to_seconds(*std::max_element(times.begin(), times.end()));
+    return simulate::to_seconds(std::accumulate(times.begin(), times.end(), simulate::Time{0})) /
+           static_cast<double>(times.size());
+}
+double measured_total(const simulate::Replay& replay) {
+    return seconds_of(replay.ends, false);
+}
+double measured_in_mpi(const simulate::Replay& replay) {
+    return seconds_of(replay.inside, true);
+}
+double measured_at(const simulate::Replay& replay, std::size_t site) {
+    return simulate::to_seconds(replay.sites[site].inside) / replay.ranks;
+}
+
+std::string milliseconds(double seconds) {
+    const double value = seconds * 1e3;
+    return fmt::format("{:.{}f}", value, value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0);
+}
+
+// "MPI_Wait, solve(), cg.cpp:120"
+std::string name_of(const recording::Site& site, watch::Symbols& symbols) {
+    const watch::Symbol symbol = symbols.find(site.module, site.offset);
+    std::string name = site.function;
+    std::string function = symbol.function.empty() ? site.symbol : symbol.function;
+    constexpr std::string_view unnamed = "(anonymous namespace)::";
+    for (std::size_t at = function.find(unnamed); at != std::string::npos; at = function.find(unnamed)) {
+        function.erase(at, unnamed.size());
+    }
+    function.resize(std::min(function.find_first_of("(<"), function.size()));
+    if (!function.empty()) name += fmt::format(", {}", function);
+    const std::string file = std::filesystem::path(symbol.file).filename();
+    if (!file.empty()) {
+        name += fmt::format(", {}:{}", file, symbol.line);
+    } else if (function.empty() && !site.module.empty()) {
+        name +=
+            fmt::format(", {}+{:#x}", std::filesystem::path(site.module).filename().string(), site.offset);
+    }
+    return name;
+}
+
+const PredictedProgram* undisturbed(const ProgramCase& one, std::string_view engine) {
+    for (const PredictedProgram& row : one.rows) {
+        if (row.engine->name == engine && row.noise.empty()) return &row;
+    }
+    return nullptr;
+}
+
+// The run that was measured, beside the simulation of the same.
+struct Comparison {
+    double measured = 0;
+    double predicted = 0;
+};
+std::optional<Comparison> compare(const Study& study, const ProgramCase& one) {
+    const PredictedProgram* const row = undisturbed(one, study.measured_with);
+    if (row == nullptr) return {};
+    return Comparison{measured_total(one.replay), row->total.front()};
+}
+
+double median(const std::vector<double>& values) {
+    return spread(values).at("median").get<double>();
+}
+
+Json rounds_of(const PredictedProgram& row) {
+    Json rounds = Json::array();
+    for (const double total : row.total) {
+        rounds.push_back({{"total", total},
+                          {"computation", row.computing},
+                          {"communication", row.communication},
+                          {"in_mpi", row.in_mpi},
+                          {"overlap", row.overlap()}});
+    }
+    return rounds;
+}
+
+std::vector<std::string> left_out(const std::vector<ProgramCase>& cases) {
+    std::vector<std::string> found;
+    for (const ProgramCase& one : cases) {
+        if (!one.left_out.empty())
+            found.push_back(fmt::format("{} ranks: {}", one.replay.ranks, one.left_out));
+    }
+    return found;
+}
+
+// Which ranks shared cores in the recorded run, and which do here; and how long they had none. Empty if there
+// is nothing to say.
+std::vector<std::string> words_on_cores(const Study& study, const std::vector<ProgramCase>& cases) {
+    const std::string turns = fmt::format("turns of {} ms", simulate::to_seconds(study.slice) * 1e3);
+    std::vector<std::pair<std::string, std::string>> lines;  // (ranks, text)
+    for (const ProgramCase& one : cases) {
+        std::string then;
+        if (!one.shared_then.empty()) {
+            then = print_shared(one.shared_then) + " in the recorded run";
+        } else if (!one.tells_processors && !study.cores) {
+            then = "the recording does not have the processors of its ranks";
+        }
+        std::string here = "each rank has a core of its own";
+        if (one.cores.groups.empty()) {
+            if (then.empty()) continue;
+        } else if (study.cores) {
+            here = fmt::format("all ranks share {}, in {} (--cores)", counted(*study.cores, "core"), turns);
+        } else {
+            here = fmt::format("they take {} on them (--cores own: a core for each)", turns);
+        }
+        const std::string text = then.empty() ? here : fmt::format("{}; here {}", then, here);
+        if (!lines.empty() && lines.back().second == text) {
+            lines.back().first += fmt::format(", {}", one.replay.ranks);
+        } else {
+            lines.emplace_back(std::to_string(one.replay.ranks), text);
+        }
+    }
+    std::vector<std::string> found;
+    for (const auto& [ranks, text] : lines) found.push_back(fmt::format("{} ranks: {}", ranks, text));
+    for (const ProgramCase& one : cases) {
+        const PredictedProgram* const row = undisturbed(one, study.measured_with);
+        if (row == nullptr) continue;
+        const double off = seconds_of(one.replay.off_processor, true);
+        if (off <= worth_a_line * measured_total(one.replay)) continue;
+        found.push_back(fmt::format(
+            "{} ranks: between calls a rank slept or waited for a processor for {} ms on average; {} ms of "
+            "the "
+            "replay stand for this",
+            one.replay.ranks, milliseconds(off),
+            milliseconds(std::max(0.0, row->mean_computing - seconds_of(one.replay.on_processor, true)))));
+    }
+    return found;
+}
+
+std::string table_of_engines(const Study& study, const std::vector<ProgramCase>& cases) {
+    Row titles{"ranks", "engine"};
+    if (!study.noises.empty()) titles.emplace_back("noise");
+    titles.insert(titles.end(),
+                  {"total ms", "computing ms", "in MPI ms", "calls alone ms", "overlap %", "of native"});
+    std::vector<Row> rows{titles};
+    for (const ProgramCase& one : cases) {
+        const PredictedProgram* const native = undisturbed(one, "native");
+        for (const PredictedProgram& row : one.rows) {
+            Row& cells = rows.emplace_back(Row{std::to_string(one.replay.ranks), row.engine->name});
+            if (!study.noises.empty()) cells.push_back(row.noise.empty() ? "none" : row.noise);
+            const double total = median(row.total);
+            cells.insert(cells.end(),
+                         {milliseconds(total), milliseconds(row.computing), milliseconds(row.in_mpi),
+                          milliseconds(row.communication), percent(row.overlap()),
+                          native == nullptr ? "-" : fmt::format("{:.3f}", total / native->total.front())});
+        }
+    }
+    return align(rows);
+}
+
+std::string table_of_sites(const Study& study, const ProgramCase& one, watch::Symbols& symbols) {
+    const simulate::Replay& replay = one.replay;
+    Row titles{"call site", "calls", "bytes", "measured ms"};
+    std::vector<const PredictedProgram*> columns;
+    for (const simulate::Engine* engine : study.engines) {
+        if (const PredictedProgram* row = undisturbed(one, engine->name)) columns.push_back(row);
+    }
+    if (columns.empty()) return "";
+    for (const PredictedProgram* row : columns) titles.push_back(fmt::format("{} ms", row->engine->name));
+    for (const PredictedProgram* row : columns)
+        titles.push_back(fmt::format("{}, later wait ms", row->engine->name));
+    titles.emplace_back("bound ms");
+    std::vector<std::size_t> sites;
+    const auto most = [&](std::size_t site) {
+        double found = measured_at(replay, site);
+        for (const PredictedProgram* row : columns) found = std::max(found, row->sites[site]);
+        return found;
+    };
+    for (std::size_t site = 1; site < replay.sites.size(); ++site) {
+        if (most(site) >= worth_a_row * columns.front()->total.front()) sites.push_back(site);
+    }
+    std::stable_sort(sites.begin(), sites.end(),
+                     [&](std::size_t a, std::size_t b) { return most(a) > most(b); });
+    std::vector<Row> rows{titles};
+    for (const std::size_t site : sites) {
+        const simulate::ReplaySite& of = replay.sites[site];
+        Row& cells = rows.emplace_back(Row{name_of(of.of, symbols), std::to_string(of.calls),
+                                           of.calls > 0 ? std::to_string(of.bytes / of.calls) : "-",
+                                           milliseconds(measured_at(replay, site))});
+        for (const PredictedProgram* row : columns) cells.push_back(milliseconds(row->sites[site]));
+        for (const PredictedProgram* row : columns) cells.push_back(milliseconds(row->sites_if_moved[site]));
+        cells.push_back(milliseconds(one.bound.sites[site]));
+    }
+    return align(rows);
+}
+
+}  // namespace
+
+Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
+    Json result = head_of(study);
+    watch::Symbols symbols = linked_symbols();
+    result["program"] = {{"recordings", study.recordings}, {"measured_with", study.measured_with}};
+    if (const auto cores = words_on_cores(study, cases); !cores.empty()) result["program"]["cores"] = cores;
+    for (const simulate::Engine* engine : study.engines) {
+        result["parameters"][engine->name] =
+            parameters_of(study, all_ranks(cases.front().replay.ranks), *engine);
+    }
+    Json rows = Json::array();
+    for (const ProgramCase& one : cases) {
+        const int ranks = one.replay.ranks;
+        if (const auto both = compare(study, one)) {
+            result["program"]["replays"].push_back(
+                {{"ranks", ranks},
+                 {"measured", both->measured},
+                 {"measured_in_mpi", measured_in_mpi(one.replay)},
+                 {"off_processor", seconds_of(one.replay.off_processor, true)},
+                 {"predicted", both->predicted}});
+        }
+        Json sites = Json::array();
+        for (std::size_t site = 1; site < one.replay.sites.size(); ++site) {
+            const simulate::ReplaySite& of = one.replay.sites[site];
+            Json entry = {{"function", of.of.function},
+                          {"name", name_of(of.of, symbols)},
+                          {"calls", of.calls},
+                          {"bytes", of.bytes},
+                          {"measured", measured_at(one.replay, site)}};
+            for (const PredictedProgram& row : one.rows) {
+                if (!row.noise.empty()) continue;
+                entry["predicted"][row.engine->name] = row.sites[site];
+                entry["later_wait"][row.engine->name] = row.sites_if_moved[site];
+            }
+            if (!one.bound.sites.empty()) entry["bound"] = one.bound.sites[site];
+            sites.push_back(std::move(entry));
+        }
+        result["program"]["sites"].push_back({{"ranks", ranks}, {"sites", std::move(sites)}});
+        if (!one.bound.sites.empty()) {
+            Json limits = {{"ranks", ranks}, {"bound", one.bound.total}};
+            for (const PredictedProgram& row : one.rows) {
+                if (!row.noise.empty()) continue;
+                limits["later_wait"][row.engine->name] = row.total_if_moved;
+            }
+            result["program"]["limits"].push_back(std::move(limits));
+        }
+        for (const PredictedProgram& row : one.rows) {
+            Json head = {{"collective", "program"},
+                         {"bytes", 0},
+                         {"method", "program"},
+                         {"parameter", {{"name", "ranks"}, {"value", ranks}}}};
+            if (!study.noises.empty()) head["noise"] = row.noise.empty() ? "none" : row.noise;
+            add_row(rows, std::move(head), measurement_of(*row.engine, "", row.messages, rounds_of(row)));
+        }
+    }
+    result["rows"] = std::move(rows);
+    for (const std::string& one : left_out(cases)) result["left_out"].push_back(one);
+    return result;
+}
+
+std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) {
+    std::string text;
+    for (const ProgramCase& one : cases) {
+        const auto both = compare(study, one);
+        if (!both) continue;
+        text += fmt::format(
+            "{}: measured {} ms, {} ms of it in MPI; replayed by {} {} ms: {:.3f} of the measured "
+            "time\n",
+            counted(one.replay.ranks, "rank"), milliseconds(both->measured),
+            milliseconds(measured_in_mpi(one.replay)), study.measured_with, milliseconds(both->predicted),
+            both->predicted / both->measured);
+        if (std::max(both->predicted, both->measured) >
+            worst_ratio * std::min(both->predicted, both->measured))
+            text +=
+                "This replay is far from the measured time, and the table below may be. `lapwing tune` on "
+                "the "
+                "same hosts\nmeasures their network; pass its file by --tuning.\n";
+    }
+    for (const std::string& line : words_on_cores(study, cases)) text += line + "\n";
+    text += headline(study);
+    for (const simulate::Engine* engine : study.engines) {
+        text += line_of(study, all_ranks(cases.front().replay.ranks), *engine);
+    }
+    text += "\n" + table_of_engines(study, cases);
+    watch::Symbols symbols = linked_symbols();
+    for (const ProgramCase& one : cases) {
+        if (const std::string sites = table_of_sites(study, one, symbols); !sites.empty()) {
+            text += fmt::format("\nIn MPI, each rank on average, {}:\n{}", counted(one.replay.ranks, "rank"),
+                                sites);
+        }
+    }
+    std::vector<std::string> notes;
+    for (const ProgramCase& one : cases) {
+        for (const std::string& note : one.replay.notes) {
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+        }
+    }
+    for (const std::string& note : notes) text += fmt::format("note: {}\n", note);
+    return text + lines_of(left_out(cases));
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,393 @@
+#include "predict/study.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <functional>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/text_file.hpp"
+#include "base/values.hpp"
+#include "command_line/command_line.hpp"
+#include "common/times.hpp"
+#include "common/simulated_costs.hpp"
+#include "lapwing/common/values.hpp"
+#include "plan/selection.hpp"
+
+namespace lapwing::tool {
+
+namespace {
+
+constexpr std::uint64_t max_tests = 100000;
+constexpr std::uint64_t step_of_range = 4;
+
+// "8,100", or "16:1Mi" for 16, 64, 256, ...
+std::vector<int> read_ranks(const std::string& written) {
+    std::vector<int> ranks;
+    const auto read = [&](const std::string& word) {
+        const auto number = parse_bytes(word);
+        if (!number || *number < 2 || *number > static_cast<std::uint64_t>(max_ranks))
+            refuse_value("--ranks", fmt::format("a number of ranks from 2 to {}", max_ranks), word);
+        return static_cast<int>(*number);
+    };
+    const std::size_t colon = written.find(':');
+    if (colon == std::string::npos) {
+        read_list("--ranks", written, [&](const std::string& word) {
+            ranks.push_back(read(word));
+            return word;
+        });
+        return ranks;
+    }
+    const int first = read(written.substr(0, colon));
+    const int last = read(written.substr(colon + 1));
+    if (last < first)
+        throw_invalid(fmt::format("--ranks: '{}': the last value is smaller than the first", written));
+    for (std::uint64_t count = static_cast<std::uint64_t>(first); count <= static_cast<std::uint64_t>(last);
+         count *= step_of_range) {
+        ranks.push_back(static_cast<int>(count));
+    }
+    return ranks;
+}
+
+// "10hz:2500us", "poisson:10hz:2500us", or the file of a trace.
+simulate::Noise read_noise(const std::string& written) {
+    simulate::Noise noise{.kind = simulate::Noise::Kind::periodic};
+    std::string_view text = written;
+    if (text.starts_with("poisson:")) {
+        noise.kind = simulate::Noise::Kind::poisson;
+        text.remove_prefix(std::string_view("poisson:").size());
+    }
+    const std::size_t colon = text.find(':');
+    const std::string_view frequency = text.substr(0, colon);
+    if (frequency.ends_with("hz") && colon != std::string_view::npos) {
+        const double hertz = real_in(fmt::format("--noise {}: the frequency", written),
+                                     frequency.substr(0, frequency.size() - 2), 0.001, 1e6);
+        noise.period = simulate::from_seconds(1 / hertz);
+        noise.length = simulate::from_seconds(read_time("--noise", text.substr(colon + 1)));
+        if (noise.length >= noise.period)
+            throw_invalid(fmt::format("--noise: '{}' leaves nothing of the processor", written));
+        return noise;
+    }
+    if (text != written)
+        throw_invalid(fmt::format("--noise: '{}' is not of the form poisson:10hz:2500us", written));
+    noise.kind = simulate::Noise::Kind::trace;
+    noise.trace = std::make_shared<simulate::NoiseTrace>(
+        simulate::NoiseTrace::parse(read_text_file(written, "noise trace"), written));
+    return noise;
+}
+
+// "uniform:100us" or "one:1ms".
+simulate::Lateness read_lateness(const std::string& written) {
+    simulate::Lateness lateness;
+    if (written.empty()) return lateness;
+    const std::size_t colon = std::min(written.find(':'), written.size());
+    static const std::string kinds[] = {"uniform", "one"};
+    lateness.kind = pick("--late", written.substr(0, colon), kinds) == 0 ? simulate::Lateness::Kind::uniform
+                                                                         : simulate::Lateness::Kind::one;
+    if (colon == written.size()) throw_invalid("--late: the time is missing, as in uniform:100us or one:1ms");
+    lateness.max = simulate::from_seconds(read_time("--late", written.substr(colon + 1)));
+    return lateness;
+}
+
+void read_work(const std::string& written, Study& study) {
+    if (written.ends_with("s")) {
+        study.work = simulate::from_seconds(read_time("--work", written));
+    } else {
+        study.work_factor = real_in("--work", written, 0, 1e6);
+    }
+}
+
+// "latency=2us,per_byte=0.04ns"
+void set_constants(const std::string& written, simulate::Parameters& parameters) {
+    if (written.empty()) return;
+    using simulate::from_seconds;
+    struct Constant {
+        std::string name;
+        std::function<void(double seconds)> set;
+    };
+    const std::vector<Constant> constants = {
+        {"latency", [&](double s) { parameters.latency = from_seconds(s); }},
+        {"task", [&](double s) { parameters.overhead = from_seconds(s); }},
+        {"gap", [&](double s) { parameters.gap = from_seconds(s); }},
+        {"per_byte", [&](double s) { parameters.per_byte = s * 1e12; }},
+        {"task_per_byte", [&](double s) { parameters.overhead_per_byte = s * 1e12; }},
+        {"copy", [&](double s) { parameters.copy = from_seconds(s); }},
+        {"copy_per_byte", [&](double s) { parameters.copy_per_byte = s * 1e12; }},
+        {"intra_node_latency", [&](double s) { parameters.near_latency = from_seconds(s); }},
+        {"intra_node_task", [&](double s) { parameters.near_overhead = from_seconds(s); }},
+        {"intra_node_per_byte", [&](double s) { parameters.near_per_byte = s * 1e12; }},
+    };
+    std::vector<std::string> names;
+    for (const Constant& constant : constants) names.push_back(constant.name);
+    read_list("--constants", written, [&](const std::string& word) {
+        const std::size_t equals = std::min(word.find('='), word.size());
+        const Constant& constant = constants[pick("constant", word.substr(0, equals), names)];
+        if (equals == word.size())
+            throw_invalid(fmt::format("--constants: '{}' has no value, as in latency=2us", word));
+        constant.set(read_time("--constants", word.substr(equals + 1)));
+        return word;
+    });
+}
+
+// "64Ki:4Mi", "64Ki" or "none".
+void read_rendezvous(const std::string& written, Study& study) {
+    if (written == "none") return;
+    const std::size_t colon = written.find(':');
+    study.rendezvous_bytes = read_bytes("--rendezvous", written.substr(0, colon));
+    if (colon != std::string::npos)
+        study.window_bytes = read_bytes("--rendezvous", written.substr(colon + 1));
+}
+
+std::uint64_t quarter_of_memory() {
+    return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+           static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 4;
+}
+
+}  // namespace
+
+void add_predict_options(CommandLine& app, PredictOptions& options) {
+    const auto text = [&app](const char* name, std::string& value, const char* type, const char* about) {
+        return app.add_option(name, value, about)->type_name(type);
+    };
+    app.add_option("COLLECTIVE", options.collectives, "Such as barrier, or ibcast,iallreduce");
+    text("--pipeline", options.pipeline, "P",
+         "Instead of collectives: fft, cg or lu, such as fft:n=512,variables=3; or your own file");
+    app.add_option("--program", options.recordings,
+                   "Instead of collectives: recordings of `lapwing profile --record`, which have their own "
+                   "ranks")
+        ->type_name("DIR");
+    text("--ranks", options.ranks, "P,...", "Numbers of ranks: 100,1000; or 16:1Mi, in steps of factor 4");
+    text("--bytes", options.bytes, "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, in steps of factor 4 (8)");
+    text("--algorithm", options.algorithms, "A,...",
+         "Such as ring,pairwise:window=6; chosen: as in a run; all: each that applies (chosen)");
+    text("--engine", options.engines, "E,...",
+         "One or more of host,thread,kernel,card; of a recording, also native (host,kernel; "
+         "native,thread,kernel,card)");
+
+    app.begin_group("The program");
+    text("--work", options.work, "X",
+         "Computation during the collective: a multiple of its time alone, or 1ms; 0: none (1.2)");
+    text("--tests", options.tests, "N,...", "Calls of MPI_Test during the computation (0)");
+    text("--test-time", options.test, "TIME", "Time of a call of MPI_Test that finds nothing (0us)");
+
+    app.begin_group("A recorded program");
+    text("--measured-with", options.measured_with, "E", "The engine that the recorded run had (native)");
+    text("--computation", options.computation, "C",
+         "wall: all time between calls; processor: the processor's alone (processor if ranks share cores, or "
+         "shared them when recorded; else wall)");
+    text(
+        "--cores", options.cores, "N[:TIME]",
+        "Cores that all ranks share, if they yield in MPI calls; and how long a rank computes before another "
+        "one has its turn; or own: a core for each rank (as recorded; on another network: own; 4ms)");
+    app.add_flag("--blocking", options.take_blocking,
+                 "Engines run blocking collectives, too (LAPWING_BLOCKING=1)");
+
+    app.begin_group("Noise and late ranks");
+    text("--noise", options.noise, "NOISE,...",
+         "10hz:2500us: periodic; poisson:10hz:2500us; or trace files of Netgauge");
+    app.add_flag("--together", options.together, "Noise interrupts all processors at the same time");
+    text("--late", options.late, "LATE",
+         "Ranks start late: uniform:100us: each by up to 100us; one:1ms: one rank");
+    app.add_option("--iterations", options.iterations, "Iterations with noise or late ranks (100)")
+        ->type_name("N")
+        ->range(1, 1000000);
+    app.add_option("--rounds", options.rounds, "Number of random seeds (3)")->type_name("N")->range(1, 1000);
+    app.add_option("--seed", options.seed, "The first seed (1)")->type_name("N");
+
+    app.begin_group("The network");
+    text("--network", options.network, "NET",
+         "flat, torus:8x8x16, one-way-torus:4x4, mesh:8x8, fat-tree:..., dragonfly:... (flat)");
+    text("--hop", options.hop, "TIME", "Latency of each link, except in a flat network (100ns)");
+    app.add_option("--ranks-per-host", options.ranks_per_host, "Ranks that share the links of a host (1)")
+        ->type_name("N")
+        ->range(1, 4096);
+    add_inner_group_options(app, options.inner);
+    text("--placement", options.placement, "P",
+         "in-order or random; in-order-known, random-known: with lists that know the order of the hosts, "
+         "as by a topology file (in-order)");
+
+    app.begin_group("Costs");
+    text("--tuning", options.tuning, "FILE",
+         "Constants and choices of this tuning file (LAPWING_TUNING, or the built-in one)");
+    text("--constants", options.constants, "C=TIME,...",
+         "Replace the file's constants: latency=2us,task=1us,per_byte=0.1ns");
+    text("--rendezvous", options.rendezvous, "N[:N]",
+         "Engines host and thread: messages from the first size wait for calls of both sides; sockets take "
+         "the second size at once; or none (64Ki:4Mi)");
+    text("--burst", options.burst, "N",
+         "Bytes that a link passes at once after a pause, as links of virtual hosts do (0)");
+    text("--wake-up", options.wake_up, "TIME", "Time to wake a sleeping progress thread (5us)");
+    app.add_option("--taken", options.taken,
+                   "Share of the time of a thread's or the kernel's tasks that the program loses (0)")
+        ->type_name("X")
+        ->range(0.0, 1.0);
+
+    app.begin_group("The simulation");
+    app.add_option("--threads", options.threads,
+                   "Simulations at the same time; no effect on results (all processors)")
+        ->type_name("N")
+        ->range(1, 1024);
+    text("--memory", options.memory, "N",
+         "Refuse cases that need more memory, such as 4Gi (a quarter of this machine's)");
+    app.add_option("--time", options.seconds,
+                   "Leave out cases that would run past so many seconds (no limit)")
+        ->type_name("S")
+        ->range(0.0, 1e9);
+    app.add_flag("--dry-run", options.dry_run, "Print the time and memory needed, simulate nothing");
+    text("--json", options.json, "FILE", "Write the result for `lapwing report`; - for standard output");
+    text("--goal", options.goal, "FILE",
+         "Simulate nothing: write the lists of one collective as a GOAL schedule, which LogGOPSim and ATLAHS read");
+}
+
+simulate::Parameters Study::parameters(const simulate::Engine& engine, const Problem& problem,
+                                       std::string* where) const {
+    const Guidance guidance{tuning ? &*tuning : nullptr, {engine.tuned, true}};
+    simulate::Parameters parameters = simulate::parameters_of(guidance.machine(problem, where));
+    if (const Tuning::Table* table = tuning ? tuning->messages(problem, guidance.surroundings) : nullptr) {
+        set_costs(parameters, *table->messages);
+        if (where != nullptr) *where = tuning->where(*table) + ".messages";
+    }
+    parameters.burst_bytes = burst_bytes;
+    set_rendezvous(parameters, engine, rendezvous_bytes, window_bytes);
+    set_constants(constants, parameters);
+    return parameters;
+}
+
+namespace {
+
+// "2:4ms", "2" or "own".
+void read_cores(const std::string& written, Study& study) {
+    if (written.empty()) return;
+    if (written == "own") {
+        study.cores = 0;
+        return;
+    }
+    const std::size_t colon = std::min(written.find(':'), written.size());
+    study.cores = static_cast<int>(number_in("--cores", written.substr(0, colon), 1, 1000000));
+    if (colon < written.size())
+        study.slice = simulate::from_seconds(read_time("--cores", written.substr(colon + 1)));
+    if (study.slice <= 0) throw_invalid("--cores: the time of a turn must be longer than 0, as in 2:4ms");
+}
+
+// What is simulated: collectives, a pipeline, or a recorded program.
+void read_subject(const PredictOptions& options, Study& study) {
+    if ((options.collectives.empty() ? 0 : 1) + (options.pipeline.empty() ? 0 : 1) +
+            (options.recordings.empty() ? 0 : 1) !=
+        1) {
+        throw_invalid(
+            "name collectives, such as barrier, or a pipeline by --pipeline, or a recording by --program; "
+            "not both");
+    }
+    if (!options.recordings.empty()) {
+        study.recordings = options.recordings;
+        static const std::string computations[] = {"processor", "wall"};
+        read_cores(options.cores, study);
+        if (!options.computation.empty()) {
+            study.computation =
+                static_cast<simulate::Computation>(pick("--computation", options.computation, computations));
+        }
+        study.take_blocking = options.take_blocking;
+        if (!options.ranks.empty()) throw_invalid("--ranks: a recorded program has its own ranks");
+        if (options.algorithms == "all")
+            throw_invalid("--algorithm: of a program, name them, such as pairwise,ring");
+        if (!options.late.empty()) throw_invalid("--late: a recorded program has its own late ranks");
+        return;
+    }
+    if (!options.cores.empty()) throw_invalid("--cores needs a recorded program (--program)");
+    if (options.ranks.empty()) throw_invalid("--ranks is missing, such as --ranks 64,1024");
+    study.ranks = read_ranks(options.ranks);
+    if (options.pipeline.empty()) {
+        read_list("COLLECTIVE", options.collectives, [&](const std::string& word) {
+            study.collectives.push_back(read_collective(word));
+            return word;
+        });
+        return;
+    }
+    study.pipeline = read_pipeline(options.pipeline);
+    if (options.algorithms == "all")
+        throw_invalid("--algorithm: of a pipeline, name them, such as pairwise,ring");
+    for (const Problem& problem : make_pipeline(*study.pipeline, study.ranks.front(), 1).problems) {
+        study.collectives.push_back(problem.collective);
+    }
+}
+
+// A recorded program has the native MPI beside the engines.
+void read_engines(const PredictOptions& options, Study& study) {
+    std::vector<const simulate::Engine*> known;
+    if (!study.recordings.empty()) known.push_back(&simulate::native_mpi());
+    for (const simulate::Engine& engine : simulate::engines()) known.push_back(&engine);
+    std::vector<std::string> names;
+    for (const simulate::Engine* engine : known) names.emplace_back(engine->name);
+    const std::string wanted = !options.engines.empty()   ? options.engines
+                               : study.recordings.empty() ? "host,kernel"
+                                                          : "native,thread,kernel,card";
+    read_list("--engine", wanted, [&](const std::string& word) {
+        study.engines.push_back(known[pick("--engine", word, names)]);
+        return word;
+    });
+    if (!study.recordings.empty())
+        study.measured_with = names[pick("--measured-with", options.measured_with, names)];
+}
+
+}  // namespace
+
+Study read_study(const PredictOptions& options) {
+    Study study;
+    read_subject(options, study);
+    read_engines(options, study);
+    study.bytes = read_blocks(options.bytes);
+    study.algorithms = options.algorithms;
+    read_list("--tests", options.tests, [&](const std::string& word) {
+        study.tests.push_back(static_cast<int>(number_in("--tests", word, 0, max_tests)));
+        return word;
+    });
+    read_work(options.work, study);
+    if (!options.noise.empty()) {
+        read_list("--noise", options.noise, [&](const std::string& word) {
+            NoiseOfStudy& one = study.noises.emplace_back(NoiseOfStudy{word, read_noise(word)});
+            one.noise.together = options.together;
+            if (options.together) one.what += ", together";
+            return word;
+        });
+    }
+    study.lateness = read_lateness(options.late);
+    study.late = options.late;
+    study.network.shape = options.network;
+    study.network.ranks_per_host = options.ranks_per_host;
+    study.inner = options.inner;
+    static const std::string placements[] = {"in-order", "in-order-known", "random", "random-known"};
+    const std::string& placement = placements[pick("--placement", options.placement, placements)];
+    study.network.random_places = placement.starts_with("random");
+    study.lists_follow_hosts = placement.ends_with("-known");
+    study.network.seed = options.seed;
+    study.network.hop = simulate::from_seconds(read_time("--hop", options.hop));
+    const GivenSetting given[] = {{"--tuning", &Settings::tuning, if_given(options.tuning)}};
+    study.tuning_file = checked_settings(given).tuning;
+    if (!study.tuning_file.empty()) study.tuning = Tuning::read(study.tuning_file);
+    study.constants = options.constants;
+    read_rendezvous(options.rendezvous, study);
+    if (!options.burst.empty()) study.burst_bytes = read_bytes("--burst", options.burst);
+    study.costs = {.wake_up = simulate::from_seconds(read_time("--wake-up", options.wake_up)),
+                   .taken = options.taken,
+                   .test = simulate::from_seconds(read_time("--test-time", options.test))};
+    study.iterations = options.iterations;
+    study.rounds = options.rounds;
+    study.seed = options.seed;
+    study.threads = options.threads > 0 ? options.threads
+                                        : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    study.memory = options.memory.empty() ? quarter_of_memory() : read_bytes("--memory", options.memory);
+    study.seconds = options.seconds;
+    // What is wrong with these is known before anything runs.
+    simulate::Parameters parameters;
+    parameters.latency = simulate::nanosecond;
+    parameters.window_bytes = study.window_bytes;
+    set_constants(study.constants, parameters);
+    simulate::check(parameters);
+    named("--network",
+          [&] { return make_network(study.network, study.ranks.empty() ? 1 : study.ranks.front()); });
+    return study;
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,118 @@
+// What `lapwing predict` is asked: its options, and what they mean.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lapwing/common/values.hpp"
+#include "plan/tuning.hpp"
+#include "predict/network.hpp"
+#include "predict/pipeline/pipeline.hpp"
+#include "simulate/recorded/replay.hpp"
+#include "simulate/setting.hpp"
+
+namespace lapwing {
+class CommandLine;
+}
+
+namespace lapwing::tool {
+
+struct PredictOptions {
+    std::string collectives;
+    std::string pipeline;
+    std::vector<std::string> recordings;
+    std::string computation;
+    std::string cores;
+    std::string measured_with = "native";
+    bool take_blocking = false;
+    std::string ranks;
+    std::string bytes = "8";
+    std::string algorithms = "chosen";
+    std::string engines;
+    std::string tests = "0";
+    std::string work = "1.2";
+    std::string noise;
+    bool together = false;
+    std::string late;
+    std::string network = "flat";
+    int ranks_per_host = 1;
+    InnerGroups inner;
+    std::string placement = "in-order";
+    std::string hop = "100ns";
+    std::string tuning;
+    std::string constants;
+    std::string rendezvous = "64Ki:4Mi";
+    std::string burst;
+    std::string wake_up = "5us";
+    double taken = 0;
+    std::string test = "0us";
+    int iterations = 100;
+    int rounds = 3;
+    std::uint64_t seed = 1;
+    int threads = 0;
+    std::string memory;
+    double seconds = 0;
+    bool dry_run = false;
+    std::string json;
+    std::string goal;
+};
+
+void add_predict_options(CommandLine& app, PredictOptions& options);
+
+struct NoiseOfStudy {
+    std::string what;  // as it was written
+    simulate::Noise noise;
+};
+
+struct Study {
+    std::vector<Collective> collectives;      // those of the pipeline, if there is one
+    std::optional<PipelineOptions> pipeline;  // none: each collective for itself
+    // Of a recorded program: its directories; empty: there is none.
+    std::vector<std::string> recordings;
+    std::optional<simulate::Computation> computation;  // none: `processor` if ranks share or shared cores
+    std::optional<int> cores;  // that all ranks share; 0: each has its own; none: as in the recorded run
+    simulate::Time slice = 4'000'000 * simulate::nanosecond;  // a turn on shared cores
+    std::string measured_with;                                // the engine of the recorded run
+    bool take_blocking = false;                               // Lapwing runs blocking collectives, too
+    std::vector<int> ranks;
+    std::vector<std::uint64_t> bytes;
+    std::string algorithms;  // "chosen", "all", or "ring,bruck"
+    std::vector<const simulate::Engine*> engines;
+    std::vector<int> tests;
+    // Work: so many times the base time, or so long; neither: none.
+    double work_factor = 0;
+    simulate::Time work = 0;
+    std::vector<NoiseOfStudy> noises;  // empty: nothing disturbs, unless ranks are late
+    simulate::Lateness lateness;
+    std::string late;
+    NetworkOptions network;
+    InnerGroups inner;                // of hosts, for lists
+    bool lists_follow_hosts = false;  // where ranks stand in no order
+    std::optional<Tuning> tuning;
+    std::string tuning_file;
+    std::string constants;  // that stand in for those of the tuning
+    // Of the engines on processors; UINT64_MAX: none.
+    std::uint64_t rendezvous_bytes = UINT64_MAX;
+    std::uint64_t window_bytes = UINT64_MAX;
+    std::uint64_t burst_bytes = 0;
+    simulate::EngineCosts costs;
+    int iterations = 1;
+    int rounds = 1;
+    std::uint64_t seed = 1;
+    int threads = 1;
+    std::uint64_t memory = 0;
+    double seconds = 0;  // 0: as long as it takes
+
+    bool disturbed() const { return !noises.empty() || lateness.kind != simulate::Lateness::Kind::none; }
+    // The constants of an engine, and whose they are.
+    simulate::Parameters parameters(const simulate::Engine& engine, const Problem& problem,
+                                    std::string* where = nullptr) const;
+};
+
+// Throws Error (invalid_argument; system or parse for a file).
+Study read_study(const PredictOptions& options);
+
+}  // namespace lapwing::tool

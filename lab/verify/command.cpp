@@ -1,0 +1,212 @@
+// lapwing verify: proves list files, or every algorithm for many problems.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/error.hpp"
+#include "base/values.hpp"
+#include "collectives/catalogue.hpp"
+#include "command_line/command_line.hpp"
+#include "laboratory.hpp"
+#include "lapwing/common/list_json.hpp"
+#include "lapwing/common/tables.hpp"
+#include "lapwing/common/values.hpp"
+#include "verify/verify.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+struct Options {
+    std::vector<std::string> files;
+    bool all = false;
+    std::string ranks = "1:64";
+    std::string collective;
+    std::string algorithm;
+    CheckLimits limits;
+    bool chains = true;
+    int samples = 0;
+    std::uint64_t seed = 1;
+    bool list = false;
+    bool json = false;
+};
+
+constexpr std::size_t max_parts_to_read = 8;
+constexpr const char* ranks_of_samples = "1:4096";
+
+// In the order of the catalogue; then those of files.
+std::vector<const Algorithm*> algorithms_of(const Outcome& outcome) {
+    std::vector<const Algorithm*> algorithms;
+    for (const Algorithm* algorithm : catalogue()) {
+        if (outcome.tallies.contains(algorithm)) algorithms.push_back(algorithm);
+    }
+    for (const auto& [algorithm, tally] : outcome.tallies) {
+        if (algorithm->lists != nullptr) algorithms.push_back(algorithm);
+    }
+    return algorithms;
+}
+
+void print_outcome(const Outcome& outcome) {
+    std::vector<std::vector<std::string>> rows = {{"collective", "algorithm", "lists proved", "chain forms",
+                                                   "problems", "declined", "longest queue", "max ranks"}};
+    for (const Algorithm* algorithm : algorithms_of(outcome)) {
+        const Tally& tally = outcome.tallies.at(algorithm);
+        rows.push_back({name(algorithm->collective), algorithm->name, std::to_string(tally.lists),
+                        std::to_string(tally.chains), std::to_string(tally.problems),
+                        std::to_string(tally.declined), std::to_string(tally.longest_queue),
+                        std::to_string(tally.max_ranks)});
+    }
+    fmt::print("{}\n", align(rows));
+    for (const CounterExample& example : outcome.examples) {
+        fmt::print("{} by {}\n", print(example.problem), print(example.choice));
+        // For larger groups there would be too much to read; --json has them.
+        const std::vector<Parts>& parts = example.problem.parts;
+        for (std::size_t rank = 0; parts.size() <= max_parts_to_read && rank < parts.size(); ++rank) {
+            fmt::print("  parts {} {}\n", rank, print(parts[rank]));
+        }
+        fmt::print("  {}\n", example.what);
+    }
+    if (outcome.nothing_applied()) {
+        for (const auto& [algorithm, tally] : outcome.tallies) {
+            fmt::print("{} of {} declined: {}\n", algorithm->name, name(algorithm->collective),
+                       tally.why_declined);
+        }
+        fmt::print("nothing proved: no algorithm applies to any of the problems\n");
+        return;
+    }
+    const Tally total = outcome.total();
+    fmt::print("{}proved {} and {} of {}, {}\n", outcome.examples.empty() ? "" : "\n",
+               counted(total.lists, "list"), counted(total.chains, "chain form"),
+               counted(total.problems, "problem"), counted(total.violations, "violation"));
+}
+
+Json as_json(const Outcome& outcome, RankRange ranks) {
+    const auto counts = [](const Tally& tally) {
+        return Json{{"lists", tally.lists},
+                    {"chains", tally.chains},
+                    {"problems", tally.problems},
+                    {"declined", tally.declined},
+                    {"longest_queue", tally.longest_queue},
+                    {"max_ranks", tally.max_ranks},
+                    {"violations", tally.violations}};
+    };
+    Json algorithms = Json::array();
+    for (const Algorithm* algorithm : algorithms_of(outcome)) {
+        const Tally& tally = outcome.tallies.at(algorithm);
+        Json row = {{"collective", name(algorithm->collective)}, {"name", algorithm->name}};
+        row.update(counts(tally));
+        if (tally.problems == 0) row["why_declined"] = tally.why_declined;
+        algorithms.push_back(row);
+    }
+    Json examples = Json::array();
+    for (const CounterExample& example : outcome.examples) {
+        examples.push_back({{"problem", to_json(example.problem)},
+                            {"algorithm", print(example.choice)},
+                            {"what", example.what}});
+    }
+    return {{"ranks", {ranks.first, ranks.last}},
+            {"algorithms", algorithms},
+            {"total", counts(outcome.total())},
+            {"counter_examples", examples},
+            {"seconds", outcome.seconds}};
+}
+
+int verify(const CommandLine& app, const Options& options) {
+    const bool ranks_given = app.count("--ranks") > 0;
+    if (options.samples == 0) refuse_given(app, {"--seed"}, "needs --sample");
+    if (options.samples > 0 && options.limits.bracketing)
+        throw Error(ErrorCode::invalid_argument, "use --sample without --reproducible");
+    const bool all = options.all || ranks_given || options.samples > 0 || !options.collective.empty() ||
+                     !options.algorithm.empty();
+    if (options.list) {
+        if (options.all || ranks_given || options.samples > 0 || !options.files.empty())
+            throw Error(ErrorCode::invalid_argument,
+                        "use --list alone, or with --collective and --algorithm");
+        std::optional<Collective> collective;
+        if (!options.collective.empty())
+            collective = named("--collective", [&] { return read_collective(options.collective); });
+        print_proven(named("--algorithm", [&] { return choices_to_verify(collective, options.algorithm); }),
+                     options.json);
+        return success;
+    }
+    if (all == !options.files.empty()) {
+        throw Error(
+            ErrorCode::invalid_argument,
+            all ? "name list files, or use --all with --ranks, --collective and --algorithm, but not both"
+                : "name the list files to verify, or use --all");
+    }
+    if (!all) return verify_files(options.files, options.limits, options.chains, options.json);
+
+    Work work;
+    std::optional<Collective> collective;
+    if (!options.collective.empty())
+        collective = named("--collective", [&] { return read_collective(options.collective); });
+    work.choices = named("--algorithm", [&] { return choices_to_verify(collective, options.algorithm); });
+    if (options.limits.bracketing)
+        std::erase_if(work.choices,
+                      [](const Choice& choice) { return !is_reduction(choice.algorithm->collective); });
+    const bool samples = options.samples > 0;
+    work.ranks = named("--ranks", [&] {
+        return read_rank_range(samples && !ranks_given ? ranks_of_samples : options.ranks);
+    });
+    work.limits = options.limits;
+    work.chains = options.chains && !samples;
+    work.samples = options.samples;
+    work.seed = options.seed;
+    const Outcome outcome = verify_all(work);
+    if (options.json) {
+        fmt::print("{}\n", as_json(outcome, work.ranks).dump(2));
+    } else {
+        print_outcome(outcome);
+    }
+    return outcome.total().violations == 0 && !outcome.nothing_applied() ? success : violations_found;
+}
+
+}  // namespace
+
+Command add_verify(CommandLine& tool) {
+    auto options = std::make_shared<Options>();
+    CommandLine* app =
+        tool.add_subcommand("verify", "Prove task lists: those of files, or those of every algorithm");
+    app->add_option("FILE", options->files, "List files, as `lapwing explain --format text` prints them");
+    app->add_flag("--all", options->all,
+                  "Prove every algorithm, with several parameters and for problems of every form");
+    app->add_option("--ranks", options->ranks, "Numbers of ranks, such as 8 or 1:64 (1:64)")
+        ->type_name("FIRST:LAST");
+    app->add_option("--collective", options->collective, "Only algorithms of this collective")
+        ->type_name("C");
+    app->add_option("--algorithm", options->algorithm,
+                    "Only this algorithm, such as bruck; pairwise:window=6: only with these parameters; "
+                    "file:my.lists: lists of a file")
+        ->type_name("A");
+    app->add_flag("--reproducible", options->limits.bracketing,
+                  "Prove that reductions combine in the fixed bracketing of `lapwing run --reproducible`");
+    app->add_option("--queue-depth", options->limits.queue_depth, "Longest allowed queue (16384)")
+        ->type_name("N");
+    app->add_flag(
+        "--no-chains", [options] { options->chains = false; },
+        "Do not prove the chain forms of the lists (for ranks on several hosts and on shared hosts)");
+    app->add_option(
+           "--sample", options->samples,
+           "Prove N random problems of each algorithm, of up to 4096 ranks as far as memory permits, "
+           "without chain forms")
+        ->type_name("N")
+        ->range(1, 1000000);
+    app->add_option("--seed", options->seed, "Random seed of --sample (1)")->type_name("N");
+    app->add_flag("--list", options->list,
+                  "Prove nothing; list for which numbers of ranks each algorithm is already proven");
+    app->add_flag("--json", options->json, "Print JSON");
+    app->footer(
+        "Examples:\n"
+        "  lapwing verify --all --ranks 1:64\n"
+        "  lapwing verify --all --sample 8\n"
+        "  lapwing verify --list\n"
+        "  lapwing verify --all --reproducible\n"
+        "  lapwing verify --collective alltoall --algorithm bruck --ranks 100\n"
+        "  lapwing explain gather --ranks 6 --format text -o gather.list && lapwing verify gather.list\n"
+        "\nThe exit status is 0 when all is proven; 1 with a counter-example, which is printed, or when no "
+        "algorithm\napplies to any of the problems; 2 when a file or an option is wrong.");
+    return {app, [app, options] { return verify(*app, *options); }};
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,65 @@
+#include "verify/verify.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "proven/proven.hpp"
+#include "lapwing/common/list_json.hpp"
+#include "lapwing/common/tables.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+std::string forms_of(const ProvenForms& forms, Collective collective) {
+    std::string except;
+    if (may_be_in_place(collective) && !forms.in_place) except = "in place";
+    if (is_reduction(collective) && !forms.ordered)
+        except += fmt::format("{}operators that do not commute", except.empty() ? "" : " and ");
+    return except;
+}
+
+}  // namespace
+
+void print_proven(std::span<const Choice> choices, bool json) {
+    const std::string some = fmt::format("1 to {}, {}", verified_ranks, fmt::join(verified_samples, ", "));
+    std::vector<std::vector<std::string>> rows = {
+        {"collective", "algorithm", "ranks", "sampled to", "except"}};
+    Json algorithms = Json::array();
+    const Algorithm* last = nullptr;
+    std::size_t proven = 0;
+    for (const Choice& choice : choices) {
+        const Algorithm& algorithm = *choice.algorithm;
+        if (&algorithm == last) continue;
+        last = &algorithm;
+        const auto forms = proven_for_all_ranks(algorithm.collective, algorithm.name);
+        const std::string except = forms ? forms_of(*forms, algorithm.collective) : "";
+        if (forms) ++proven;
+        const int sampled = sampled_to(algorithm.collective, algorithm.name);
+        rows.push_back({name(algorithm.collective), algorithm.name, forms ? "all" : some,
+                        std::to_string(sampled), except});
+        algorithms.push_back({{"collective", name(algorithm.collective)},
+                              {"name", algorithm.name},
+                              {"all_ranks", forms.has_value()},
+                              {"sampled_to", sampled},
+                              {"all_ranks_in_place", forms && forms->in_place},
+                              {"all_ranks_ordered", forms && forms->ordered}});
+    }
+    if (json) {
+        fmt::print("{}\n", Json{{"algorithms", algorithms},
+                                {"verified_ranks", verified_ranks},
+                                {"verified_samples", verified_samples},
+                                {"enumerated_ranks", enumerated_ranks},
+                                {"sampled_ranks", sampled_ranks}}
+                               .dump(2));
+        return;
+    }
+    fmt::print(
+        "{}\n{} of {} algorithms are proven for every number of ranks, the others for these by a saved run "
+        "of this command\n(docs/results/amd-epyc/verify.txt). Random problems of up to the sampled number of "
+        "ranks are proven by another\n(verify-sampled.txt). The tests prove the lists of all for 1 to {}, "
+        "some "
+        "to {}.\n",
+        align(rows), proven, rows.size() - 1, enumerated_ranks, sampled_ranks);
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,50 @@
+#include "lapwing/common/laboratory.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/process.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+constexpr const char* program = "lapwing-lab";
+
+}  // namespace
+
+bool is_laboratory(std::string_view subcommand) {
+    return std::ranges::find(laboratory_commands, subcommand) != std::end(laboratory_commands);
+}
+
+std::optional<std::string> find_laboratory() {
+    std::error_code none;
+    const std::filesystem::path beside =
+        std::filesystem::read_symlink("/proc/self/exe", none).replace_filename(program);
+    if (std::filesystem::exists(beside, none)) return beside.string();
+    return find_program(program);
+}
+
+int run_laboratory(char** arguments) {
+    const std::optional<std::string> path = find_laboratory();
+    if (!path) {
+        fmt::print(
+            stderr,
+            "lapwing: '{}' is a command of the laboratory, which is not installed: install the package "
+            "{}, or run make lab in Lapwing's source\n",
+            arguments[1], program);
+        return wrong_usage;
+    }
+    execv(path->c_str(), arguments);
+    fmt::print(stderr, "lapwing: cannot start {}: {}\n", *path, std::strerror(errno));
+    return wrong_usage;
+}
+
+}  // namespace lapwing::tool

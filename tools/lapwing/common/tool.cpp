@@ -1,0 +1,144 @@
+#include "lapwing/common/tool.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <new>
+
+#include "base/error.hpp"
+#include "base/nearest_name.hpp"
+#include "command_line/command_line.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// `run`, `profile`, `bench`, `tune`, `topology`, `doctor` and `cluster` pass on the words after "--";
+// `cluster-shell` gets ssh's words, and `complete` those of another command line.
+Words split_words(std::vector<std::string>& arguments) {
+    Words result;
+    if (arguments.empty()) return result;
+    if (arguments.front() == "cluster-shell" || arguments.front() == "complete") {
+        result.words.assign(arguments.begin() + 1, arguments.end());
+        arguments.resize(1);
+        return result;
+    }
+    const std::string& first = arguments.front();
+    const auto takes_words = {"run", "profile", "bench", "tune", "topology", "doctor", "cluster"};
+    if (std::find(takes_words.begin(), takes_words.end(), first) == takes_words.end()) return result;
+    const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+    if (separator == arguments.end()) return result;
+    result.separated = true;
+    result.words.assign(separator + 1, arguments.end());
+    arguments.erase(separator, arguments.end());
+    return result;
+}
+
+// The named subcommand; empty without one. Throws Error for an unknown one.
+std::string subcommand_of(const std::vector<std::string>& arguments, const std::vector<Command>& commands) {
+    const auto word = std::find_if(arguments.begin(), arguments.end(),
+                                   [](const std::string& argument) { return !argument.starts_with("-"); });
+    if (word == arguments.end()) return "";
+    std::vector<std::string> valid;
+    for (const Command& command : commands) {
+        if (command.options->name() == *word) return *word;
+        if (!command.hidden) valid.push_back(command.options->name());
+    }
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("unknown subcommand '{}'{}", *word, suggestion(*word, valid)));
+}
+
+void refuse_unknown_options(const CommandLine& options, bool extra_words_allowed) {
+    const std::vector<std::string> unknown = options.remaining();
+    if (unknown.empty()) return;
+    const std::string word = unknown.front().substr(0, unknown.front().find('='));
+    if (!word.starts_with("-")) {
+        if (extra_words_allowed) return;
+        throw Error(ErrorCode::invalid_argument, fmt::format("unexpected argument '{}'", word));
+    }
+    std::vector<std::string> valid;
+    for (const CommandLineOption& option : options.options()) {
+        for (const std::string& name : option.long_names()) valid.push_back("--" + name);
+        for (const std::string& name : option.short_names()) valid.push_back("-" + name);
+    }
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("unknown option '{}'{}", word, suggestion(word, valid)));
+}
+
+void require_written() {
+    // A write that failed earlier leaves its mark, too.
+    errno = 0;
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+    throw Error(ErrorCode::system, fmt::format("the output could not be written{}{}", errno != 0 ? ": " : "",
+                                               errno != 0 ? std::strerror(errno) : ""));
+}
+
+int run_subcommand(std::vector<std::string> arguments, const Tool& program, std::string& who) {
+    const Words words = split_words(arguments);
+    CommandLine tool("lapwing", program.about);
+    tool.add_version_flag("lapwing " LAPWING_VERSION);
+    tool.footer(program.footer);
+    std::vector<Command> commands = program.add(tool, words);
+    commands.push_back(add_complete(tool, words));
+    commands.push_back(add_man_pages(tool, program.page));
+    for (const auto& [group, names] : program.groups) {
+        for (const char* name : names) tool.subcommand(name).group(group);
+    }
+    if (arguments.empty()) {
+        fmt::print(stderr, "{}", tool.help());
+        return wrong_usage;
+    }
+    const std::string subcommand = subcommand_of(arguments, commands);
+    if (!subcommand.empty()) who += " " + subcommand;
+    // Unknown options are answered below, with the nearest valid one.
+    tool.allow_extras();
+    for (const Command& command : commands) command.options->allow_extras();
+    if (const auto text = tool.parse(arguments)) {
+        fmt::print("{}", *text);
+        require_written();
+        return success;
+    }
+    for (const Command& command : commands) {
+        if (!command.options->parsed()) continue;
+        refuse_unknown_options(*command.options, command.answers_extra_words);
+        for (const CommandLine* nested : command.options->parsed_subcommands()) {
+            refuse_unknown_options(*nested, command.answers_extra_words);
+        }
+        const int status = command.run();
+        require_written();
+        return status;
+    }
+    refuse_unknown_options(tool, false);
+    return wrong_usage;
+}
+
+}  // namespace
+
+int run_tool(int argument_count, char** arguments, const Tool& program) {
+    std::string who = "lapwing";
+    try {
+        return run_subcommand({arguments + 1, arguments + argument_count}, program, who);
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr, "{}: out of memory; try fewer ranks, or smaller files\n", who);
+        return wrong_usage;
+    } catch (const std::filesystem::filesystem_error& error) {
+        std::fflush(stdout);
+        std::error_code deleted;
+        const std::filesystem::path here = std::filesystem::current_path(deleted);
+        const std::string file =
+            deleted ? "the working directory" : (error.path1().empty() ? here : error.path1()).string();
+        fmt::print(stderr, "{}: {}: {}{}\n", who, printable(file), error.code().message(),
+                   file.starts_with("/proc/") ? "; is /proc mounted?" : "");
+        return wrong_usage;
+    } catch (const std::exception& error) {
+        std::fflush(stdout);
+        fmt::print(stderr, "{}: {}\n", who, error.what());
+        return wrong_usage;
+    }
+}
+
+}  // namespace lapwing::tool
