@@ -13,9 +13,9 @@
 #include <optional>
 #include <vector>
 
+#include "engines/triggered/deferred_work.hpp"
 #include "engines/triggered/ledger.hpp"
 #include "engines/triggered/schedule.hpp"
-#include "links/deferred_work.hpp"
 #include "links/link.hpp"
 
 namespace lapwing::triggered {

@@ -20,8 +20,8 @@
 #include <memory>
 
 #include "engines/engine.hpp"
+#include "engines/triggered/deferred_work.hpp"
 #include "engines/triggered/demand.hpp"
-#include "links/deferred_work.hpp"
 
 namespace lapwing {
 

@@ -13,9 +13,9 @@
 #include "base/verdict.hpp"
 #include "engines/job_failure.hpp"
 #include "engines/triggered/channel.hpp"
+#include "engines/triggered/deferred_work.hpp"
 #include "engines/triggered/demand.hpp"
 #include "engines/triggered/run.hpp"
-#include "links/deferred_work.hpp"
 #include "links/link.hpp"
 
 namespace lapwing::triggered {

@@ -14,8 +14,8 @@
 #include "lapwing/common/values.hpp"
 #include "lapwing/doctor/agent.hpp"
 #include "lapwing/doctor/launches.hpp"
-#include "lapwing/doctor/nic.hpp"
 #include "lapwing/launch/program.hpp"
+#include "lapwing/mlx5/commands.hpp"
 
 namespace lapwing::tool {
 namespace {

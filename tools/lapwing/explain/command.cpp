@@ -9,8 +9,6 @@
 #include "base/values.hpp"
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
-#include "engines/mlx5/plan.hpp"
-#include "engines/mlx5/work_queues.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
 #include "lapwing/common/output_file.hpp"
@@ -20,7 +18,7 @@
 #include "lapwing/explain/choice.hpp"
 #include "lapwing/explain/problem.hpp"
 #include "lapwing/explain/totals.hpp"
-#include "lapwing/explain/work_queues.hpp"
+#include "lapwing/mlx5/commands.hpp"
 #include "task/bracketing.hpp"
 #include "task/chains.hpp"
 #include "task/checker.hpp"
@@ -42,7 +40,7 @@ struct Options {
     ChoiceOptions choice;
     std::optional<int> rank;
     std::string level = "list";
-    std::string variant = work_variants().front().name;
+    std::string variant;
     std::string format;
     std::string output;
 };
@@ -54,7 +52,7 @@ struct Explained {
     std::vector<List> shown;
     std::vector<Queues> queues;  // of those that are shown, at this level
     std::vector<Chains> chains;  // as above
-    std::vector<WorkQueues> work_queues;
+    std::string entries;         // work-queue entries, as text
 
     const Problem& problem() const { return asked.problem; }
     const Choice& choice() const { return chosen.choice; }
@@ -200,28 +198,6 @@ std::string as_dot(const Explained& explained) {
     return draw(explained.shown, fmt::format("{}: {}", explained.asked.what(), print(explained.choice())));
 }
 
-std::string entries_as_text(const Explained& explained) {
-    const Problem& problem = explained.problem();
-    const bool writes = explained.work_queues.front().variant.writes && !mlx5::sends_only(problem);
-    const auto receives_at = [&](int peer, int from) -> std::vector<Span> {
-        const List list = lapwing::build(problem, peer, explained.choice());
-        if (!writes || !mlx5::written_to(list)) return {};
-        for (const WorkQueue& queue :
-             lower_to_work_queues(list, explained.work_queues.front().variant).queues) {
-            if (queue.peer == from) return queue.receives;
-        }
-        return {};
-    };
-    std::string text;
-    for (std::size_t at = 0; at < explained.shown.size(); ++at) {
-        const int rank = explained.shown[at].rank;
-        text += print_entries(explained.work_queues[at],
-                              {writes && mlx5::written_to(explained.shown[at]),
-                               [&, rank](int peer) { return receives_at(peer, rank); }});
-    }
-    return text;
-}
-
 std::string as_text(const Explained& explained, Level level) {
     std::string text;
     if (level == Level::queues) {
@@ -229,7 +205,7 @@ std::string as_text(const Explained& explained, Level level) {
     } else if (level == Level::chains) {
         for (const Chains& of_rank : explained.chains) text += print(of_rank);
     } else if (level == Level::wqe) {
-        text = entries_as_text(explained);
+        text = explained.entries;
     } else if (explained.shown.size() != explained.all.size()) {
         for (const List& list : explained.shown) text += print(list);
     } else {
@@ -262,20 +238,11 @@ void refuse_long_chains(const List& list) {
     }
 }
 
-const WorkVariant& variant_of(const std::string& name) {
-    std::vector<std::string> names;
-    for (const WorkVariant& variant : work_variants()) names.emplace_back(variant.name);
-    return work_variants()[pick("--variant", name, names)];
-}
-
 void lower_to(Level level, const std::string& variant, Explained& explained) {
+    if (level == Level::wqe)
+        explained.entries =
+            print_work_queues(explained.problem(), explained.choice(), explained.shown, variant);
     for (const List& list : explained.shown) {
-        if (level == Level::wqe) {
-            if (const Verdict verdict = has_work_queues(list); !verdict)
-                throw Error(ErrorCode::unsupported, fmt::format("the list of rank {} has no work queues: {}",
-                                                                list.rank, verdict.reason()));
-            explained.work_queues.push_back(lower_to_work_queues(list, variant_of(variant)));
-        }
         if (level == Level::queues) explained.queues.push_back(lower(list));
         if (level != Level::chains) continue;
         const Verdict verdict = has_chains(list);

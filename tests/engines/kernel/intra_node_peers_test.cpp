@@ -1,0 +1,275 @@
+// The kernel engine with intra-node peers: the order of messages, the threads that may use the link, and
+// links that fail.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "engines/kernel/ranks.hpp"
+#include "support/engines.hpp"
+#include "task/text.hpp"
+
+namespace lapwing {
+namespace {
+
+using namespace testing_engines;
+
+class KernelIntraNodePeers : public testing::Test {
+  protected:
+    void SetUp() override { LAPWING_NEEDS_ENGINE(kernel_engine()); }
+};
+
+// Hosts of three ranks and of one rank. Rank 1 is the leader of the first host.
+const std::vector<int> hosts = {0, 0, 0, 1};
+constexpr const char* barrier_by_leader =
+    "problem barrier ranks 4\n"
+    "list 0 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n"
+    "list 1 in 0 out 0 scratch 0\n"
+    "  recv 0\n  recv 2\n  recv 3\n  wait 0 1\n  wait 2 1\n  send 3\n  wait 3 1\n  send 0\n  send 2\n"
+    "end\n"
+    "list 2 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n"
+    "list 3 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n";
+
+// A broadcast from rank 3 to rank 1, which forwards it to rank 0 on another node and to its intra-node peer,
+// rank 2. It has two parts, and the second waits for the first.
+constexpr const char* relay =
+    "problem broadcast ranks 4 root 3 bytes 80000\n"
+    "list 0 in 0 out 80000 scratch 0\n"
+    "  recv 1 out[0+40000]\n  recv 1 out[40000+40000]\n  wait 1 2\n"
+    "end\n"
+    "list 1 in 0 out 80000 scratch 0\n"
+    "  recv 3 out[0+40000]\n  recv 3 out[40000+40000]\n"
+    "  wait 3 1\n  send 2 out[0+40000]\n  send 0 out[0+40000]\n"
+    "  wait 3 1\n  send 2 out[40000+40000]\n  send 0 out[40000+40000]\n"
+    "end\n"
+    "list 2 in 0 out 80000 scratch 0\n"
+    "  recv 1 out[0+40000]\n  recv 1 out[40000+40000]\n  wait 1 2\n"
+    "end\n"
+    "list 3 in 80000 out 0 scratch 0\n"
+    "  send 1 in[0+40000]\n  send 1 in[40000+40000]\n"
+    "end\n";
+const std::vector<int> hosts_of_relay = {0, 1, 1, 2};
+
+// Of line_of_sums: ranks 0 and 1 are intra-node peers.
+const std::vector<int> hosts_of_line = {0, 0, 1};
+
+// The start sends the messages to intra-node peers that come before the first wait.
+TEST_F(KernelIntraNodePeers, ALeafNeedsOneTestOnly) {
+    on_all_ranks({.lists = parse(barrier_by_leader), .hosts = hosts},
+                 [](RankRuns& one, int rank, std::barrier<>& together) {
+                     one.start();
+                     if (rank == 1 || rank == 3) one.wait_all();
+                     together.arrive_and_wait();
+                     if (rank == 1 || rank == 3) return;
+                     EXPECT_TRUE(one.prepared().test(one.operation()));
+                 });
+}
+
+TEST_F(KernelIntraNodePeers, NoRankLeavesABarrierBeforeTheLastArrives) {
+    for (const int late : {0, 1, 2, 3}) {
+        std::atomic<bool> has_come = false;
+        on_all_ranks({.lists = parse(barrier_by_leader), .hosts = hosts},
+                     [&](RankRuns& one, int rank, std::barrier<>&) {
+                         if (rank == late) {
+                             std::this_thread::sleep_for(20ms);
+                             has_come = true;
+                         }
+                         one.start();
+                         one.wait_all();
+                         EXPECT_TRUE(has_come);
+                     });
+    }
+}
+
+// Without calls after the start, inter-node messages complete and intra-node messages wait for the next call.
+TEST_F(KernelIntraNodePeers, InterNodePeersDoNotWaitForIntraNodeOnes) {
+    const Setting setting{.lists = parse(relay), .buffer_bytes = 4096, .hosts = hosts_of_relay};
+    std::atomic<int> started = 0;
+    on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
+        // Rank 3 starts last, so that no message has arrived when rank 1 starts.
+        if (rank == 3) {
+            while (started < 3) std::this_thread::yield();
+        }
+        one.start();
+        ++started;
+        if (rank == 0) {
+            EXPECT_TRUE(one.becomes_right());
+        } else if (rank == 2) {
+            EXPECT_FALSE(one.becomes_right(50ms));
+        }
+        together.arrive_and_wait();
+        one.wait_all();
+        EXPECT_TRUE(one.right());
+    });
+}
+
+TEST_F(KernelIntraNodePeers, ListsAreStartedManyTimes) {
+    for (const auto& [lists, of_hosts] :
+         {std::pair(barrier_by_leader, hosts), std::pair(relay, hosts_of_relay),
+          std::pair(line_of_sums, hosts_of_line)}) {
+        on_all_ranks({.lists = parse(lists), .hosts = of_hosts}, [](RankRuns& one, int, std::barrier<>&) {
+            for (int i = 0; i < 60; ++i) {
+                one.start();
+                if (i % 3 != 0) one.wait_all();
+            }
+            one.wait_all();
+            EXPECT_TRUE(one.right());
+        });
+    }
+}
+
+// With more runs than lanes, a caller that waits for a run also advances the runs before it.
+TEST_F(KernelIntraNodePeers, TheLastMayBeWaitedForFirst) {
+    for (const auto& [lists, of_hosts] :
+         {std::pair(barrier_by_leader, hosts), std::pair(relay, hosts_of_relay),
+          std::pair(line_of_sums, hosts_of_line)}) {
+        for (const ProgressLists event_thread_lists :
+             {ProgressLists::none, ProgressLists::long_ones, ProgressLists::all}) {
+            const Setting setting{
+                .lists = parse(lists), .event_thread_lists = event_thread_lists, .hosts = of_hosts};
+            on_all_ranks(setting, [](RankRuns& one, int, std::barrier<>&) {
+                for (int i = 0; i < (LAPWING_TEST_FEWER ? 8 : 20); ++i) {
+                    for (int run = 0; run < 5; ++run) one.start();
+                    one.wait_all(true);
+                }
+                EXPECT_TRUE(one.right());
+            });
+        }
+    }
+}
+
+// A persistent channel has a lane of its own, and uses the intra-node link.
+TEST_F(KernelIntraNodePeers, PersistentChannels) {
+    on_all_ranks({.lists = parse(line_of_sums), .lanes = 3, .hosts = hosts_of_line, .persistent_lanes = 1},
+                 [](RankRuns& one, int, std::barrier<>&) {
+                     for (int i = 0; i < 50; ++i) {
+                         one.start(first_persistent_channel);
+                         one.start();
+                         one.wait_all(i % 2 == 0);
+                     }
+                     EXPECT_TRUE(one.right());
+                 });
+}
+
+// The guarded link fails the test if the event thread uses it.
+TEST_F(KernelIntraNodePeers, TheEventThreadReduces) {
+    for (const bool event_thread_submits : {false, true}) {
+        const Setting setting{.lists = parse(line_of_sums),
+                              .lanes = 1,
+                              .event_thread_lists = ProgressLists::all,
+                              .event_thread_submits = event_thread_submits,
+                              .hosts = hosts_of_line};
+        std::atomic<bool> rank_2_has_started = false;
+        on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
+            if (rank == 1) {
+                while (!rank_2_has_started) std::this_thread::yield();
+            }
+            for (int run = 0; run < 3; ++run) one.start();
+            if (rank == 2) {
+                rank_2_has_started = true;
+                EXPECT_TRUE(one.becomes_right());
+            } else {
+                one.wait_all();
+            }
+            together.arrive_and_wait();
+            one.wait_all();
+        });
+    }
+}
+
+TEST_F(KernelIntraNodePeers, AThreadMayEndBeforeItsCollective) {
+    on_all_ranks({.lists = parse(relay), .buffer_bytes = 4096, .hosts = hosts_of_relay},
+                 [](RankRuns& one, int rank, std::barrier<>&) {
+                     std::thread([&] { one.start(); }).join();
+                     if (rank == 3) std::this_thread::sleep_for(10ms);
+                     one.wait_all();
+                     EXPECT_TRUE(one.right());
+                 });
+}
+
+// A link whose messages arrive when the test sets a flag.
+class Slow : public Link {
+  public:
+    const char* name() const override { return "slow"; }
+    void send(int, const std::byte*, std::uint64_t, std::uint32_t channel, Transfer& transfer) override {
+        channels.push_back(channel);
+        transfer = {1, true};
+    }
+    void recv(int, std::byte*, std::uint64_t, std::uint32_t channel, Transfer& transfer) override {
+        channels.push_back(channel);
+        transfer = {2, true};
+    }
+    bool test(Transfer& transfer) override {
+        if (fails) throw Error(ErrorCode::link, "rank 1 has gone");
+        if (transfer.active && !(transfer.handle == 1 ? sent : received)) return false;
+        transfer = {};
+        return true;
+    }
+    int poll_descriptor() override { return bell; }
+
+    bool sent = false;
+    bool received = false;
+    bool fails = false;
+    int bell = -1;
+    std::vector<std::uint32_t> channels;
+};
+
+constexpr const char* exchange =
+    "problem barrier ranks 2\n"
+    "list 0 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n"
+    "list 1 in 0 out 0 scratch 0\n  recv 0\n  send 0\n  wait 0 1\nend\n";
+
+struct Exchange {
+    std::vector<std::unique_ptr<Connections>> connections = socket_pairs(2, 2);
+    Slow intra_node;
+    std::unique_ptr<Prepared> prepared = open_kernel_group(*connections[0], {}, &intra_node, {false, true})
+                                             ->prepare({}, parse(exchange).lists[0], {});
+};
+
+TEST_F(KernelIntraNodePeers, ARunIsCompleteWhenItsIntraNodeMessagesAre) {
+    Exchange of;
+    Operation* operation = of.prepared->start({}, 7);
+    EXPECT_FALSE(of.prepared->progress(operation));
+    EXPECT_EQ(of.intra_node.channels, (std::vector<std::uint32_t>{7, 7}));
+    of.intra_node.received = true;
+    EXPECT_FALSE(of.prepared->test(operation));
+    of.intra_node.sent = true;
+    EXPECT_TRUE(of.prepared->test(operation));
+}
+
+TEST_F(KernelIntraNodePeers, SleepsAtTheIntraNodeLink) {
+    Exchange of;
+    Operation* operation = of.prepared->start({}, 0);
+    EXPECT_EQ(of.prepared->prepare_to_sleep(operation), -1);  // the link cannot signal messages
+    of.intra_node.bell = ::eventfd(0, EFD_CLOEXEC);
+    pollfd changed{of.prepared->prepare_to_sleep(operation), POLLIN, 0};
+    ASSERT_GE(changed.fd, 0);
+    EXPECT_EQ(::poll(&changed, 1, 0), 0);
+    ASSERT_EQ(::eventfd_write(of.intra_node.bell, 1), 0);
+    EXPECT_EQ(::poll(&changed, 1, 0), 1);
+    of.intra_node.received = of.intra_node.sent = true;
+    EXPECT_TRUE(of.prepared->test(operation));
+    ::close(of.intra_node.bell);
+}
+
+TEST_F(KernelIntraNodePeers, AnIntraNodeLinkThatFailsIsAnErrorOfTheRun) {
+    Exchange of;
+    Operation* operation = of.prepared->start({}, 0);
+    of.intra_node.fails = true;
+    try {
+        of.prepared->test(operation);
+        ADD_FAILURE() << "the run did not fail";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::link);
+        EXPECT_STREQ(error.what(), "rank 1 has gone");
+    }
+    // Another run is not affected.
+    of.intra_node.fails = false;
+    of.intra_node.received = of.intra_node.sent = true;
+    Operation* other = of.prepared->start({}, 1);
+    EXPECT_NE(other, operation);
+    EXPECT_TRUE(of.prepared->test(other));
+}
+
+}  // namespace
+}  // namespace lapwing

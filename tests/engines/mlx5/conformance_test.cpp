@@ -1,0 +1,130 @@
+// The conformance program on the emulator of a card: it passes, whatever the seed, and it finds what the
+// double does wrong when one of its rules is broken. Not all of them: what the engine never asks of a card is
+// found by mlx5_double_test.cpp alone.
+#include "engines/mlx5/conformance.hpp"
+
+#include <gmock/gmock.h>
+
+#include "engines/mlx5/doubles/device.hpp"
+
+namespace lapwing::mlx5 {
+namespace {
+
+using mlx5_double::DoubleDevice;
+using mlx5_double::Fault;
+using mlx5_double::Network;
+using mlx5_double::Rules;
+using std::chrono::milliseconds;
+
+// Nothing comes that must not, however short the wait.
+constexpr ConformanceLimits quick{.max_wait = milliseconds(10000), .min_wait = milliseconds(1)};
+
+// On a busy machine the double's thread may not run within a short wait, so that what must not come does not.
+template <typename Found>
+bool comes(Found found) {
+    for (milliseconds shortest{20}; shortest < milliseconds(20000); shortest *= 4) {
+        if (found(shortest)) return true;
+    }
+    return false;
+}
+
+class Mlx5Conformance : public testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, Mlx5Conformance,
+                         testing::Range<std::uint64_t>(1, LAPWING_TEST_FEWER ? 3 : 6));
+
+TEST_P(Mlx5Conformance, HoldsOnTheDouble) {
+    Rules rules;
+    rules.seed = GetParam();
+    rules.delay = static_cast<unsigned>(GetParam() % 3);
+    rules.strict = GetParam() % 2 == 0;
+    DoubleDevice device(Network::of_process(1), rules);
+    for (const Answer& answer : check_conformance(device, quick)) {
+        SCOPED_TRACE(answer.name);
+        EXPECT_NE(answer.outcome, Outcome::failed) << answer.found;
+        EXPECT_EQ(answer.outcome == Outcome::not_asked,
+                  rules.strict && answer.name == std::string("wait_plain"));
+    }
+    // It is refused what it asks to be refused, and no more.
+    const std::vector<std::string> refusals = device.card().refusals();
+    for (const std::string& refusal : refusals)
+        EXPECT_THAT(refusal, testing::AnyOf(testing::HasSubstr("memory that the key does not cover"),
+                                            testing::HasSubstr("wrong index")));
+    EXPECT_EQ(refusals.size(), 3u);
+}
+
+// On a card counters begin at 0, and the questions of wrap-around go a long way.
+TEST(Mlx5ConformanceFromAfar, IndicesWrap) {
+    Rules rules;
+    rules.first_send = 0xf400;
+    rules.first_receive = 0;
+    rules.first_completion = 0;
+    rules.delay = 0;
+    DoubleDevice device(Network::of_process(1), rules);
+    for (const char* const name : {"index_wrap", "enable_wrap"}) {
+        const std::vector<Answer> answers = check_conformance(device, quick, name);
+        ASSERT_EQ(answers.size(), 1u);
+        EXPECT_EQ(answers[0].outcome, Outcome::passed) << name << ": " << answers[0].found;
+    }
+}
+
+struct PlantedInDouble {
+    Fault fault;
+    const char* question;
+};
+class Mlx5PlantedFault : public testing::TestWithParam<PlantedInDouble> {};
+INSTANTIATE_TEST_SUITE_P(Faults, Mlx5PlantedFault,
+                         testing::Values(PlantedInDouble{Fault::wait_one_early, "wait_count"},
+                                         PlantedInDouble{Fault::wait_one_late, "wait_count"},
+                                         PlantedInDouble{Fault::wait_never_blocks, "wait_plain"},
+                                         PlantedInDouble{Fault::wait_in_16_bits, "far_wait"},
+                                         PlantedInDouble{Fault::wait_forgets_overrun, "overrun"},
+                                         PlantedInDouble{Fault::enable_one_more, "enable"},
+                                         PlantedInDouble{Fault::enable_is_relative, "enable"},
+                                         PlantedInDouble{Fault::enable_not_needed, "enable"},
+                                         PlantedInDouble{Fault::enable_once, "enable"},
+                                         PlantedInDouble{Fault::completion_before_data, "write"},
+                                         PlantedInDouble{Fault::completion_unasked, "report"},
+                                         PlantedInDouble{Fault::owner_never_turns, "write"},
+                                         PlantedInDouble{Fault::order_lost, "send"},
+                                         PlantedInDouble{Fault::key_not_checked, "key"}));
+
+TEST_P(Mlx5PlantedFault, IsFound) {
+    Rules rules;
+    rules.delay = 0;
+    rules.fault = GetParam().fault;
+    const auto found = [&](milliseconds shortest) {
+        DoubleDevice device(Network::of_process(1), rules);
+        const ConformanceLimits limits{.max_wait = milliseconds(200), .min_wait = shortest};
+        const std::vector<Answer> answers = check_conformance(device, limits, GetParam().question);
+        return answers.size() == 1 && answers[0].outcome == Outcome::failed;
+    };
+    EXPECT_TRUE(comes(found));
+}
+
+TEST(Mlx5ConformanceNotes, WhetherIndicesAreChecked) {
+    for (const bool checked : {true, false}) {
+        Rules rules;
+        rules.fault = checked ? Fault::none : Fault::index_not_checked;
+        DoubleDevice device(Network::of_process(1), rules);
+        const std::vector<Answer> answers = check_conformance(device, quick, "index");
+        ASSERT_EQ(answers.size(), 1u);
+        EXPECT_EQ(answers[0].outcome, Outcome::noted);
+        EXPECT_EQ(answers[0].found.substr(0, 2), checked ? "ye" : "no");
+    }
+}
+
+TEST(Mlx5ConformanceNotes, WhetherErrorsCount) {
+    for (const bool count : {true, false}) {
+        Rules rules;
+        rules.errors_count = count;
+        EXPECT_TRUE(comes([&](milliseconds shortest) {
+            DoubleDevice device(Network::of_process(1), rules);
+            const ConformanceLimits limits{.max_wait = milliseconds(10000), .min_wait = shortest};
+            const std::vector<Answer> answers = check_conformance(device, limits, "error_counts");
+            return answers.size() == 1 && answers[0].found == (count ? "yes" : "no");
+        }));
+    }
+}
+
+}  // namespace
+}  // namespace lapwing::mlx5
