@@ -203,14 +203,16 @@ class Collective:
         save(path, [self])
 
     def verify(self):
-        """Proves the lists by `lapwing verify`, for every size. Returns what the tool prints; raises WrongLists with its
-        counter-example."""
+        """Proves the lists by `lapwing verify` of the laboratory, for every size. Returns the text that the tool prints. Raises
+        WrongLists with the counter-example, or lapwing.Error if the laboratory is not installed."""
         with tempfile.TemporaryDirectory(prefix="lapwing-") as directory:
             self.save(pathlib.Path(directory) / f"{self.algorithm or self.name}.lists")
             done = subprocess.run([tool_path(), "verify", *os.listdir(directory)], cwd=directory, capture_output=True, text=True,
                                   check=False)
-        if done.returncode != 0:
+        if done.returncode == 1:
             raise WrongLists((done.stdout + done.stderr).strip())
+        if done.returncode != 0:
+            raise Error(done.stderr.strip())
         return done.stdout.strip()
 
 
