@@ -196,7 +196,7 @@ class Suite(LaunchedTest):
         wrong("latency", "--form", "bloking", because="'blocking'")
         wrong("noise", "--frequency", "0", because="--frequency")
         wrong("methods", "--variant", "fast", because="write NAME:ENGINE:VARIABLES")
-        wrong("methods", "--variant", "fast:host:TRANSFER=kernel", because="is not a variable of Lapwing's")
+        wrong("methods", "--variant", "fast:host:TRANSFER=kernel", because="must have the form LAPWING_NAME=VALUE")
         wrong("methods", "--variant", "fast:host:LAPWING_TRANSFER=quick", because="LAPWING_TRANSFER")
         wrong("all", because="--results")
         wrong("all", "--results", "/proc/nowhere", because="'/proc/nowhere'")

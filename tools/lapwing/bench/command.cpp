@@ -17,8 +17,9 @@ namespace lapwing::tool {
 namespace {
 
 constexpr const char* about_status =
-    "\nlapwing adds its own program, for the MPI of the launcher, to the launcher's words. The exit status\n"
-    "is 0 when every requested engine did the work, 1 when one did not or gave a wrong result, 2 when\n"
+    "\n"
+    "lapwing appends its own program, built for the launcher's MPI, to the launcher command. The exit\n"
+    "status is 0 if every requested engine ran, 1 if an engine did not run or gave a wrong result, 2 if\n"
     "nothing was started.";
 
 // What one of all benchmarks, or all, are called with.
@@ -117,16 +118,16 @@ void add_all(CommandLine& bench, const std::shared_ptr<All>& all) {
     CommandLine* app = bench.add_subcommand("all", "Run every benchmark, into a directory of JSON files");
     app->allow_extras();
     app->usage("Usage: lapwing bench all --results DIRECTORY [OPTIONS] -- LAUNCHER ARGUMENTS...");
-    app->add_option("--results", all->results, "Directory for the files; it is made if it is missing")
+    app->add_option("--results", all->results, "Directory for the files; created if it does not exist")
         ->type_name("DIRECTORY")
         ->required();
     app->add_flag("--quick", all->quick, "Few sizes and rounds: three minutes instead of half an hour");
     std::string files;
     for (const Part& part : parts_of_all()) files += (files.empty() ? "" : ",") + part.file;
-    app->add_option("--only", all->only, fmt::format("Some of {}", files))->type_name("B,...");
+    app->add_option("--only", all->only, fmt::format("Run only these: {}", files))->type_name("B,...");
     app->add_option("--engine", all->engines, "Engines, as for each benchmark; default mpi,host,kernel")
         ->type_name("E,...");
-    app->add_option("--interface", all->interface, "Interface for the program's own connections")
+    app->add_option("--interface", all->interface, "Network interface for the benchmark's own connections")
         ->type_name("NAME");
     app->add_option("--mpi", all->mpi, mpis_of_launchers)->type_name("M");
     app->footer(
@@ -181,15 +182,15 @@ Command add_bench(CommandLine& tool, const Words& words) {
     app->footer(
         "Examples:\n"
         "  lapwing bench overlap -- mpirun -n 2\n"
-        "  lapwing bench overlap --collective ialltoall --bytes 64Ki,256Ki --json overlap.json -- mpiexec -n "
-        "2\n"
+        "  lapwing bench overlap --collective ialltoall --bytes 64Ki,256Ki --json overlap.json -- mpiexec "
+        "-n 2\n"
         "  lapwing cluster --hosts 4 --rate 100mbit -- lapwing bench tests -- mpirun -n 4\n"
-        "  lapwing bench all --quick --results results -- mpirun -n 2\n"
-        "\n`lapwing bench BENCHMARK --help` describes each, with the figure of the paper that it follows. "
-        "The\n"
-        "exit status is 0 when every requested engine did the work, 1 when one did not or gave a wrong "
-        "result, "
-        "2 when\nnothing was started.");
+        "  lapwing bench all --quick --results results -- mpirun -n 2\n\n"
+        "`lapwing bench BENCHMARK --help` describes one, and names the figure of the paper that it "
+        "reproduces.\n"
+        "The exit status is 0 if every requested engine ran, 1 if an engine did not run or gave a wrong "
+        "result, 2 if\n"
+        "nothing was started.");
     auto all = std::make_shared<All>();
     // For the build: what `lapwing report` reads.
     app->add_flag("--table", all->table)->group("");

@@ -27,26 +27,28 @@ struct Text {
 };
 constexpr Text texts[] = {
     {"--collective", "C,...", "Collectives"},
-    {"--bytes", "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, each 4 times the last"},
-    {"--rounds", "N", "Rounds through all engines"},
-    {"--seconds", "S", "Time for the rows that are measured together, at least three rounds; 0: no limit"},
+    {"--bytes", "N,...", "Block sizes: 64Ki,256Ki; or 4Ki:1Mi, in steps of factor 4"},
+    {"--rounds", "N", "Number of rounds; each round measures every engine"},
+    {"--seconds", "S", "Time limit for rows that are measured together; at least three rounds are run; 0: "
+                       "no limit"},
     {"--method", "M,...",
-     "wait: start, one block of work, wait; poll: quanta of work with tests between; fixed: work for a "
-     "time instead of an amount"},
+     "wait: start, one block of work, wait; poll: quanta of work with a test after each; fixed: work for "
+     "a fixed time instead of a fixed amount"},
     {"--compute", "KIND",
-     "work: a fixed amount; sleep: for more ranks than processors; auto: whichever fits"},
-    {"--work-factor", "X", "Work is so many times the base time"},
+     "work: a fixed amount of work; sleep: sleep instead; auto: sleep if there are more ranks than cores"},
+    {"--work-factor", "X", "Duration of the work as a multiple of the base time"},
     {"--quantum", "US", "Microseconds of work between the tests of poll; 0: a hundredth of the base time"},
     {"--steps", "", "Work of 10 %, 20 %, ... 100 % of the base time instead of --work-factor"},
-    {"--processes", "N,...", "Numbers of ranks, one after the other: the first ones of the job"},
+    {"--processes", "N,...", "Measure the first N ranks of the job, for each N in turn"},
     {"--tests", "N,...", "Calls of MPI_Test while computing"},
     {"--form", "F,...", "Forms of the collectives"},
     {"--window", "N,...", "Exchanges in flight"},
     {"--collectives", "N,...", "Collectives in flight"},
-    {"--bytes-per-test", "N", "Bytes of a block for each test; 0: no tests"},
-    {"--frequency", "HZ,...", "How often each process wakes up per second"},
-    {"--burst", "US,...", "How long it then computes"},
-    {"--passes", "N", "Jobs of each variant, in turn; the rounds are divided among them"},
+    {"--bytes-per-test", "N", "One call of MPI_Test for every N bytes of a block; 0: no calls"},
+    {"--frequency", "HZ,...", "Wake-ups of each noise process per second"},
+    {"--burst", "US,...", "Microseconds that a noise process computes after each wake-up"},
+    {"--passes", "N", "Jobs per variant, interleaved with those of other variants; the rounds are divided "
+                      "among them"},
 };
 
 // All that can be measured.
@@ -123,7 +125,7 @@ void add_own_settings(const BenchOptions& options, Json& settings) {
         }
     }
     if (options.has("--processes") && options.value("--processes") != "all") {
-        if (settings.contains("work_shares")) throw_invalid("--processes does not go with --steps");
+        if (settings.contains("work_shares")) throw_invalid("--processes cannot be used with --steps");
         settings["processes"] = read_counts(options, "--processes", 2, 1000000);
     }
     if (options.has("--work-factor")) settings["work_factor"] = options.number("--work-factor", 0.001, 1000);
@@ -203,7 +205,7 @@ void add_options(CommandLine& app, BenchOptions& options) {
     }
     if (options.has("--variant")) {
         app.add_option("--variant", options.variants,
-                       "NAME:ENGINE:VARIABLES instead of the default ones; may be repeated")
+                       "NAME:ENGINE:VARIABLES, measured instead of the default variants; may be repeated")
             ->type_name("SPEC")
             ->take_all();
     }
@@ -212,12 +214,13 @@ void add_options(CommandLine& app, BenchOptions& options) {
         ->type_name("N")
         ->range(0, 1000000);
     app.add_flag("--quick", options.quick, "Few sizes and rounds, for a first impression");
-    app.add_option("--interface", options.interface, "Interface for the program's own connections")
+    app.add_option("--interface", options.interface, "Network interface for the benchmark's own connections")
         ->type_name("NAME");
-    app.add_option("--algorithm", options.algorithm, "Such as ialltoall=pairwise:window=6,ibcast=binomial")
+    app.add_option("--algorithm", options.algorithm, "Algorithms, such as "
+                                                     "ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
     app.add_option("--json", options.json,
-                   "Write everything, with each sample, to FILE; - for standard output")
+                   "Write all results, with every sample, to FILE; - for standard output")
         ->type_name("FILE");
     add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
     // For tests: makes a byte of this engine's results wrong, which must be found.

@@ -64,7 +64,7 @@ MethodVariant read_variant(const std::string& written) {
     variant.variables = read_list("--variant", written.substr(second + 1), [&](const std::string& variable) {
         if (variable.starts_with("LAPWING_") && variable.find('=') != std::string::npos) return variable;
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--variant {}: '{}' is not a variable of Lapwing's with a value",
+                    fmt::format("--variant {}: '{}' must have the form LAPWING_NAME=VALUE",
                                 variant.name, variable));
     });
     return variant;
@@ -86,7 +86,7 @@ std::vector<MethodVariant> method_variants(const std::vector<std::string>& writt
         for (std::size_t before = 0; before < i; ++before) {
             if (variants[before].name != variants[i].name) continue;
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--variant: two have the name '{}'", variants[i].name));
+                        fmt::format("--variant: two variants have the name '{}'", variants[i].name));
         }
     }
     return variants;
@@ -257,7 +257,7 @@ int run_benchmark(const BenchOptions& options, const std::vector<std::string>& l
     summarize(result);
     output.write(result);
     if (all_confirmed(result)) return success;
-    fmt::print(stderr, "lapwing bench: not every requested engine did the work\n");
+    fmt::print(stderr, "lapwing bench: a requested engine did not run\n");
     return violations_found;
 }
 

@@ -276,7 +276,7 @@ std::string bench_tables(const Json& result) {
     if (result.at("more_ranks_than_processors").get<bool>() && result.contains("operations_per_second") &&
         result.at("settings").at("compute") == "work") {
         text +=
-            "More ranks than processors: working ranks take turns, so times include whole time slices.\n\n";
+            "More ranks than cores: ranks share cores, and times include whole scheduler time slices.\n\n";
     }
     text.pop_back();
     return text;
