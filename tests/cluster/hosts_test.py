@@ -209,9 +209,9 @@ class Wrong(ClusterTest):
         for cores in ("a", "1-0", "", "0,,1", "99999"):
             self.wrong("--hosts", 2, f"--cores-per-host={cores}", "--", "true", because="cores")
         for delay in ("50", "us", "-1us", "2s", "1,5ms"):
-            self.wrong("--hosts", 2, f"--delay={delay}", "--", "true", because="written like 50us")
+            self.wrong("--hosts", 2, f"--delay={delay}", "--", "true", because="such as 50us")
         for loss in ("0.1", "%", "-1%", "60%"):
-            self.wrong("--hosts", 2, f"--loss={loss}", "--", "true", because="written like 0.1%")
+            self.wrong("--hosts", 2, f"--loss={loss}", "--", "true", because="such as 0.1%")
         self.wrong("--hosts", 2, "--seed", "x", "--", "true", because="--seed")
         self.wrong("--hosts", 2, "--cores-per-host", "1023", "--", "true", because="core 1023")
 

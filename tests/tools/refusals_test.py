@@ -28,8 +28,8 @@ WORDS = [  # a command, and what its message names
     (("profile", "--record", "x", "--json", "--", "true"), "--json"), (("explain", "barrier", "--ranks", "4", "-o", "b.png"), "b.png"),
     *[(("run", f"--{name}", "", "--", "true"), f"--{name}") for name in ("trace", "report-file", "engine")],
     # Options that would have no effect.
-    (("doctor", "--nic", "--limit", "9"), "--limit does not go with --nic"),
-    (("cluster", "--hosts", "2", "--rate", "none", "--burst", "64Ki", *LAUNCH), "--burst needs links with a --rate"),
+    (("doctor", "--nic", "--limit", "9"), "--limit cannot be used with --nic"),
+    (("cluster", "--hosts", "2", "--rate", "none", "--burst", "64Ki", *LAUNCH), "--burst cannot be used with --rate none"),
     (("cluster", "--hosts", "2", "--seed", "2", *LAUNCH), "--seed needs --loss or --delay"),
 ]
 SETTINGS = {

@@ -130,18 +130,20 @@ Command add_cluster(CommandLine& tool, const Words& words) {
                     "Rate of each link in both directions: 100mbit, 1gbit, none (1gbit)")
         ->type_name("RATE");
     app->add_option("--slow", options->slow,
-                    "Slower ports and links: 4:10mbit, the port of node4; 1-2:10mbit, the link of two hosts")
+                    "Slower ports and links: 4:10mbit, the port of node4; 1-2:10mbit, the link between "
+                    "node1 and node2")
         ->type_name("LIST");
-    app->add_option("--mtu", options->mtu, "Longest packet in bytes (9000)")->type_name("BYTES");
+    app->add_option("--mtu", options->mtu, "Maximum packet size in bytes (9000)")->type_name("BYTES");
     app->add_option("--burst", options->burst,
-                    "Bytes that a link passes at once after a pause; see docs/cluster.md")
+                    "Burst size of a link's traffic shaper in bytes; see docs/cluster.md")
         ->type_name("BYTES");
     app->add_option(
            "--cores-per-host", options->cores_per_host,
-           "Cores of the hosts in turn, such as 0,1 or 0-1,2-3; own: as many for each; all: shared (own)")
+           "Cores of each host in turn, such as 0,1 or 0-1,2-3; own: an equal number for each host; all: "
+           "every host uses all cores (own)")
         ->type_name("LIST");
     app->add_option("--delay", options->delay, "Additional one-way latency, such as 50us")->type_name("TIME");
-    app->add_option("--loss", options->loss, "Share of packets that are lost on the way, such as 0.1%")
+    app->add_option("--loss", options->loss, "Share of packets that are dropped, such as 0.1%")
         ->type_name("SHARE");
     app->add_option("--seed", options->seed, "Random seed of the losses (1)")->type_name("N");
     app->add_option("--network", options->network, "Addresses of the hosts (10.77.0.0/24)")->type_name("NET");
@@ -150,14 +152,13 @@ Command add_cluster(CommandLine& tool, const Words& words) {
         "  lapwing cluster --hosts 4 -- mpirun -n 4 ./program\n"
         "  lapwing cluster --hosts 2 --rate 100mbit --cores-per-host 0,1 -- lapwing run -- mpirun -n 2 "
         "./program\n"
-        "  lapwing cluster --hosts 8 --rate none -- bash\n"
-        "\nCOMMAND runs beside the hosts, on \"head\". There `mpirun` and `mpiexec` of Open MPI, MPICH and "
+        "  lapwing cluster --hosts 8 --rate none -- bash\n\n"
+        "COMMAND runs on a host of its own, \"head\". There `mpirun` and `mpiexec` of Open MPI, MPICH and "
         "Intel MPI\n"
-        "place ranks on the hosts, `ssh node2 COMMAND` runs a command on one of them, and `ip link set node2 "
-        "down`\n"
+        "place ranks on the hosts, `ssh node2 COMMAND` runs a command on one of them, and `ip link set "
+        "node2 down`\n"
         "cuts its link. Everything is removed at the end. The exit status is COMMAND's, or 2 when nothing "
-        "was "
-        "started.");
+        "was started.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }

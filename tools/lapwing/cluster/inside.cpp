@@ -47,7 +47,7 @@ void hear_yes(int channel, const std::string& host) {
     } while (bytes < 0 && errno == EINTR);
     if (bytes == 1 && word[0] == '+') return;
     const std::string reason = bytes > 0 ? std::string(word, static_cast<std::size_t>(bytes)) : "it ended";
-    throw Error(ErrorCode::system, fmt::format("{} could not be made: {}", host, reason));
+    throw Error(ErrorCode::system, fmt::format("cannot create {}: {}", host, reason));
 }
 
 // What the command's output is connected to must not seem open because a process of the cluster has it.
@@ -119,7 +119,7 @@ void make_hosts(ClusterShape& shape) {
         shape.netem = !shape.asked_for_seed && kernel_has_netem();
         if (shape.relayed()) {
             fmt::print(stderr,
-                       "lapwing cluster: a relay process delays and drops packets{}; it takes processor time "
+                       "lapwing cluster: a relay process delays and drops packets{}; it uses CPU time "
                        "(docs/cluster.md)\n",
                        shape.asked_for_seed ? "" : ", because this kernel has no netem");
             if (split_off(shape.relay, "the relay", channel)) relay(shape, channel);
@@ -158,7 +158,8 @@ bool collect(pid_t command, pid_t relay, int& status) {
     pid_t process = 0;
     while ((process = waitpid(-1, &word, WNOHANG)) > 0) {
         if (process == relay)
-            fmt::print(stderr, "lapwing cluster: the relay has ended: the hosts are cut off\n");
+            fmt::print(stderr, "lapwing cluster: the relay process has ended; the hosts can no longer "
+                               "reach each other\n");
         if (process != command) continue;
         ended = true;
         status = WIFEXITED(word) ? WEXITSTATUS(word) : 128 + WTERMSIG(word);

@@ -43,12 +43,12 @@ void write_proc_file(const char* path, const std::string& content) {
 
 [[noreturn]] void refuse_for_want_of_privilege(const std::string& what) {
     throw Error(ErrorCode::unsupported,
-                fmt::format("virtual hosts need namespaces, and the system refuses them ({}: {}). Any of "
-                            "these helps: run as root; allow user namespaces (sysctl "
+                fmt::format("cannot create the namespaces of the virtual hosts ({}: {}). Any one of these "
+                            "helps: run as root; allow user namespaces (sysctl "
                             "user.max_user_namespaces=10000, on Debian kernel.unprivileged_userns_clone=1, "
-                            "on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0); start the container "
-                            "with --cap-add SYS_ADMIN --cap-add NET_ADMIN --security-opt seccomp=unconfined "
-                            "--security-opt apparmor=unconfined, or --privileged",
+                            "on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0); start the "
+                            "container with --cap-add SYS_ADMIN --cap-add NET_ADMIN --security-opt "
+                            "seccomp=unconfined --security-opt apparmor=unconfined, or --privileged",
                             what, std::strerror(errno)));
 }
 
@@ -90,13 +90,13 @@ void leave_for_new_namespaces() {
 }
 
 void leave_for_host_namespaces() {
-    if (unshare(host_namespaces) != 0) throw_system("a host's namespaces could not be made");
+    if (unshare(host_namespaces) != 0) throw_system("cannot create the namespaces of a host");
 }
 
 void mount_own_proc() {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0) return;
     throw_system(
-        "/proc could not be mounted (in a container: start it with --privileged, or with --security-opt "
+        "cannot mount /proc (in a container: start it with --privileged, or with --security-opt "
         "systempaths=unconfined)");
 }
 
@@ -109,8 +109,8 @@ void mount_own_sys() {
         const int error = errno;
         if (control_groups >= 0) close(control_groups);
         fmt::print(stderr,
-                   "lapwing cluster: /sys could not be mounted ({}); /sys/class/net shows the interfaces of "
-                   "this machine, which misleads UCX\n",
+                   "lapwing cluster: cannot mount /sys ({}); /sys/class/net shows the interfaces of this "
+                   "machine, which misleads UCX\n",
                    std::strerror(error));
         return;
     }
@@ -121,7 +121,7 @@ void mount_own_shared_memory(const std::string& kept) {
     const int tree = kept.empty() ? -1 : take_mounts(kept.c_str());
     // Not noexec: the remote shell is here, and users may put programs here.
     if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0) {
-        throw_system("/dev/shm could not be mounted");
+        throw_system("cannot mount /dev/shm");
     }
     if (kept.empty()) return;
     if (mkdir(kept.c_str(), 0755) != 0 || !place_mounts(tree, kept.c_str())) throw_system(kept);
@@ -130,20 +130,20 @@ void mount_own_shared_memory(const std::string& kept) {
 void mount_file_over(const std::string& file, const char* path) {
     if (access(path, F_OK) != 0) return;
     if (mount(file.c_str(), path, nullptr, MS_BIND, nullptr) != 0) {
-        throw_system(fmt::format("{} could not be replaced", path));
+        throw_system(fmt::format("cannot replace {}", path));
     }
 }
 
 void set_host_name(const std::string& name) {
-    if (sethostname(name.c_str(), name.size()) != 0) throw_system("the host name could not be set");
+    if (sethostname(name.c_str(), name.size()) != 0) throw_system("cannot set the host name");
 }
 
 void enter_namespaces_of(pid_t process) {
     std::error_code ignored;
     const std::filesystem::path directory = std::filesystem::current_path(ignored);
     const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
-    if (descriptor < 0) throw_system("the host is gone");
-    if (setns(descriptor, host_namespaces) != 0) throw_system("the host's namespaces could not be entered");
+    if (descriptor < 0) throw_system("the host no longer exists");
+    if (setns(descriptor, host_namespaces) != 0) throw_system("cannot enter the namespaces of the host");
     close(descriptor);
     std::filesystem::current_path(directory, ignored);
     if (ignored && chdir("/") != 0) throw_system("/");

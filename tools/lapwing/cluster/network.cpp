@@ -51,13 +51,13 @@ std::string advice(const std::string& answer) {
 
 void run_batch(const char* program, const std::string& commands) {
     const std::optional<std::string> path = find_system_program(program);
-    if (!path) throw Error(ErrorCode::system, fmt::format("'{}' is gone", program));
+    if (!path) throw Error(ErrorCode::system, fmt::format("the program '{}' is missing", program));
     const Finished finished = run_program({*path, "-batch", "-"}, commands, program_limit);
     if (finished.status == 0 && !finished.timed_out) return;
     std::string answer = finished.err;
     while (!answer.empty() && answer.back() == '\n') answer.pop_back();
     for (char& c : answer) c = c == '\n' ? ' ' : c;
-    throw Error(ErrorCode::system, fmt::format("{} refused to build the network: {}{}", program,
+    throw Error(ErrorCode::system, fmt::format("{} cannot build the network: {}{}", program,
                                                finished.timed_out ? "no answer" : answer, advice(answer)));
 }
 

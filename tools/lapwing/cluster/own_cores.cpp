@@ -69,7 +69,7 @@ void take_processors(const ClusterHost& host) {
     CPU_ZERO(&set);
     for (const int core : host.cores) CPU_SET(core, &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0) {
-        throw Error(ErrorCode::system, fmt::format("cores {} may not be used: {}", fmt::join(host.cores, ","),
+        throw Error(ErrorCode::system, fmt::format("cannot use cores {}: {}", fmt::join(host.cores, ","),
                                                    std::strerror(errno)));
     }
     for (const char* own : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT"}) {

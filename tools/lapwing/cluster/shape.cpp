@@ -42,7 +42,7 @@ std::vector<int> read_cores(const std::string& entry) {
     const std::optional<std::vector<int>> cores = parse_processors(entry);
     if (!cores || cores->back() >= CPU_SETSIZE) {
         throw_invalid(fmt::format(
-            "'{}' names no cores; --cores-per-host is a list such as 0,1 or 0-1,2-3; own; or all", entry));
+            "--cores-per-host must be own, all or a list of cores such as 0,1 or 0-1,2-3, not '{}'", entry));
     }
     cpu_set_t usable;
     CPU_ZERO(&usable);
@@ -50,8 +50,8 @@ std::vector<int> read_cores(const std::string& entry) {
     for (const int core : *cores) {
         if (!CPU_ISSET(core, &usable)) {
             throw_invalid(
-                fmt::format("--cores-per-host names core {}, which is not among those that may be used "
-                            "here; `taskset -cp $$` lists them",
+                fmt::format("--cores-per-host names core {}, which this process may not use; `taskset -cp "
+                            "$$` lists the allowed cores",
                             core));
         }
     }
@@ -144,7 +144,7 @@ double read_rate(std::string_view written) {
         std::find_if(units.begin(), units.end(), [&](const Unit& known) { return unit == known.name; });
     if (error != std::errc() || end != written.data() + digits || found == units.end()) {
         throw_invalid(fmt::format(
-            "'{}' is not a rate; write 100mbit or 1gbit (bits), 10mbps (bytes), or none", written));
+            "a rate must be like 100mbit or 1gbit (bits), 10mbps (bytes), or none, not '{}'", written));
     }
     const double bits = number * found->bits;
     if (bits < 1e5 || bits > 1e12)
@@ -162,14 +162,14 @@ std::uint64_t read_delay(std::string_view written) {
     const auto* found =
         std::find_if(units.begin(), units.end(), [&](const Unit& known) { return known.name == written; });
     if (!number || found == units.end() || *number * found->nanoseconds > 1e9)
-        throw_invalid("--delay is a time of up to 1s, written like 50us, 1.5ms or 1s");
+        throw_invalid("--delay must be a time of up to 1s, such as 50us, 1.5ms or 1s");
     return static_cast<std::uint64_t>(std::llround(*number * found->nanoseconds));
 }
 
 double read_loss(std::string_view written) {
     const std::optional<double> number = read_leading_number(written);
     if (!number || written != "%" || *number > 50)
-        throw_invalid("--loss is a share of all packets of up to 50%, written like 0.1%");
+        throw_invalid("--loss must be a share of packets of up to 50%, such as 0.1%");
     return *number / 100;
 }
 
@@ -196,7 +196,7 @@ ClusterShape read_shape(const ClusterOptions& options) {
     }
     for (const auto& [option, value] : {std::pair("--slow", options.slow), {"--burst", options.burst}}) {
         if (shape.rate.empty() && !value.empty())
-            throw_invalid(fmt::format("{} needs links with a --rate", option));
+            throw_invalid(fmt::format("{} cannot be used with --rate none", option));
     }
     if (!options.delay.empty()) shape.delay = read_delay(options.delay);
     if (!options.loss.empty()) shape.loss = read_loss(options.loss);
@@ -243,7 +243,8 @@ ClusterShape read_running_shape() {
     struct stat status {};
     // /dev/shm is open to all: what another user has put there is no cluster.
     if (stat(path.c_str(), &status) != 0 || status.st_uid != geteuid()) {
-        throw Error(ErrorCode::unsupported, "this is no cluster: it works only inside `lapwing cluster`");
+        throw Error(ErrorCode::unsupported, "no virtual hosts found: this command works only inside "
+                                            "`lapwing cluster`");
     }
     std::ifstream file(path);
     try {

@@ -74,7 +74,7 @@ int run(const std::vector<std::string>& words) {
     } else {
         execl("/bin/sh", "sh", "-c", call.command.c_str(), static_cast<char*>(nullptr));
     }
-    throw_system("a shell could not be started");
+    throw_system("cannot start a shell");
 }
 
 }  // namespace
