@@ -64,7 +64,7 @@ int write_goal(const std::string& file, const Study& study, const Cases& cases) 
 int predict(const CommandLine& app, const PredictOptions& options) {
     if (!options.recordings.empty())
         refuse_given(app, {"--bytes", "--work"},
-                     "does not go with --program: a recorded program has its own");
+                     "cannot be used with --program: a recorded program has its own");
     else
         refuse_given(app, {"--measured-with", "--computation", "--blocking"},
                      "needs a recorded program (--program)");

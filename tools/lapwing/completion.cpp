@@ -99,7 +99,7 @@ void add_values(const std::string& type, Completion& completion) {
     if (type.starts_with("FILE") || type.starts_with("DIR") || type == "PAGE") {
         completion.rest = Completion::Rest::files;
     } else if (type == "E" || type == "E,...") {
-        add("auto", "the first of these that suits");
+        add("auto", "chosen by Lapwing");
         for (const Engine* engine : engines()) add(engine->name(), engine->summary());
         add("mpi", "the native MPI");
     } else if (type == "M") {
@@ -150,7 +150,7 @@ Completion complete(const CommandLine& tool, const std::vector<std::string>& wor
 int print_script(const std::string& shell) {
     if (shell != "bash")
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("no completion for the shell '{}', but for bash", shell));
+                    fmt::format("no completion script for the shell '{}'; valid: bash", shell));
     fmt::print("{}", bash);
     return success;
 }
@@ -199,8 +199,8 @@ Command add_completion(CommandLine& tool) {
     app->add_option("SHELL", *shell, "bash")->required();
     app->footer(
         "Example:\n"
-        "  source <(lapwing completion bash)        in ~/.bashrc\n"
-        "\nAn installed lapwing has it in place already.");
+        "  source <(lapwing completion bash)        in ~/.bashrc\n\n"
+        "A Lapwing that was installed already includes this script.");
     return {app, [shell] { return print_script(*shell); }};
 }
 

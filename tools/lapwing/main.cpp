@@ -8,11 +8,12 @@ int main(int argument_count, char** arguments) {
     return run_tool(
         argument_count, arguments,
         {.page = "lapwing",
-         .about = "MPI programs that compute while their messages and collectives move.",
+         .about = "Overlaps the communication of MPI programs with their computation.",
          .footer = "Examples:\n"
                    "  lapwing run --report -- mpirun -n 2 ./program\n"
-                   "  lapwing explain barrier --ranks 4\n"
-                   "\n`lapwing SUBCOMMAND --help` describes each. The laboratory (package lapwing-lab) adds\n"
+                   "  lapwing explain barrier --ranks 4\n\n"
+                   "`lapwing SUBCOMMAND --help` describes a subcommand. The laboratory (package "
+                   "lapwing-lab) adds\n"
                    "predict, fit, synthesize and verify: simulation, synthesis and proofs of task lists.",
          .groups = {{"Run programs", {"run", "cluster"}},
                     {"Understand", {"profile", "explain", "topology", "report", "status"}},

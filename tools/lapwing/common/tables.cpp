@@ -134,7 +134,7 @@ bool is_number(const std::string& cell) {
 
 std::string table(std::span<const List> lists, std::size_t width) {
     std::vector<int> ranks;
-    Section offered{"receives, offered at the start", {}};
+    Section offered{"receives, posted at the start", {}};
     Section tasks{"tasks", {}};
     for (const List& list : lists) {
         ranks.push_back(list.rank);

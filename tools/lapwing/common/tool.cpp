@@ -73,7 +73,7 @@ void require_written() {
     // A write that failed earlier leaves its mark, too.
     errno = 0;
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
-    throw Error(ErrorCode::system, fmt::format("the output could not be written{}{}", errno != 0 ? ": " : "",
+    throw Error(ErrorCode::system, fmt::format("cannot write the output{}{}", errno != 0 ? ": " : "",
                                                errno != 0 ? std::strerror(errno) : ""));
 }
 

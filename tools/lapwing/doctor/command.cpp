@@ -155,7 +155,8 @@ Json as_json(const Examination& found, const std::vector<std::string>& launcher)
 
 int doctor(const CommandLine& app, const Options& options, const Words& words) {
     if (options.nic) {
-        refuse_given(app, {"--limit", "--mpi", "--dry-run"}, "does not go with --nic, which starts nothing");
+        refuse_given(app, {"--limit", "--mpi", "--dry-run"},
+                     "cannot be used with --nic, which starts nothing");
         if (words.separated)
             throw Error(ErrorCode::invalid_argument,
                         "--nic examines the cards of this host and starts nothing");

@@ -274,12 +274,12 @@ int record(const Options& options, const Words& words, const Starter& starter, S
 int run(const CommandLine& app, const Options& options, const Words& words) {
     if (!options.show.empty()) {
         refuse_given(app, {"--record", "--mpi", "--dry-run"},
-                     "does not go with --show, which starts nothing");
+                     "cannot be used with --show, which starts nothing");
         if (words.separated) throw_invalid("--show starts nothing: leave out the command");
         return show(options);
     }
     if (!options.record.empty())
-        refuse_given(app, {"--json", "--file"}, "does not go with --record; --show prints the recording");
+        refuse_given(app, {"--json", "--file"}, "cannot be used with --record; --show prints the recording");
     require_words(app, words, "command", "lapwing profile", "no command to run", "mpirun -n 2 ./program");
     Settings settings = checked_settings();
     const Starter starter = find_starter(words.words, options.mpi);

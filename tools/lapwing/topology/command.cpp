@@ -99,7 +99,7 @@ int show(const CommandLine& app, const Options& options, const Words& words) {
     }
     require_words(app, words, "launcher", "lapwing topology", "no launcher", "mpirun -n 2");
     if (!options.links.empty())
-        refuse_given(app, {"--json"}, "does not go with --links, which writes a file");
+        refuse_given(app, {"--json"}, "cannot be used with --links, which writes a file");
     if (!options.links.empty() && !options.dry_run) require_writable(options.links, "the links");
     return show_job(options, words);
 }
