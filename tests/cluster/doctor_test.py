@@ -53,7 +53,7 @@ class Sound(DoctorTest):
     def test_nothing_is_found(self):
         found = self.examine(hosts=3, ranks=6)
         self.assertEqual(found["problems"], [])
-        self.assertEqual([one for one in found["hints"] if "more ranks than processors" not in one["what"]], [])
+        self.assertEqual([one for one in found["hints"] if "more ranks than CPUs" not in one["what"]], [])
         self.assertEqual([host["name"] for host in found["hosts"]], ["node1", "node2", "node3"])
         self.assertEqual(sorted(rank for host in found["hosts"] for rank in host["ranks"]), list(range(6)))
         self.assertTrue(all(step["works"] for step in found["steps"].values()))
@@ -100,7 +100,7 @@ class Hosts(DoctorTest):
         self.assertIn("localhostProfile: lapwing.json", hint["advice"])
         self.expect(found, "problems", "node2", "a process may open 60 descriptors")
         self.only(found, "problems", 1)
-        self.expect(found, "hints", "node2", "no copies from process to process: process_vm_readv")
+        self.expect(found, "hints", "node2", "a process cannot copy from the memory of another process: process_vm_readv")
         facts = [host["facts"] for host in found["hosts"]]
         self.assertEqual([one["engines"]["seccomp"] == 2 for one in facts], [False, True])
         self.assertEqual(facts[1]["locked_memory"]["soft"], 65536)
@@ -130,10 +130,10 @@ class Hosts(DoctorTest):
                              f"export LAPWING_TUNING={tuning}", hosts=3, status=1,
                              launcher=self.launcher_with("export LAPWING_TCP_LANES=3 LAPWING_TIMEOUT=20; exec", 3))
         self.expect(found, "problems", "node2", "tuning file", str(tuning), "not the same as on node1, node3")
-        self.expect(found, "problems", "node2", library.name, "another build than on node1, node3")
+        self.expect(found, "problems", "node2", library.name, "a different build than on node1, node3")
         self.expect(found, "problems", "node2", "LAPWING_TCP_LANES is 3, but 2 on node1, node3")
         # The job reports the same, and that the MPI works.
-        self.expect(found, "problems", "", "a small job failed with Lapwing and works without", "it differs between rank 0 and rank 1")
+        self.expect(found, "problems", "", "a small MPI job failed with Lapwing, but works without Lapwing", "it differs between rank 0 and rank 1")
         self.only(found, "problems", 4)
 
 
@@ -155,12 +155,12 @@ ssh node4 "ip rule add pref 1 from 10.77.0.3 ipproto tcp dport 51000-65534 black
 """
         found = self.examine(prepare, hosts=4, status=1, limit=20, LAPWING_TCP_FAMILY="ipv4")
         # Nobody answers at eth1: hosts that do not answer at one of their addresses are named together.
-        self.expect(found, "problems", "node1 to node2, node3", "not reached: no answer within 2 s", "10.77.0.2 (eth0)")
-        self.expect(found, "problems", "node1 to node3", "not reached: Network is unreachable", "10.77.0.3 (eth0)")
-        one = self.expect(found, "problems", "node3 to node4", "no answer within 2 s", "other ports there answer")
+        self.expect(found, "problems", "node1 to node2, node3", "unreachable: no answer within 2 s", "10.77.0.2 (eth0)")
+        self.expect(found, "problems", "node1 to node3", "unreachable: Network is unreachable", "10.77.0.3 (eth0)")
+        one = self.expect(found, "problems", "node3 to node4", "no answer within 2 s", "other ports of that host answer")
         self.assertIn("ip_local_port_range", one["advice"])
-        self.expect(found, "hints", "node4", "the interface eth1 is down, and up on node1, node2, node3")
-        self.expect(found, "hints", "node3 to node2", "10.88.0.2 (eth1)", "another address there answers")
+        self.expect(found, "hints", "node4", "the interface eth1 is down, but up on node1, node2, node3")
+        self.expect(found, "hints", "node3 to node2", "10.88.0.2 (eth1)", "another address of that host answers")
         self.assertFalse(found["steps"]["network"]["works"])
         self.assertTrue(found["steps"]["launcher"]["works"])
 
@@ -184,7 +184,7 @@ class Launchers(DoctorTest):
         # Open MPI waits for all hosts before it starts anything.
         started = "no rank" if MPI == "openmpi" else "1 of 2 ranks, on node1"
         one = self.expect(found, "problems", "", f"the launcher started {started} within 2 s", "still running", "node2")
-        self.assertIn("neither MPI nor Lapwing runs yet", one["advice"])
+        self.assertIn("the launcher fails before MPI or Lapwing start", one["advice"])
         self.only(found, "problems")
         self.assertFalse(found["steps"]["launcher"]["works"])
 
@@ -195,7 +195,7 @@ class Launchers(DoctorTest):
         status, output = jobs.execute([TOOL, "doctor", "--json", "--", launcher, "-n", 2], 60, support.environment())
         self.assertEqual(status, 1, output)
         found = json.loads(output)
-        self.expect(found, "problems", "", "ended with status 3 after no rank had answered; its output: no such queue")
+        self.expect(found, "problems", "", "ended with status 3 after no rank answered; its output: no such queue")
         self.only(found, "problems")
 
 

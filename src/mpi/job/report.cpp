@@ -143,7 +143,7 @@ void add_collective(Document& document, Collective collective, const CollectiveC
 }
 
 void add_messages(Document& document, const MessageCount& count, const std::string& why_not) {
-    document.add("no_messages", "messages do not move while the program computes", why_not);
+    document.add("no_messages", "messages do not progress while the program computes", why_not);
     if (count.messages == 0) return;
     document.json["messages"] = {{"count", count.messages},
                                  {"bytes", count.bytes},

@@ -111,7 +111,8 @@ int reach_hosts(const std::string& run, int seconds) {
     };
     try {
         if (told == nullptr)
-            throw Error(ErrorCode::system, fmt::format("the launcher has not passed on {}", reach_variable));
+            throw Error(ErrorCode::system,
+                        fmt::format("the launcher did not pass {} to this rank", reach_variable));
         reach(told, tcp::read_options(read_settings(environ)), tell);
     } catch (const std::exception& error) {
         tell({{"wrong", error.what()}});

@@ -191,14 +191,15 @@ int doctor(const CommandLine& app, const Options& options, const Words& words) {
 Command add_doctor(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
     CommandLine* app =
-        tool.add_subcommand("doctor", "Examine the hosts and networks of a job, and advise on problems");
+        tool.add_subcommand("doctor", "Check the hosts and networks of a job, and give advice on problems");
     app->usage(
         "Usage: lapwing doctor [OPTIONS] -- LAUNCHER ARGUMENTS...\n"
         "       lapwing doctor --nic [--card NAME] [--json]");
     app->add_flag("--json", options->json, "Print JSON");
     app->add_option("--limit", options->limit, "Time limit in seconds for all steps (60)")->type_name("S");
     app->add_flag("--nic", options->nic,
-                  "Instead, test whether the ConnectX cards of this host do cross-channel work");
+                  "Instead, test whether the ConnectX cards of this host support cross-channel work "
+                  "requests");
     app->add_option("--card", options->card, "With --nic: test only this card")->type_name("NAME");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
     app->footer(
@@ -206,15 +207,13 @@ Command add_doctor(CommandLine& tool, const Words& words) {
         "  lapwing doctor -- mpirun -n 64\n"
         "  lapwing doctor --json -- mpiexec -n 16 -ppn 2\n"
         "  lapwing doctor --mpi mpich -- srun -n 64\n"
-        "  lapwing doctor --nic\n"
-        "\nThe launcher starts three jobs: the first examines each host, the second tries connections "
-        "between "
-        "the hosts,\n"
+        "  lapwing doctor --nic\n\n"
+        "The launcher starts three jobs: the first examines each host, the second tries connections "
+        "between the hosts,\n"
         "the third is a small MPI program with Lapwing. Problems are printed first, each with advice. "
         "docs/doctor.md lists\n"
-        "the checks. The exit status is 1 if Lapwing cannot work, 0 if there are at most hints, 2 if nothing "
-        "was "
-        "started.");
+        "the checks. The exit status is 0 if Lapwing can work (hints are possible), 1 if it cannot, 2 if "
+        "nothing was started.");
     return {app, [app, options, &words] { return doctor(*app, *options, words); }, false, true};
 }
 

@@ -135,8 +135,8 @@ void judge_result(const JobToExamine& job, const JobReport& report, const MpiRes
     if (!report.several_hosts()) return;
     if (result.messages != "on" && job.settings.messages != "off")
         findings.hint("Lapwing", "",
-                      fmt::format("messages do not move while the program computes: {}", result.messages),
-                      "docs/guide.md, Messages");
+                      fmt::format("messages do not progress while the program computes: {}", result.messages),
+                      "see the section Messages of docs/guide.md");
     const bool other_engine = (job.settings.engine == "auto" || job.settings.engine == "kernel") &&
                               result.engine != "kernel" && kernel_engine_is_everywhere(report) &&
                               !findings.any(Severity::problem);
@@ -191,16 +191,15 @@ MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool net
     }
     if (!progress.wrong.empty()) {
         findings.problem("Lapwing", "", fmt::format("wrong results: {}", fmt::join(progress.wrong, ", ")),
-                         "run with LAPWING_ENGINE=mpi, which leaves all calls to the MPI. If the results are "
-                         "then right, report a "
-                         "bug of Lapwing");
+                         "run with LAPWING_ENGINE=mpi, which leaves all calls to the MPI. If the results "
+                         "are then right, report a bug in Lapwing");
     }
     if (trial.good()) {
         judge_result(job, report, result, findings);
         return result;
     }
     if (!network_works) {
-        findings.problem("MPI", "", fmt::format("a small job with Lapwing failed: {}", how_far(trial)),
+        findings.problem("MPI", "", fmt::format("a small MPI job with Lapwing failed: {}", how_far(trial)),
                          "repair the network first: see the problem above");
         return result;
     }
@@ -208,15 +207,16 @@ MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool net
     const Trial without = try_job(job, Preload::none, limit_without);
     if (without.good()) {
         findings.problem("Lapwing", "",
-                         fmt::format("a small job failed with Lapwing and works without: {}", how_far(trial)),
+                         fmt::format("a small MPI job failed with Lapwing, but works without Lapwing: "
+                                     "{}", how_far(trial)),
                          "run with --engine host, then with LAPWING_ENGINE=mpi, to find the failing part");
     } else {
         findings.problem(
-            "MPI", "", fmt::format("a small job failed, also without Lapwing: {}", how_far(without)),
+            "MPI", "", fmt::format("a small MPI job failed even without Lapwing: {}", how_far(without)),
             without.end.status == library_missing && without.progress.started == 0
                 ? library_missing_advice
                 : fmt::format(
-                      "{} does not work here by itself: see its documentation on networks and interfaces",
+                      "{} alone does not work here: see its documentation on networks and interfaces",
                       job.starter.family->title));
     }
     return result;

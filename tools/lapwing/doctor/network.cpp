@@ -75,21 +75,21 @@ void judge(const std::string& why, const std::string& elsewhere, const std::stri
     const std::string what = fmt::format("{} at {}", why, list(unreached.addresses));
     if (elsewhere == "address") {
         findings.hint(
-            "network", where, what + "; another address there answers",
-            "name the network that works in LAPWING_TCP_INTERFACE: connections may try this address "
-            "first, for up to 2 s each");
+            "network", where, what + "; another address of that host answers",
+            "set LAPWING_TCP_INTERFACE to the network that works: otherwise a connection may first try "
+            "this address for up to 2 s");
         return;
     }
     findings.problem(
         "network", where,
         elsewhere.empty()
-            ? "not reached: " + what
-            : fmt::format("{}, port{} {}; other ports there answer", what,
+            ? "unreachable: " + what
+            : fmt::format("{}, port{} {}; other ports of that host answer", what,
                           unreached.ports.size() == 1 ? "" : "s", fmt::join(unreached.ports, ", ")),
         fmt::format(
             "let the hosts of a job open TCP connections to each other, on the ports that the system "
             "chooses ({}: sysctl net.ipv4.ip_local_port_range). A firewall (iptables, nft, firewalld, "
-            "security groups) or a route (`ip route get ADDRESS`) is in the way",
+            "security groups) or a route (`ip route get ADDRESS`) may block them",
             port_range()));
 }
 
@@ -132,7 +132,7 @@ Phase examine_network(const JobToExamine& job, const JobReport& report, millisec
     Phase phase;
     const HostReports members = members_of(report);
     if (members.size() < 2) {
-        phase.words = "no two hosts have addresses for connections";
+        phase.words = "no two hosts have usable addresses";
         return phase;
     }
     Launch launch = agent_launch(job, "reach", limit.count() / 1000 + 2);
@@ -146,7 +146,7 @@ Phase examine_network(const JobToExamine& job, const JobReport& report, millisec
             if (told.value("kind", "") != "reach") continue;
             if (told.contains("wrong"))
                 findings.problem("network", told.value("name", ""), told.value("wrong", ""),
-                                 "try again; the ports that an agent listens on may just have been taken");
+                                 "try again; another program may have taken the port of a test process");
             const auto self = told.value("self", members.size());
             if (self < members.size()) reports[self] = told;
         }
@@ -160,7 +160,7 @@ Phase examine_network(const JobToExamine& job, const JobReport& report, millisec
     if (!silent.empty())
         findings.problem("launcher", list(silent),
                          fmt::format("no answer to the second launch, which {}{}",
-                                     end.timed_out ? "was over its time limit"
+                                     end.timed_out ? "exceeded its time limit"
                                                    : fmt::format("ended with status {}", end.status),
                                      last_words(others)),
                          "the first launch worked: try again, and read the launcher's own messages");

@@ -85,8 +85,8 @@ std::string advice_on_refusal(const std::vector<std::string>& lines) {
                            [&](const std::string& line) { return line.find(words) != std::string::npos; });
     };
     if (says("not enough slots"))
-        return "start fewer ranks, name hosts with more slots (--host, --hostfile), or allow more ranks than "
-               "processors: --oversubscribe (Open MPI 4), --map-by :OVERSUBSCRIBE (Open MPI 5)";
+        return "start fewer ranks, name hosts with more slots (--host, --hostfile), or allow more ranks "
+               "than cores: --oversubscribe (Open MPI 4), --map-by :OVERSUBSCRIBE (Open MPI 5)";
     if (says("run as root"))
         return "run as an ordinary user, or allow root: add --allow-run-as-root to the launcher's options";
     return fmt::format("Lapwing must be installed under the same path on all hosts: {}",
@@ -130,25 +130,25 @@ void judge_launch(const JobReport& report, const LaunchEnd& end, milliseconds li
             "launcher", "",
             fmt::format("the launcher started {} within {:.0f} s{}{}", found,
                         static_cast<double>(limit.count()) * 1e-3, what_still_runs(end), last_words(lines)),
-            "neither MPI nor Lapwing runs yet: try `LAUNCHER hostname`, and connect to each host as the "
-            "launcher "
-            "does (`ssh HOST true`). One host that does not answer can stop all others from starting");
+            "the launcher fails before MPI or Lapwing start: try `LAUNCHER hostname`, and connect to each "
+            "host as the launcher does (`ssh HOST true`). One host that does not answer can keep all "
+            "others from starting");
     } else if (end.status != 0 && !end.timed_out) {
         findings.problem("launcher", "",
-                         fmt::format("the launcher ended with status {} after {} had answered{}", end.status,
+                         fmt::format("the launcher ended with status {} after {} answered{}", end.status,
                                      found, last_words(lines)),
                          advice_on_refusal(lines));
     } else if (answered == 0) {
         findings.problem(
             "launcher", "",
-            fmt::format("the launcher ended well, but no rank has answered{}", last_words(lines)),
+            fmt::format("the launcher ended with status 0, but no rank answered{}", last_words(lines)),
             "the launcher must forward the standard output of the ranks: remove options that write it to "
             "files");
     } else if (!missing.empty()) {
         findings.problem(
             "launcher", "",
             fmt::format("no answer from rank{} {}", missing.size() == 1 ? "" : "s", fmt::join(missing, ", ")),
-            "the launcher lost their output: try again, and read the launcher's messages");
+            "the launcher lost the output of these ranks: try again, and read the launcher's messages");
     }
     for (const auto& [check, checked] : hosts_without_facts(report)) {
         findings.add(check->without_facts, "host", names_of(checked),

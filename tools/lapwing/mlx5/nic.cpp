@@ -70,10 +70,10 @@ std::string print(const Transcript& card) {
     std::vector<std::vector<std::string>> rows = {
         {"masters and managed queue pairs", print(can.cross_channel)},
         {"WAIT in plain queue pairs", print(can.wait_in_plain)},
-        {"most blocks of a send queue", std::to_string(can.max_send_blocks)},
-        {"most receives of a queue", std::to_string(can.max_receive_entries)},
-        {"most completions of a queue", std::to_string(can.max_completions)},
-        {"longest message", fmt::format("{} bytes", can.max_message)}};
+        {"max blocks of a send queue", std::to_string(can.max_send_blocks)},
+        {"max receives of a queue", std::to_string(can.max_receive_entries)},
+        {"max completions of a queue", std::to_string(can.max_completions)},
+        {"max message size", fmt::format("{} bytes", can.max_message)}};
     for (const CardProbe& probe : card.probes)
         rows.push_back({fmt::format("the engine starts with {}", probe.variant), print(probe)});
     text += align(rows) + "\n";
@@ -84,7 +84,8 @@ std::string print(const Transcript& card) {
     }
     text += align(rows);
     const std::size_t asked = card.count(Outcome::passed) + card.count(Outcome::failed);
-    text += fmt::format("\n{} of {} questions passed, {} not asked\n", card.count(Outcome::passed), asked,
+    text += fmt::format("\n"
+                        "{} of {} questions passed, {} not asked\n", card.count(Outcome::passed), asked,
                         card.count(Outcome::not_asked));
     return text;
 }
@@ -126,7 +127,7 @@ int examine_nics(const std::string& name, bool json) {
     } else {
         fmt::print("lapwing {}, {}\n\n", LAPWING_VERSION, kernel());
         for (const Transcript& card : cards) fmt::print("{}\n", print(card));
-        if (cards.empty()) fmt::print("No ConnectX card to ask: {}.\n", nics.none);
+        if (cards.empty()) fmt::print("No ConnectX card to test: {}.\n", nics.none);
     }
     if (cards.empty()) return wrong_usage;
     const bool all_work =

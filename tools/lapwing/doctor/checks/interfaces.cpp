@@ -120,11 +120,11 @@ void judge_states(const JobReport& job, Findings& findings) {
             if (state.empty() || state == "missing") continue;
             findings.hint(
                 "network", names_of(hosts),
-                fmt::format("the interface {} is {}, and up on {}", name, state, names_of(good->second)),
-                state == "down" ? fmt::format("`ip link set {} up`, or leave it out everywhere: "
-                                              "LAPWING_TCP_INTERFACE",
+                fmt::format("the interface {} is {}, but up on {}", name, state, names_of(good->second)),
+                state == "down" ? fmt::format("run `ip link set {} up`, or exclude the interface on all "
+                                              "hosts by LAPWING_TCP_INTERFACE",
                                               name)
-                                : "look at its cable and at the switch's port");
+                                : "check the cable and the port of the switch");
         }
         const auto mtus = hosts_by(job, "interfaces", [&](const Facts& facts) {
             const Facts& interfaces = facts.at("interfaces");
@@ -136,8 +136,8 @@ void judge_states(const JobReport& job, Findings& findings) {
                 "network", names_of(mtus[i].second),
                 fmt::format("the MTU of {} is {}, but {} on {}", name, mtus[i].first, mtus[0].first,
                             names_of(mtus[0].second)),
-                "set one MTU in the whole network: longer packets vanish on their way to a host with "
-                "a shorter one");
+                "set the same MTU on all hosts of the network: a host with a smaller MTU drops longer "
+                "packets");
         }
     }
 }
@@ -148,8 +148,8 @@ void judge_interfaces(const JobReport& job, Findings& findings) {
         if (why.empty()) continue;
         findings.add(job.several_hosts() ? Severity::problem : Severity::hint, "network", names_of(hosts),
                      why,
-                     "name interfaces in LAPWING_TCP_INTERFACE that are up on each host; a network such as "
-                     "10.1.0.0/16 fits hosts whose interfaces have different names");
+                     "set LAPWING_TCP_INTERFACE to interfaces that are up on every host; a network such "
+                     "as 10.1.0.0/16 matches interfaces of different names");
     }
     judge_states(job, findings);
 }

@@ -55,7 +55,7 @@ std::string lapwing_line(const Facts& facts) {
 }
 
 void judge_lapwing(const JobReport& job, Findings& findings) {
-    const std::string advice = "install one build on all hosts, or use one that they share";
+    const std::string advice = "install the same build on all hosts, or use one on a shared file system";
     judge_equal(job, "lapwing", version_of, Severity::problem, "Lapwing", "Lapwing's version", advice,
                 findings);
     for (const auto& [missing, hosts] : hosts_by(job, "lapwing", [](const Facts& facts) {
@@ -77,7 +77,8 @@ void judge_lapwing(const JobReport& job, Findings& findings) {
         for (std::size_t i = 1; i < builds.size(); ++i) {
             if (builds[i].first.empty()) continue;
             findings.problem("Lapwing", names_of(builds[i].second),
-                             fmt::format("{} is another build than on {}", file, names_of(builds[0].second)),
+                             fmt::format("{} is a different build than on {}", file,
+                                         names_of(builds[0].second)),
                              advice);
         }
     }
@@ -142,8 +143,8 @@ void judge_files(const JobReport& job, Findings& findings) {
             findings.problem("host", names_of(found[i].second),
                              fmt::format("{} '{}' ({}) is not the same as on {}", file.what,
                                          job.settings.*file.path, file.variable, names_of(good)),
-                             "copy one file to all hosts: ranks with different ones would choose "
-                             "algorithms that do not fit together");
+                             "copy the same file to all hosts: ranks with different files choose "
+                             "algorithms that do not match");
         }
     }
 }

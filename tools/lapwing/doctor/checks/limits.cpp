@@ -82,11 +82,11 @@ void judge_engines(const JobReport& job, Findings& findings) {
                 fmt::format("the {} engine is unavailable: {}", name, why),
                 covered
                     ? "until then the host engine runs the lists of the whole job, over TCP with a progress "
-                      "thread, which takes more of the processor"
-                : wanted ? "until then the whole job runs on the host engine, which overlaps nothing "
+                      "thread, which uses more CPU time"
+                : wanted ? "until then the whole job runs on the host engine, which hides no communication "
                            "between hosts"
-                         : "this job does not need it: its ranks are on one host, or "
-                           "LAPWING_ENGINE names another");
+                         : "this job does not need it: its ranks are on one host, or LAPWING_ENGINE names "
+                           "another engine");
         }
     }
 }
@@ -157,12 +157,13 @@ void judge_shared_memory(const JobReport& job, Findings& findings) {
         if (line.starts_with(none)) {
             findings.add(
                 several && !asked ? Severity::problem : Severity::hint, "host", names_of(hosts), line,
-                "messages between ranks of one host go through the native MPI, and lists of one host "
-                "progress in MPI calls only");
+                "messages between ranks of one host go through the native MPI, and collectives within a "
+                "host progress only inside MPI calls");
         } else if (in_pieces != std::string::npos && several && !asked) {
             findings.hint(
                 "host", names_of(hosts),
-                fmt::format("no copies from process to process: {}", line.substr(in_pieces + pieces.size())),
+                fmt::format("a process cannot copy from the memory of another process: {}",
+                            line.substr(in_pieces + pieces.size())),
                 "allow process_vm_readv and process_vm_writev (containers: --cap-add SYS_PTRACE or "
                 "another seccomp profile; sysctl kernel.yama.ptrace_scope below 2); until then long "
                 "messages inside a host pass through shared memory");
@@ -176,7 +177,7 @@ void judge_shared_memory(const JobReport& job, Findings& findings) {
     for (const auto& [line, hosts] : hosts_by(job, "shared_memory", is_small)) {
         if (line.empty() || !several) continue;
         findings.hint("host", names_of(hosts), line,
-                      "Lapwing does without it, but MPI libraries keep memory there: give containers more "
+                      "Lapwing does not use /dev/shm, but MPI libraries do: give containers more "
                       "(--shm-size)");
     }
 }
@@ -229,12 +230,12 @@ void judge_descriptors(const JobReport& job, Findings& findings) {
         const std::string has = print_limit(hosts.front()->facts["descriptors"], "hard", false);
         findings.add(
             how == "none" ? Severity::problem : Severity::hint, "host", names_of(hosts),
-            fmt::format("a process may open {} descriptors, and the connections of a communicator of "
-                        "{} ranks take {} of them, with {} that stay free beside the MPI's",
+            fmt::format("a process may open {} descriptors. The connections of a communicator of {} ranks "
+                        "need {}, and {} more must stay free",
                         has, ranks, group, tcp::reserved_descriptors),
             how == "none" ? "raise the hard limit of `ulimit -n` (limits.conf, or LimitNOFILE= of the "
                             "daemon that starts ranks), or lower LAPWING_TCP_LANES: until then the host "
-                            "engine runs everything"
+                            "engine runs all collectives"
                           : "raise the hard limit of `ulimit -n` where programs have several such "
                             "communicators");
     }
@@ -266,9 +267,9 @@ void judge_locked_memory(const JobReport& job, Findings& findings) {
     }
     if (short_of.empty()) return;
     findings.hint("host", names_of(short_of),
-                  fmt::format("a process may lock {} of memory, and RDMA (here {}) registers locked memory",
+                  fmt::format("a process may lock only {} of memory, but RDMA (here {}) needs locked memory",
                               print_limit(short_of.front()->facts["locked_memory"], "soft", true), devices),
-                  "allow it without a limit: `ulimit -l unlimited`, memlock in limits.conf, or "
+                  "remove the limit: `ulimit -l unlimited`, memlock in limits.conf, or "
                   "LimitMEMLOCK=infinity of the daemon that starts ranks (sshd, slurmd)");
 }
 

@@ -60,8 +60,8 @@ void judge_mpi(const JobReport& job, Findings& findings) {
         if (names.empty()) continue;
         findings.hint("MPI", names_of(hosts),
                       fmt::format("LD_PRELOAD names a tool that wraps MPI's functions: {}", names),
-                      "let `lapwing run` put Lapwing behind the tool, or write the tool before Lapwing's "
-                      "library in LD_PRELOAD");
+                      "use `lapwing run`, which loads Lapwing after the tool, or name the tool before "
+                      "Lapwing's library in LD_PRELOAD");
     }
     judge_equal(
         job, "mpi",

@@ -53,13 +53,14 @@ void judge_networks(const JobReport& job, Findings& findings) {
         if (why.empty()) continue;
         all_work = false;
         findings.hint("host", names_of(hosts), fmt::format("UCX or libfabric does not work: {}", why),
-                      "run `lapwing info` there. MPI libraries that are built on a broken one will not work "
-                      "either, or will fall back to TCP: ask who installed it");
+                      "run `lapwing info` on that host. MPI libraries that use the same library fail as "
+                      "well, or fall back to TCP: ask the administrator who installed it");
     }
     if (job.several_hosts() && all_work)
         judge_equal(
             job, "networks", networks_line, Severity::hint, "host", "the networks that Lapwing can use",
-            "`lapwing info` there prints the reasons: all ranks use a network, or none does", findings);
+            "`lapwing info` on that host prints the reasons. Lapwing uses a network only if all ranks "
+            "have it", findings);
 }
 
 }  // namespace

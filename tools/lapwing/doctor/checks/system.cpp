@@ -31,7 +31,7 @@ std::string kernel_line(const Facts& facts) {
 
 void judge_kernel(const JobReport& job, Findings& findings) {
     judge_equal(job, "kernel", kernel_line, Severity::hint, "host", "the kernel",
-                "boot the same kernel everywhere: measurements and choices hold for one", findings);
+                "boot the same kernel on all hosts: a tuning file holds for one kernel", findings);
 }
 
 Facts processors_facts(const MpiFamily&) {
@@ -59,8 +59,8 @@ void judge_processors(const JobReport& job, Findings& findings) {
             crowded.push_back(&host);
     }
     if (crowded.empty()) return;
-    findings.hint("host", names_of(crowded), "more ranks than processors",
-                  "start fewer ranks on a host: ranks that wait take processors from those that compute");
+    findings.hint("host", names_of(crowded), "more ranks than CPUs",
+                  "start fewer ranks on a host: waiting ranks take CPU time from computing ranks");
 }
 
 Facts clock_facts(const MpiFamily&) {
@@ -77,7 +77,7 @@ void judge_clock(const JobReport& job, Findings& findings) {
     for (const auto& [source, hosts] : hosts_by(job, "clock", clock_line)) {
         if (std::find(std::begin(slow), std::end(slow), source) == std::end(slow)) continue;
         findings.hint("host", names_of(hosts), fmt::format("the clock source {} is slow to read", source),
-                      "boot with clocksource=tsc where the processor's counter is reliable");
+                      "boot with clocksource=tsc if the time-stamp counter of the CPU is reliable");
     }
 }
 
