@@ -62,11 +62,11 @@ class Predicted(Profile):
             return " ".join(predict(directory, *arguments)[0]["program"].get("cores", []))
 
         shown = cores(["0", "0", "0"])
-        self.expect("ranks that shared a processor take turns", "ranks 0-2 shared 1 of 8 processors in the recorded run; here they take "
+        self.expect("ranks that shared a processor take turns", "ranks 0-2 shared 1 of 8 CPUs in the recorded run; here they take "
                     "turns of 4 ms on them" in shown, shown)
         status, output = jobs.execute([self.build / "bin" / "lapwing", "profile", "--show", directory], 60,
                                       jobs.environment(self.mpi, self.build))
-        self.expect("--show names them", status == 0 and "\nranks 0-2 shared 1 of 8 processors\n" in output, output)
+        self.expect("--show names them", status == 0 and "\nranks 0-2 shared 1 of 8 CPUs\n" in output, output)
         for arguments, expected in ((("--cores", "own"), "here each rank has a core of its own"),
                                     (("--cores", "3"), "here each rank has a core of its own"),
                                     (("--cores", "2:1ms"), "here all ranks share 2 cores, in turns of 1 ms"),
@@ -78,7 +78,7 @@ class Predicted(Profile):
         shown = cores([])
         self.expect("an older recording", "does not have the processors" in shown and "a core of its own" in shown, shown)
         shown = cores(["0", "1", "0"])
-        self.expect("bound ranks", "ranks 0, 2 shared 1 of 8 processors" in shown, shown)
+        self.expect("bound ranks", "ranks 0, 2 shared 1 of 8 CPUs" in shown, shown)
 
 
 def synthesized(tests):

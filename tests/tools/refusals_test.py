@@ -91,7 +91,7 @@ class Refusals(RefusalTest):
         self.refused("profile", "--record", "/dev/null/x", *job, because="/dev/null/x", PATH=path)
         self.refused("run", "--report", *job, because="TMPDIR (/dev/null/x)", PATH=path, TMPDIR="/dev/null/x")
         _, err = self.call("run", "--trace", self.scratch / "t.json", *job, status=1, PATH=path)
-        self.assertIn("no rank has left anything", err)
+        self.assertIn("no rank wrote a timeline", err)
 
     def test_a_strange_machine(self):
         """Each in a mount namespace: a full disk, no /proc, no working directory."""

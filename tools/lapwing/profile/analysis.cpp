@@ -104,7 +104,7 @@ std::string name_of(const std::string& function, const std::string& file, int li
                                 : fmt::format("{}:{} ({})", short_name(file), line, function);
     }
     if (!function.empty()) return fmt::format("{} in {}+{:#x}", function, short_name(module), offset);
-    return module.empty() ? "an unknown place" : fmt::format("{}+{:#x}", short_name(module), offset);
+    return module.empty() ? "an unknown location" : fmt::format("{}+{:#x}", short_name(module), offset);
 }
 
 std::string text(const Json& json, const char* key) {

@@ -59,24 +59,21 @@ std::string advice_for(const CallSite& site, double run) {
     const std::string late = site.late < least
                                  ? ""
                                  : fmt::format(
-                                       "{} of it is waiting for late ranks, which overlap cannot help: "
-                                       "balance the work before it.",
+                                       "{} of this time is spent waiting for late ranks. Overlap cannot "
+                                       "hide it; balance the work before the call.",
                                        of_run(site.late));
     if (site.nonblocking) {
         std::string text;
         if (site.saved_at_once >= least) {
             text = fmt::format(
-                "worth it: the program computes for {} between start and wait, and then waits. `lapwing run` "
-                "can save "
-                "up to {}, without a change.",
+                "worth it: the program computes for {} between start and wait, and then waits. `lapwing "
+                "run` can save up to {} without a change to the program.",
                 print_seconds(site.away), of_run(site.saved_at_once));
         }
         if (site.saved_if_moved >= least) {
             text += fmt::format(
-                "{}it waits {} longer than it computes before that: move the wait ({}) behind more work that "
-                "does "
-                "not need "
-                "the result, or start earlier.",
+                "{}the program waits {} longer than it computes between start and wait: move the wait ({}) "
+                "behind more work that does not need the result, or start earlier.",
                 text.empty() ? "worth a change: " : " Besides, ", of_run(site.saved_if_moved),
                 site.completed_at);
         }
@@ -86,11 +83,9 @@ std::string advice_for(const CallSite& site, double run) {
         nonblocking[4] = static_cast<char>(nonblocking[4] - 'A' + 'a');
         nonblocking.insert(4, "I");
         return fmt::format(
-            "worth a change: it takes {} when all ranks are there. Call {}, compute what does not need the "
-            "result, and "
-            "wait then; `lapwing run` hides up to as much. Without a change `lapwing run --blocking` may "
-            "make the call "
-            "itself faster, and hides nothing.{}{}",
+            "worth a change: the call takes {} after all ranks have arrived. Call {} instead, compute what "
+            "does not need the result, then wait; `lapwing run` hides up to this time. Without a change, "
+            "`lapwing run --blocking` may make the call itself faster, but hides nothing.{}{}",
             of_run(site.saved_if_moved), nonblocking, late.empty() ? "" : " ", late);
     }
     return late;
@@ -141,13 +136,13 @@ std::string as_text(const Profile& profile) {
         any = true;
         text += fmt::format("{} at {}: {}\n", site.function, site.place(), advice);
     }
-    if (!any) text += "No collective is worth a change: none could save one percent of the run.\n";
+    if (!any) text += "No collective is worth a change: no change could save one percent of the run.\n";
     text +=
-        "\nlate: waiting for ranks that had not begun; own: the rest, the collective's own time; away: "
-        "between start and "
-        "completion,\noutside of calls of collectives. What could be saved is a bound: an engine needs some "
-        "of the "
-        "processor, too.\n";
+        "\n"
+        "late: waiting for ranks that had not begun; own: the rest, the collective's own time; away: "
+        "between start and completion,\n"
+        "outside of calls of collectives. could save: an upper bound, because an engine also needs CPU "
+        "time.\n";
     return text;
 }
 
@@ -213,8 +208,8 @@ void say(const std::string& text, const std::string& file) {
 void warn(const Profile& profile) {
     if (profile.dropped > 0)
         fmt::print(stderr,
-                   "lapwing profile: {} dropped: the profile has only the end of the run; "
-                   "LAPWING_TRACE_EVENTS keeps more\n",
+                   "lapwing profile: {} dropped: the profile has only the end of the run; raise "
+                   "LAPWING_TRACE_EVENTS to keep more\n",
                    counted(profile.dropped, "event was", "events were"));
     if (!profile.without_end.empty())
         fmt::print(stderr,
@@ -309,9 +304,8 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
         }
         if (parts.empty()) {
             throw Error(ErrorCode::system,
-                        "no rank has written a profile: the program ended before MPI_Init, or the preload "
-                        "library was not "
-                        "loaded");
+                        "no rank wrote a profile: the program ended before MPI_Init, or the preload "
+                        "library was not loaded");
         }
         const Profile profile = analyse(parts);
         say(options.json ? as_json(profile).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
@@ -335,24 +329,25 @@ Command add_profile(CommandLine& tool, const Words& words) {
         "Measure how long a program waits for collectives and messages, and what overlap would save");
     app->usage("Usage: lapwing profile [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_flag("--json", options->json, "Print JSON");
-    app->add_option("--file", options->file, "Write the profile here instead of to standard error")
+    app->add_option("--file", options->file, "Write the profile to FILE instead of standard error")
         ->type_name("FILE");
     app->add_option("--record", options->record,
-                    "Record all calls of MPI, and the computation between them, in this directory")
+                    "Record all MPI calls, and the computation between them, in directory DIR")
         ->type_name("DIR");
-    app->add_option("--show", options->show, "Print a recording; starts nothing")->type_name("DIR");
+    app->add_option("--show", options->show, "Print the recording in DIR; starts no program")
+        ->type_name("DIR");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"
         "  lapwing profile -- mpirun -n 2 ./program\n"
         "  lapwing profile --json --file profile.json -- mpiexec -n 16 python3 program.py\n"
-        "  lapwing profile --record run.rec -- mpirun -n 4 ./program\n"
-        "\nThe program runs on its own MPI; lapwing times its collectives and its messages.\n"
-        "Compile it with -g to see source lines. The ranks write to a directory beside FILE, or in the "
-        "working "
-        "directory; all\n"
-        "hosts must see it, and it is removed at the end. The exit status is the launcher's; 1 if "
-        "that is\n0 and there is no profile; 2 if nothing was started.");
+        "  lapwing profile --record run.rec -- mpirun -n 4 ./program\n\n"
+        "The program runs on its own MPI; lapwing times its collectives and its messages.\n"
+        "Compile it with -g to see source lines. The ranks write to a temporary directory beside FILE, or "
+        "in the\n"
+        "working directory, on a file system that all hosts share. The exit status is the launcher's; 1 "
+        "if the\n"
+        "launcher returned 0 but there is no profile; 2 if nothing was started.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }

@@ -143,7 +143,7 @@ class RankPrinter {
                 fmt::format("{}{} at {}: after {}, takes {}", function(call), arguments(call),
                             places_.at(call.site).text, print_seconds(mean(node.times, node.times.processor)),
                             print_seconds(mean(node.times, node.times.inside)));
-            if (node.times.polls.sum > 0) text += ", " + counted(node.times.polls.sum, "fruitless call");
+            if (node.times.polls.sum > 0) text += ", " + counted(node.times.polls.sum, "unsuccessful test");
             text += "\n";
         }
     }
@@ -243,13 +243,13 @@ std::string print_shared(const std::vector<recording::SharedProcessors>& groups)
             ranks += group.ranks.size();
             processors += group.processors.size();
         }
-        return fmt::format("{} ranks in {} groups shared {} processors", ranks, groups.size(), processors);
+        return fmt::format("{} ranks in {} groups shared {} CPUs", ranks, groups.size(), processors);
     }
     std::vector<std::string> parts;
     for (const recording::SharedProcessors& group : groups) {
         const std::size_t count = group.processors.size();
         const bool all = count >= static_cast<std::size_t>(group.online);
-        parts.push_back(fmt::format("{} shared {}{} processor{}", watch::ranks_in_words(group.ranks), count,
+        parts.push_back(fmt::format("{} shared {}{} CPU{}", watch::ranks_in_words(group.ranks), count,
                                     all ? "" : fmt::format(" of {}", group.online),
                                     all && count == 1 ? "" : "s"));
     }
@@ -264,7 +264,8 @@ std::string print_recording(const recording::Recording& recording) {
     if (!shared.empty()) text += print_shared(shared) + "\n";
     for (const Rank& rank : recording.each) text += "\n" + RankPrinter(rank, symbols).text();
     return text +
-           "\nafter: processor time since the thread's previous call; both times are means over all passes\n";
+           "\n"
+           "after: CPU time since the thread's previous call; both times are means over all iterations\n";
 }
 
 Json recording_as_json(const recording::Recording& recording) {

@@ -18,7 +18,7 @@ void make_recording_directory(const std::string& directory);
 std::string finish_recording(const std::string& directory, const std::vector<std::string>& command,
                              int status);
 
-// "ranks 0-3 shared 2 of 8 processors"; a summary of many groups.
+// "ranks 0-3 shared 2 of 8 CPUs"; a summary of many groups.
 std::string print_shared(const std::vector<recording::SharedProcessors>& groups);
 
 // The folded sequences of all ranks, with source lines.

@@ -81,8 +81,8 @@ bool has_process(const FoundJob& job, int pid) {
 }
 
 constexpr const char* where =
-    "Ask on a host of the job, in its network namespace. A job appears once MPI_Init has returned and until "
-    "MPI_Finalize, if `lapwing run` has started it.";
+    "Run lapwing status on a host of the job, in the job's network namespace. A job is listed from "
+    "MPI_Init to MPI_Finalize if `lapwing run` started it.";
 
 // By its name, or by the process number of a rank or of its launcher.
 FoundJob named(const std::vector<FoundJob>& jobs, const std::string& word) {
@@ -95,7 +95,7 @@ FoundJob named(const std::vector<FoundJob>& jobs, const std::string& word) {
         refuse(fmt::format("process {} has started {} jobs; name one: `lapwing status` lists them", word,
                            found.size()));
     if (!watch::may_ask(found.front().user) && ::geteuid() != 0)
-        refuse(fmt::format("job {} belongs to {}: only that user and the superuser may ask it",
+        refuse(fmt::format("job {} belongs to {}: only that user and the superuser may query it",
                            found.front().name, watch::user_name(found.front().user)));
     return found.front();
 }
@@ -151,7 +151,7 @@ void show(RankClient& client, bool json, LateRanks* late) {
     if (late != nullptr && ::isatty(STDOUT_FILENO)) fmt::print("\x1b[H\x1b[2J");
     fmt::print("Job {}: {}, {} on {}, running for {}\n", job.job, job.program, counted(job.ranks, "rank"),
                hosts_in_words(job.hosts), watch::duration(job.age * 1'000'000'000));
-    if (!job.trouble.empty()) fmt::print("Not all ranks can be asked: {}\n", job.trouble);
+    if (!job.trouble.empty()) fmt::print("Some ranks cannot be queried: {}\n", job.trouble);
     fmt::print("\n{}", watch::in_words(answers, findings));
     if (late != nullptr) fmt::print("\n{}\n", late->in_words());
 }
@@ -196,26 +196,25 @@ Command add_status(CommandLine& tool) {
     CommandLine* app =
         tool.add_subcommand("status", "Show which ranks of a running job wait, in which calls, and for whom");
     app->add_option("JOB", options->job,
-                    "Its name, or the process number of a rank or of mpirun; default: the only job")
+                    "Name of the job, or the process ID of a rank or of mpirun; default: the only job")
         ->type_name("");
     app->add_flag("--json", options->json, "Print JSON");
     app->add_option("--watch", options->watch,
-                    "Show it again every S seconds (2), with the ranks that were late most often")
+                    "Repeat every S seconds (2), and show which ranks were late most often")
         ->type_name("S")
         ->optional_value("2");
     app->footer(
         "Examples:\n"
         "  lapwing status\n"
         "  lapwing status 1a2b3c4d --json\n"
-        "  lapwing status 4711 --watch 5\n"
-        "\nRun it on any host of the job, as the user who has started it or as the superuser. Without JOB "
-        "and "
-        "with\n"
-        "several jobs on this host, it lists them. On a virtual host of `lapwing cluster`, or in a "
+        "  lapwing status 4711 --watch 5\n\n"
+        "Run it on any host of the job, as the user who started the job or as the superuser. Without JOB, "
+        "and with\n"
+        "several jobs on this host, it lists the jobs. On a virtual host of `lapwing cluster`, or in a "
         "container:\n"
-        "`nsenter --target PID --net lapwing status`, with the process number of a rank. The exit status is "
+        "`nsenter --target PID --net lapwing status`, with the process ID of a rank. The exit status is "
         "0\n"
-        "if the job has answered, and 2 otherwise.");
+        "if the job answered, and 2 otherwise.");
     return {app, [options] { return status(*options); }};
 }
 

@@ -232,7 +232,7 @@ std::vector<std::string> remarks_on_timeline(const std::vector<RankPart>& parts)
     std::vector<std::string> remarks;
     if (parts.empty()) {
         remarks.emplace_back(
-            "no rank has left anything: the program ended before MPI_Init, or the preload library was not "
+            "no rank wrote a timeline: the program ended before MPI_Init, or the preload library was not "
             "loaded");
         return remarks;
     }
@@ -243,7 +243,8 @@ std::vector<std::string> remarks_on_timeline(const std::vector<RankPart>& parts)
         error = std::max(error, part.clock_error());
         if (part.dropped > 0) {
             remarks.push_back(
-                fmt::format("rank {}: {} dropped; LAPWING_TRACE_EVENTS (now {}) keeps more of each thread",
+                fmt::format("rank {}: {} dropped; raise LAPWING_TRACE_EVENTS (now {}) to keep more events "
+                            "of each thread",
                             part.rank, counted(part.dropped, "oldest event was", "oldest events were"),
                             part.about.value("capacity", 0)));
         }
@@ -255,7 +256,7 @@ std::vector<std::string> remarks_on_timeline(const std::vector<RankPart>& parts)
     const auto ranks = parts[0].about.value("ranks", std::size_t{0});
     if (parts.size() < ranks)
         remarks.push_back(fmt::format("{} of {} ranks recorded nothing", ranks - parts.size(), ranks));
-    if (events == 0) remarks.emplace_back("Lapwing ran no collective: lapwing run --report says why");
+    if (events == 0) remarks.emplace_back("Lapwing ran no collective: lapwing run --report shows the reason");
     if (error > 0)
         remarks.push_back(fmt::format("times of different hosts are comparable to within {:.1f} us",
                                       static_cast<double>(error) * 1e-3));

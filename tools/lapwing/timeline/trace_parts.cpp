@@ -69,7 +69,7 @@ void read_events(const fs::path& file, RankPart& part) {
     const bool counts_only = header.capacity == 0;
     if (header.magic != trace::Header::magic_value ||
         fs::file_size(file) < trace::Header::events_at + header.capacity * sizeof(Event)) {
-        refuse(file, "it is not of this version of Lapwing");
+        refuse(file, "another version of Lapwing wrote it");
     }
     if (counts_only) {
         part.dropped += written;
@@ -81,7 +81,7 @@ void read_events(const fs::path& file, RankPart& part) {
     std::vector<Event> ring(std::min(written, header.capacity));
     in.seekg(trace::Header::events_at);
     in.read(reinterpret_cast<char*>(ring.data()), static_cast<std::streamsize>(ring.size() * sizeof(Event)));
-    if (!in) refuse(file, "it ends too early");
+    if (!in) refuse(file, "it is truncated");
     for (std::uint64_t n = written - kept; n < written; ++n) {
         const Event& event = ring[n % header.capacity];
         if (event.what <= trace::last_what && event.began <= event.ended && event.began != 0)
