@@ -36,7 +36,7 @@ std::string find_program_directory() {
     }
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("the program that makes the page is not installed in {}", fmt::join(searched, ", ")));
+        fmt::format("the program that writes the page is not installed in {}", fmt::join(searched, ", ")));
 }
 
 int make_page(const Options& options) {
@@ -50,7 +50,7 @@ int make_page(const Options& options) {
     const std::optional<std::string> python = find_program("python3");
     if (!python) {
         throw Error(ErrorCode::invalid_argument,
-                    "python3 is not on PATH; it makes the page (Debian: apt-get install python3)");
+                    "python3, which writes the page, is not on PATH (Debian: apt-get install python3)");
     }
     Launch launch;
     // Isolated from the user's own modules, and leaving no compiled ones behind.
@@ -68,14 +68,15 @@ int make_page(const Options& options) {
 
 Command add_report(CommandLine& tool) {
     auto options = std::make_shared<Options>();
-    CommandLine* app = tool.add_subcommand("report", "Make one page from results and recordings");
+    CommandLine* app = tool.add_subcommand("report", "Create an HTML page from results and recordings");
     app->usage("Usage: lapwing report FILE|DIRECTORY... -o PAGE [OPTIONS]");
     app->add_option(
            "files", options->files,
            "Results of `lapwing bench --json` and `lapwing predict --json`, and recordings of `lapwing "
-           "profile --record`; for another directory, all files *.json in it and below")
+           "profile --record`; for any other directory, all *.json files in it and in its subdirectories")
         ->type_name("FILE|DIRECTORY");
-    app->add_option("-o,--output", options->output, "The page; - for standard output")->type_name("PAGE");
+    app->add_option("-o,--output", options->output, "Write the page to PAGE; - for standard output")
+        ->type_name("PAGE");
     app->add_option("--title", options->title, "The page's title")->type_name("TEXT");
     app->add_option("--vega", options->vega, "Directory with the files of Debian's package libjs-vega")
         ->type_name("DIR");
@@ -84,12 +85,12 @@ Command add_report(CommandLine& tool) {
         "  lapwing bench overlap --json overlap.json -- mpirun -n 2\n"
         "  lapwing report overlap.json -o report.html\n"
         "  lapwing report results/ --title 'Our cluster' -o report.html\n"
-        "  lapwing report recording -o program.html\n"
-        "\nThe page is one file that needs no network: plots, tables, and the papers' own values beside "
-        "them. Making\n"
-        "it needs python3 and libjs-vega; reading it, a browser. The exit status is 0; 1 when files of a "
-        "directory\n"
-        "were left out, each with its reason; 2 when no page was made.");
+        "  lapwing report recording -o program.html\n\n"
+        "The page is one file that needs no network: plots, tables, and the papers' own values beside "
+        "them. Creating\n"
+        "it needs python3 and libjs-vega; viewing it needs a browser. The exit status is 0; 1 if files of "
+        "a directory\n"
+        "were skipped, with the reason for each; 2 if no page was written.");
     return {app, [options] { return make_page(*options); }};
 }
 

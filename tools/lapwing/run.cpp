@@ -123,7 +123,8 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
 
 Command add_run(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
-    CommandLine* app = tool.add_subcommand("run", "Run an MPI program with its collectives as task lists");
+    CommandLine* app = tool.add_subcommand("run", "Run an MPI program, with its collectives as task lists "
+                                                  "(schedules)");
     app->usage("Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_option("--engine", options->engine,
                     fmt::format("Engine: {} (LAPWING_ENGINE)", fmt::join(engine_names(), ", ")))
@@ -134,25 +135,26 @@ Command add_run(CommandLine& tool, const Words& words) {
     app->add_option("--algorithm", options->algorithm,
                     "Algorithms, such as ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
-    app->add_option("--tuning", options->tuning, "Choose algorithms by this file from `lapwing tune`")
+    app->add_option("--tuning", options->tuning, "Choose algorithms by this tuning file, which `lapwing "
+                                                 "tune` writes")
         ->type_name("FILE");
     app->add_option("--topology", options->topology,
                     "The order of hosts in the network; see `lapwing topology --help`")
         ->type_name("FILE");
     app->add_option(
            "--blocking", options->blocking,
-           "Also run the blocking collectives (1), or only the nonblocking ones (0) (LAPWING_BLOCKING)")
+           "1: run blocking collectives as well; 0: only nonblocking ones (LAPWING_BLOCKING)")
         ->type_name("SWITCH")
         ->choices({"0", "1"})
         ->optional_value("1");
     app->add_option("--messages", options->messages,
-                    "Move large messages of the program while it computes (auto: not if all ranks are on one "
-                    "host without processors to spare)")
+                    "Progress large messages of the program while it computes; auto: unless all ranks are "
+                    "on one host without spare CPUs")
         ->type_name("WHEN")
         ->choices({"auto", "on", "off"});
     app->add_option("--reproducible", options->reproducible,
                     "Reductions give the same bits for the same number of ranks (1), and sums, minima and "
-                    "maxima for any number of ranks (any); takes blocking ones, too (1)")
+                    "maxima for any number of ranks (any); includes blocking reductions (1)")
         ->type_name("RANKS")
         ->choices({"1", "any"})
         ->optional_value("1");
@@ -160,7 +162,7 @@ Command add_run(CommandLine& tool, const Words& words) {
                   "At the end, print which calls Lapwing ran, which it left to the MPI, and why");
     app->add_flag("--json", options->json, "Print the report as JSON");
     app->add_option("--report-file", options->report_file,
-                    "Write the report here instead of to standard error")
+                    "Write the report to FILE instead of standard error")
         ->type_name("FILE");
     app->add_option(
            "--trace", options->trace,
@@ -168,28 +170,28 @@ Command add_run(CommandLine& tool, const Words& words) {
            "archive, for Vampir or Score-P's tools")
         ->type_name("FILE");
     app->add_option("--stall", options->stall,
-                    "Print which ranks wait for whom when one has waited for S seconds; 0: never (60)")
+                    "Print which ranks wait for which others when a rank has waited for S seconds; 0: "
+                    "never (60)")
         ->type_name("S");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"
         "  lapwing run -- mpirun -n 2 ./program\n"
-        "  lapwing run --report --algorithm ialltoall=pairwise:window=6 -- mpiexec -n 16 python3 program.py\n"
+        "  lapwing run --report --algorithm ialltoall=pairwise:window=6 -- mpiexec -n 16 python3 "
+        "program.py\n"
         "  lapwing run --trace timeline.json -- mpirun -n 2 ./program\n"
         "  lapwing run --trace timeline.otf2 -- mpirun -n 2 ./program\n"
         "  lapwing run --mpi mpich -- srun -n 64 ./program\n"
-        "  lapwing run --mpi abi -- mpiexec -n 2 python3 program.py\n"
-        "\nThe launcher's answer to --version shows its MPI. A program of the MPI standard ABI is recognized "
-        "by "
-        "its\n"
-        "library. A script has no library: add --mpi abi. Intel MPI belongs to mpich. Options override the "
-        "variables\n"
-        "LAPWING_*, which `lapwing info --variables` lists. The exit status is that of the launcher; 2 if "
-        "nothing\n"
-        "was started; 1 if the launcher's is 0 and no rank left a report or a timeline. A file for which the "
-        "disk has no "
-        "room\n"
-        "costs a message only.");
+        "  lapwing run --mpi abi -- mpiexec -n 2 python3 program.py\n\n"
+        "lapwing identifies the MPI by `LAUNCHER --version`, and the MPI standard ABI by the library of "
+        "the program.\n"
+        "A script has no library: add --mpi abi. For Intel MPI use mpich. Options override the LAPWING_* "
+        "variables,\n"
+        "which `lapwing info --variables` lists. The exit status is the launcher's; 2 if nothing was "
+        "started; 1 if\n"
+        "the launcher returned 0 but no rank wrote a report or a timeline. If the disk is full, lapwing "
+        "prints a\n"
+        "message and does not change the exit status.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }

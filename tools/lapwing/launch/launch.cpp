@@ -190,7 +190,7 @@ std::vector<std::string> launchers_on_path() {
 std::string how_to_get_an_mpi() {
     std::string text;
     if (has_modules())
-        text = "Load your cluster's module of an MPI (`module avail` lists them), or install one: ";
+        text = "Load the module of an MPI (`module avail` lists modules), or install an MPI: ";
     else
         text = "Install an MPI: ";
     return text +
@@ -216,8 +216,8 @@ std::string why_missing(const std::string& command) {
     }
     if (const BatchCommand* const batch = batch_command(command)) {
         return fmt::format(
-            "{}: this host has no commands of {}. Work where it has, or start by the MPI's own launcher, "
-            "as in: lapwing run -- mpirun -n 2 ./program",
+            "{}: the commands of {} are not installed on this host. Run lapwing on a host that has them, "
+            "or use the MPI's own launcher, as in: lapwing run -- mpirun -n 2 ./program",
             text, batch->system);
     }
     if (find_program("./" + command)) return fmt::format("{}; did you mean './{}'?", text, command);
@@ -228,17 +228,17 @@ std::string why_missing(const std::string& command) {
 std::string why_unknown(const std::string& command) {
     if (batch_command(command) != nullptr) {
         return fmt::format(
-            "'{0}' starts programs of any MPI, and this one does not show which it uses (a script does "
-            "not): name it by --mpi openmpi, --mpi mpich or --mpi abi, as in: lapwing run --mpi openmpi -- "
+            "'{0}' starts programs of any MPI, and the MPI of this program is unknown (a script does not "
+            "reveal it): add --mpi openmpi, --mpi mpich or --mpi abi, as in: lapwing run --mpi openmpi -- "
             "{0} ...",
             command);
     }
     const bool has_launcher = !launchers_on_path().empty();
     return fmt::format(
-        "'{0}' is not a launcher of Open MPI or MPICH, and not a program linked to either. A script "
-        "needs a launcher before it, as in: lapwing run -- mpirun -n 2 {0} ...; a launcher that passes "
-        "its environment on to the ranks needs --mpi openmpi, --mpi mpich or --mpi abi; and words such "
-        "as 'timeout 60' stand before lapwing{1}",
+        "'{0}' is not a launcher of Open MPI or MPICH, and not a program linked to either. A script needs "
+        "a launcher before it, as in: lapwing run -- mpirun -n 2 {0} ...; a launcher that passes its "
+        "environment on to the ranks needs --mpi openmpi, --mpi mpich or --mpi abi; a command such as "
+        "'timeout 60' goes before lapwing{1}",
         command, has_launcher ? "" : ". No launcher of an MPI is on PATH. " + how_to_get_an_mpi());
 }
 
@@ -269,8 +269,8 @@ Starter find_launcher(const std::vector<std::string>& words, const std::string& 
     const Starter starter = find_starter(words, mpi);
     if (starter.way != Way::program) return starter;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' is a program; after '--' comes a launcher, such as mpirun -n 2, and "
-                            "lapwing adds its own program",
+                fmt::format("'{}' is a program; give only a launcher after '--', such as mpirun -n 2: "
+                            "lapwing appends its own program",
                             words.front()));
 }
 
@@ -338,7 +338,7 @@ std::string engine_of_job(const std::vector<std::string>& engines) {
         if (!engine.only_by_name() && *engine.network() == '\0') continue;
         if (!named.empty() && named != name) {
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("a job has the {} engine or the {} engine, not both", named, name));
+                        fmt::format("a job cannot use both the {} engine and the {} engine", named, name));
         }
         named = name;
     }
