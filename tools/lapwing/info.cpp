@@ -327,16 +327,17 @@ Command add_info(CommandLine& tool) {
     CommandLine* app =
         tool.add_subcommand("info", "Show engines, networks, MPIs and variables of this machine");
     app->add_flag("--algorithms", options->algorithms,
-                  "The algorithms with source and parameters, and how many of them each engine runs");
-    app->add_flag("--variables", options->variables, "The variables LAPWING_* with value and meaning");
+                  "List the algorithms with their papers and parameters, and how many of them each engine "
+                  "runs");
+    app->add_flag("--variables", options->variables, "List the LAPWING_* variables with value and meaning");
     app->add_flag("--json", options->json, "Print JSON");
     app->footer(
         "Examples:\n"
         "  lapwing info\n"
         "  lapwing info --variables\n"
         "  lapwing info --algorithms\n"
-        "  lapwing info --json\n"
-        "\nThe exit status is 2 if a variable LAPWING_* is unknown or has an invalid value.");
+        "  lapwing info --json\n\n"
+        "The exit status is 2 if a LAPWING_* variable is unknown or has an invalid value.");
     return {app, [options] {
                 if (options->algorithms && options->variables)
                     throw Error(ErrorCode::invalid_argument,

@@ -66,11 +66,12 @@ std::string Chosen::sentence() const {
 
 void add_choice_options(CommandLine& app, ChoiceOptions& options) {
     app.add_option("--algorithm", options.algorithm,
-                   "Such as pairwise:window=6 or file:my.lists; by default the one that a run would choose")
+                   "Algorithm, such as pairwise:window=6 or file:my.lists (the one that a run would choose)")
         ->type_name("A");
-    app.add_option("--engine", options.engine, "Choose for this engine (LAPWING_ENGINE)")->type_name("E");
+    app.add_option("--engine", options.engine, "Choose the algorithm for this engine (LAPWING_ENGINE)")
+        ->type_name("E");
     app.add_flag("--reproducible", options.reproducible,
-                 "Choose as `lapwing run --reproducible` does: for reductions in the fixed bracketing");
+                 "Choose as `lapwing run --reproducible` does: keep the fixed bracketing of reductions");
 }
 
 Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several_hosts) {

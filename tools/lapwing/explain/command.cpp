@@ -181,8 +181,8 @@ Json as_json(const Explained& explained, Level level) {
 std::string as_svg(const std::string& dot) {
     if (!find_program("dot")) {
         throw Error(ErrorCode::system,
-                    "--format svg needs the program 'dot': install Graphviz (apt-get install graphviz), or "
-                    "take --format dot");
+                    "--format svg needs the program 'dot': install Graphviz (apt-get install graphviz), "
+                    "or use --format dot");
     }
     const Finished finished = run_program({"dot", "-Tsvg"}, dot, std::chrono::minutes(2));
     if (finished.timed_out)
@@ -327,13 +327,13 @@ Command add_explain(CommandLine& tool) {
     add_choice_options(*app, options->choice);
     app->add_option("--rank", options->rank, "Show this rank only")->type_name("R");
     app->add_option("--level", options->level,
-                    "list; or queues, chains: what hardware or the kernel engine receives; or wqe: the bytes "
-                    "of a ConnectX card's work-queue entries")
+                    "list: the task list; queues: its queues on a network card; chains: its io_uring "
+                    "chains in the kernel engine; wqe: the bytes of a ConnectX card's work-queue entries")
         ->type_name("L");
     app->add_option(
            "--variant", options->variant,
-           "With --level wqe: mq-send (default), mq-rdma, peer-send, peer-rdma: who waits, a management "
-           "queue or the peers' queues; and sends or RDMA writes")
+           "With --level wqe: mq-send (default), mq-rdma, peer-send or peer-rdma. mq: a management queue "
+           "waits; peer: the peers' queues wait; send or rdma: messages are sends or RDMA writes")
         ->type_name("V");
     app->add_option("--format", options->format, "table, text (a list file), dot, svg, json")->type_name("F");
     app->add_option("-o,--output", options->output,

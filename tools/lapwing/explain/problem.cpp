@@ -26,7 +26,8 @@ void read_reduction(const ProblemOptions& options, Problem& problem) {
                                             {options.ordered, "--ordered"}}) {
             if (given)
                 throw_invalid(
-                    fmt::format("{} does not reduce: {} does not apply", name(problem.collective), option));
+                    fmt::format("{} is not a reduction: {} does not apply",
+                                name(problem.collective), option));
         }
         return;
     }
@@ -72,7 +73,7 @@ std::string AskedProblem::lengths() const {
         case Sizes::Kind::even:
             return "all of one length; for others use --sizes uneven or a seed";
         case Sizes::Kind::uneven:
-            return fmt::format("of no bytes, and of 1/2, 1, 1 1/2 and 2 times {}, in turn",
+            return fmt::format("of 0, 1/2, 1, 1 1/2 and 2 times {}, in turn",
                                counted(bytes, "byte"));
         case Sizes::Kind::random:
             break;
@@ -83,7 +84,7 @@ std::string AskedProblem::lengths() const {
 
 std::string AskedProblem::neighbors() const {
     if (!has_neighbors(problem.collective)) return "";
-    return "of each rank those before and behind it, in a line whose ends meet";
+    return "the ranks before and after each rank, in a ring";
 }
 
 std::string AskedProblem::hosts() const {
@@ -114,10 +115,12 @@ std::string AskedProblem::hosts() const {
 void add_problem_options(CommandLine& app, ProblemOptions& options) {
     app.add_option("COLLECTIVE", options.collective, "Such as broadcast, bcast or MPI_Ibcast")->required();
     app.add_option("--ranks", options.ranks, "Size of the group")->type_name("P");
-    app.add_option("--bytes", options.bytes, "Bytes of one block, such as 1000 or 64Ki (8, or one element)")
+    app.add_option("--bytes", options.bytes, "Bytes of one block, such as 1000 or 64Ki (8; for reductions "
+                                             "one element)")
         ->type_name("N");
     app.add_option("--sizes", options.sizes,
-                   "Lengths of blocks where they may differ: even, uneven, or a seed for random ones (even)")
+                   "Block lengths of alltoallv and similar collectives: even, uneven, or a seed for random "
+                   "lengths (even)")
         ->type_name("S");
     app.add_option("--root", options.root, "The root of a rooted collective (0)")->type_name("R");
     app.add_flag("--in-place", options.in_place, "The input is in the output buffer, as with MPI_IN_PLACE");
@@ -150,7 +153,8 @@ AskedProblem read_problem(const ProblemOptions& options) {
         throw_invalid(fmt::format("--ranks must be at most {1}, not {0}", problem.ranks, max_ranks));
     if (options.inner.any()) {
         if (hosts.placement == nullptr && hosts.several)
-            throw_invalid("--numa and --caches divide known hosts: add --hosts one, or as in --hosts 2x64");
+            throw_invalid("--numa and --caches need hosts to divide: add --hosts one or, for example, "
+                          "--hosts 2x64");
         if (problem.ranks < 1) throw_invalid("--ranks must be at least 1");
         const std::vector<std::uint64_t> one_host(static_cast<std::size_t>(problem.ranks));
         problem.placement =

@@ -118,7 +118,8 @@ Command add_topology(CommandLine& tool, const Words& words) {
         ->type_name("FILE");
     app->add_flag("--json", options->json, "Print JSON");
     app->add_option("--links", options->links,
-                    "Measure the links of each two ranks, and write them for `lapwing synthesize`")
+                    "Measure the links between all pairs of ranks, and write a link file for `lapwing "
+                    "synthesize`")
         ->type_name("FILE");
     app->add_option("--engine", options->engine, "Engine of the job")->type_name("E");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
@@ -126,16 +127,14 @@ Command add_topology(CommandLine& tool, const Words& words) {
         "Examples:\n"
         "  lapwing topology --file cluster.topology\n"
         "  lapwing topology -- mpirun -n 2\n"
-        "  lapwing topology --file cluster.topology -- mpirun -n 64 --map-by node\n"
-        "\nWith a launcher it shows where the ranks run, in the order in which lists go through them; "
-        "lapwing "
-        "adds its\n"
-        "own program to the launcher's words. A topology file lists hosts in the order in which they are "
-        "next to each "
-        "other:\n"
+        "  lapwing topology --file cluster.topology -- mpirun -n 64 --map-by node\n\n"
+        "With a launcher it shows where the ranks run, in the order that the task lists use; lapwing "
+        "appends its own\n"
+        "program to the launcher command. A topology file lists the hosts in network order, neighbours "
+        "side by side:\n"
         "  node1 node[05-08]\n"
         "  torus 4x4 node[01-16]\n"
-        "The exit status is 1 when the job fails, 2 when nothing was started.");
+        "The exit status is 1 if the job failed, 2 if nothing was started.");
     return {app, [app, options, &words] { return show(*app, *options, words); }, false, true};
 }
 

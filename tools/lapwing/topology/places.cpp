@@ -91,7 +91,7 @@ std::string draw_job(const JobPlaces& places, const topology::HostOrder& order, 
                                                            : print_link(places.link_between_hosts));
     }
     text += fmt::format("order of hosts: {}\n\n",
-                        source.empty() ? "that of their first ranks" : fmt::format("by {}", source));
+                        source.empty() ? "by their first ranks" : fmt::format("by {}", source));
 
     std::vector<std::vector<std::string>> rows = {
         {"host", "rank", "", "package", "node", "cache", "core", "thread", "processors"}};
@@ -112,8 +112,9 @@ std::string draw_job(const JobPlaces& places, const topology::HostOrder& order, 
     if (!source.empty()) {
         for (const std::string& name : places.not_in(order)) {
             const std::string nearest = nearest_name(name, order.hosts());
-            text += fmt::format("\n{} is not in {}: it comes last{}", name, source,
-                                nearest.empty() ? "" : fmt::format("; was it meant by '{}'?", nearest));
+            text += fmt::format("\n{} is not in {}, and comes last{}", name, source,
+                                nearest.empty() ? "" : fmt::format("; is it the same host as '{}'?",
+                                              nearest));
         }
         if (!places.not_in(order).empty()) text += "\n";
     }

@@ -203,7 +203,7 @@ Json table_of_file(const MeasuredTable& table, const Machine& start, const Json&
         fmt::print(
             stderr,
             "lapwing tune: the measured times of {} ranks on {} imply more than 1 us for each byte: other "
-            "programs kept the processors busy; measure again on a quiet machine\n",
+            "programs kept the CPUs busy; measure again on a quiet machine\n",
             table.ranks, table.of.engine);
     }
     Json measured = Json::array();
@@ -255,7 +255,7 @@ std::string summary_of(const MeasuredTable& table, const Tuning& made) {
                                    table.of.several_hosts ? "between hosts" : "inside one host",
                                    counted(table.ranks, "rank"));
     std::vector<std::vector<std::string>> rows = {
-        {"collective", "bytes", "fastest", "taken without the file"}};
+        {"collective", "bytes", "fastest", "chosen without the file"}};
     for (const Measured& one : table.measured) {
         const Choice chosen = select(one.problem, {}, tuned).choice;
         const Choice usual = select(one.problem, {}, shipped).choice;

@@ -136,7 +136,7 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
     for (MeasuredTable& table : measured_tables(result)) {
         if (!table.instead.empty()) {
             complete = false;
-            fmt::print(stderr, "lapwing tune: on {} ranks {} ran lists in place of the {} engine\n",
+            fmt::print(stderr, "lapwing tune: on {} ranks, the lists ran on {} instead of the {} engine\n",
                        table.ranks, fmt::join(table.instead, ", "), table.of.engine);
         }
         if (table.measured.empty()) continue;
@@ -189,7 +189,8 @@ void add_options(CommandLine& app, Options& options) {
     app.add_option("--algorithm", options.algorithms,
                    "Also measure these, such as iallreduce=file:/home/me/my.lists (see LAPWING_ALGORITHM)")
         ->type_name("A,...");
-    app.add_option("--bytes", options.bytes, "Blocks: 64Ki,256Ki; or 16:1Mi, each 4 times the last (16:1Mi)")
+    app.add_option("--bytes", options.bytes, "Block sizes: 64Ki,256Ki; or 16:1Mi, in steps of factor 4 "
+                                             "(16:1Mi)")
         ->type_name("N,...");
     app.add_option("--ranks", options.ranks,
                    "Measure groups with these numbers of ranks, such as 2,4,8 (all ranks)")
@@ -201,7 +202,8 @@ void add_options(CommandLine& app, Options& options) {
         ->type_name("S")
         ->range(0.0, 1e6);
     app.add_option("-o,--output", options.output, "The file (lapwing-tuning.json)")->type_name("FILE");
-    app.add_flag("--add", options.add, "Keep the tables of the file for other engines, hosts and ranks");
+    app.add_flag("--add", options.add, "Keep the tables that FILE already has for other engines, hosts "
+                                       "and numbers of ranks");
     add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
 }
 
@@ -218,10 +220,10 @@ Command add_tune(CommandLine& tool, const Words& words) {
         "  lapwing tune -- mpirun -n 16\n"
         "  lapwing tune --ranks 4,8,16 --engine kernel --time 900 -o cluster.json -- mpirun -n 16\n"
         "  lapwing tune --engine host --add -o cluster.json -- mpirun -n 2\n"
-        "  lapwing run --tuning cluster.json -- mpirun -n 16 ./program\n"
-        "\nlapwing adds its own program to the launcher's words. Run nothing else meanwhile. The exit status "
-        "is 0 when\n"
-        "the file is complete, 1 when a requested engine did not run, 2 when nothing was started.");
+        "  lapwing run --tuning cluster.json -- mpirun -n 16 ./program\n\n"
+        "lapwing appends its own program to the launcher command. Run no other programs meanwhile. The "
+        "exit status\n"
+        "is 0 if the file is complete, 1 if a requested engine did not run, 2 if nothing was started.");
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }
 
