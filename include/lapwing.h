@@ -48,7 +48,7 @@ typedef enum lapwing_status {
     LAPWING_SUCCESS = 0,
     LAPWING_INVALID_ARGUMENT = 1, /* of the call, or in an option or a variable */
     LAPWING_UNSUPPORTED = 2,      /* valid, but no engine of the group can do it */
-    LAPWING_LINK = 3,             /* a rank ended, aborted or is out of reach: the group is broken */
+    LAPWING_LINK = 3,             /* a rank ended, aborted or is unreachable: the group is broken */
     LAPWING_SYSTEM = 4,           /* the system refused descriptors, threads or addresses */
     LAPWING_NO_MEMORY = 5,
     LAPWING_EXCHANGE = 6, /* the exchange function failed, or returned wrong blocks */

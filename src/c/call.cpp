@@ -20,7 +20,7 @@ template <typename Entry, typename Given>
 Entry entry_of(Given given, Entry last, const char* what) {
     const auto index = static_cast<std::uint32_t>(given);
     if (index > static_cast<std::uint32_t>(last))
-        throw_invalid(fmt::format("there is no {} {}", what, static_cast<std::int32_t>(index)));
+        throw_invalid(fmt::format("unknown {} {}", what, static_cast<std::int32_t>(index)));
     return static_cast<Entry>(index);
 }
 
@@ -45,12 +45,14 @@ Operator operator_of(lapwing_operator given) {
 // A structure of an earlier or later version of the header.
 lapwing_problem of_this_version(const lapwing_problem& given) {
     lapwing_problem known = lapwing_problem_of(given.collective);
-    if (given.struct_size < sizeof known) throw_invalid("a lapwing_problem is made by lapwing_problem_of");
+    if (given.struct_size < sizeof known)
+        throw_invalid("initialize the lapwing_problem by lapwing_problem_of");
     std::memcpy(&known, &given, sizeof known);
     const auto* const bytes = reinterpret_cast<const unsigned char*>(&given);
     if (std::any_of(bytes + sizeof known, bytes + given.struct_size,
                     [](unsigned char byte) { return byte != 0; }))
-        throw Error(ErrorCode::unsupported, "the lapwing_problem has fields that this version does not know");
+        throw Error(ErrorCode::unsupported, "the lapwing_problem is of a later version of Lapwing: it "
+                                            "sets fields that this library does not have");
     return known;
 }
 
@@ -169,15 +171,16 @@ Call call_of(const Group& group, const lapwing_problem& of_caller) {
     if (has_root(problem.collective)) {
         problem.root = given.root;
         if (problem.root < 0 || problem.root >= group.size())
-            throw_invalid(fmt::format("root {} is none of the {} ranks", problem.root, group.size()));
+            throw_invalid(fmt::format("root {} is out of range: the group has ranks 0 to {}", problem.root,
+                                      group.size() - 1));
         if (problem.in_place && group.rank() != problem.root && may_be_in_place(problem.collective))
-            throw_invalid("only the root is in place");
+            throw_invalid("in_place must be 0 on all ranks but the root");
     }
     const bool reduces = is_reduction(problem.collective);
     if (reduces) {
         fill_reduction(given.reduction, problem);
         if (problem.op == Operator::user) call.function = CallersFunction(given.reduction);
-        if (problem.element_bytes() == 0) throw_invalid("element_bytes is 0");
+        if (problem.element_bytes() == 0) throw_invalid("element_bytes must not be 0");
     }
     if (has_parts(problem.collective)) {
         Parting(group, given, problem).fill();

@@ -159,7 +159,7 @@ bool Group::of_this_process() const {
 
 void Group::check_usable() {
     if (!of_this_process())
-        throw_invalid("the group belongs to the parent of this process: a child of fork has none");
+        throw_invalid("the group belongs to the parent of this process: a child of fork() cannot use it");
     if (!broken_) return;
     const std::lock_guard lock(broken_mutex_);
     throw Error(ErrorCode::link, why_broken_);

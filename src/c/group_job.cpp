@@ -112,7 +112,8 @@ void GroupJob::meet(const std::optional<Error>& wrong, lapwing_exchange* meeting
         if (free < needed) {
             throw Error(
                 ErrorCode::system,
-                fmt::format("a group of {} ranks takes {} descriptors, and {} are free; raise `ulimit -n`",
+                fmt::format("a group of {} ranks needs {} descriptors, but only {} are free; raise `ulimit "
+                            "-n`",
                             ranks(), needed, free));
         }
         endpoint = make_sockets();
@@ -132,13 +133,15 @@ void GroupJob::meet(const std::optional<Error>& wrong, lapwing_exchange* meeting
         if (std::string_view(hello.mark, mark.size()) != mark ||
             hello.rank != static_cast<std::uint32_t>(one)) {
             throw ExchangeError(
-                fmt::format("the exchange function did not return the block of rank {} in its place", one));
+                fmt::format("the exchange function returned a wrong block for rank {}: it must return "
+                            "the blocks of all ranks in rank order", one));
         }
         if (hello.version != version_of_hello)
             throw_invalid(fmt::format("rank {} runs another version of Lapwing", one));
         if (hello.size != own.size)
             throw_invalid(
-                fmt::format("the group has {} ranks here and {} at rank {}", ranks(), hello.size, one));
+                fmt::format("ranks disagree on the size of the group: {} ranks here, {} at rank {}",
+                            ranks(), hello.size, one));
     }
     for (int one = 0; one < ranks(); ++one) {
         const Hello& hello = all[static_cast<std::size_t>(one)];

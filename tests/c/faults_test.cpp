@@ -180,7 +180,8 @@ TEST(GroupFaults, WrongArguments) {
     EXPECT_EQ(create(0, 2, nullptr, {}), "LAPWING_INVALID_ARGUMENT: the exchange function is null");
     EXPECT_EQ(create(0, 2, fails, {}), "LAPWING_EXCHANGE: the exchange function failed with 42");
     EXPECT_EQ(create(0, 2, gives_all_the_same, {}),
-              "LAPWING_EXCHANGE: the exchange function did not return the block of rank 1 in its place");
+              "LAPWING_EXCHANGE: the exchange function returned a wrong block for rank 1: it must return the "
+              "blocks of all ranks in rank order");
     EXPECT_EQ(create(0, 1, nullptr, {"engin=host"}),
               "LAPWING_INVALID_ARGUMENT: unknown option 'engin'; did you mean 'engine'?");
     EXPECT_EQ(create(0, 1, nullptr, {"engine"}),
@@ -235,18 +236,19 @@ TEST(CallFaults, WrongArgumentsStartNothing) {
         char data[16] = {};
         refused(lapwing_barrier(nullptr, &operation), "group is null");
         refused(lapwing_barrier(group, nullptr), "operation is null");
-        refused(lapwing_broadcast(group, data, 4, 2, &operation), "root 2 is none of the 2 ranks");
+        refused(lapwing_broadcast(group, data, 4, 2, &operation), "root 2 is out of range: the group has "
+                                                                  "ranks 0 to 1");
         refused(lapwing_broadcast(group, nullptr, 4, 0, &operation), "is null");
         refused(lapwing_alltoall(group, LAPWING_IN_PLACE, data, 4, &operation), "never in_place");
         refused(lapwing_allgather(group, data, UINT64_MAX, data, &operation), "too many");
         refused(lapwing_gather(group, LAPWING_IN_PLACE, 4, data, 1 - rank, &operation),
-                "only the root is in place");
+                "in_place must be 0 on all ranks but the root");
         refused(lapwing_allreduce(group, data, data, 1, nullptr, &operation), "reduction is null");
         lapwing_reduction reduction = {LAPWING_FLOAT32, LAPWING_BIT_OR, 0, nullptr, nullptr, 0};
         refused(lapwing_allreduce(group, data, data, 1, &reduction, &operation),
                 "bit_or does not apply to elements of");
         reduction = {LAPWING_INT8, static_cast<lapwing_operator>(50), 0, nullptr, nullptr, 0};
-        refused(lapwing_allreduce(group, data, data, 1, &reduction, &operation), "there is no operator 50");
+        refused(lapwing_allreduce(group, data, data, 1, &reduction, &operation), "unknown operator 50");
         reduction = {LAPWING_INT8, LAPWING_USER, 4, nullptr, nullptr, 0};
         refused(lapwing_allreduce(group, data, data, 1, &reduction, &operation),
                 "LAPWING_USER needs a function");

@@ -50,7 +50,7 @@ TEST(InsideHost, RanksShareMemory) {
     EXPECT_THAT(
         as_processes(3, {"engine=host", "transfer=processor"}, engine_and_way),
         Each(AllOf(StartsWith("host, shared memory, through which long messages pass in pieces: rank 0 ("),
-                   HasSubstr("LAPWING_TRANSFER asks for it"))));
+                   HasSubstr("LAPWING_TRANSFER requests it"))));
     EXPECT_THAT(as_processes(3, {"engine=host", "shared_memory=0"}, engine_and_way),
                 Each("host, no shared memory: LAPWING_SHARED_MEMORY=0"));
     lapwing_group* alone = nullptr;
@@ -79,7 +79,7 @@ TEST(InsideHost, ARankThatCannotShareIsToldToAll) {
                          // With which it would look whether it is the right memory.
                          if (rank == 1) refuse_here(SYS_pread64);
                      }),
-        Each(AllOf(StartsWith("host, no shared memory: rank 1 ("), HasSubstr("do not see each other"))));
+        Each(AllOf(StartsWith("host, no shared memory: rank 1 ("), HasSubstr("cannot see each other"))));
 }
 
 TEST(InsideHost, ARankThatMayNotCopyIsToldToAll) {
