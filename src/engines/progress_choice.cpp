@@ -14,7 +14,7 @@ ProgressChoice read_progress_choice(const Settings& settings) {
     if (value == "any") return {ProgressLists::all};
     const auto processors = parse_processors(value);
     if (!processors) {
-        refuse_value("LAPWING_PROGRESS_THREAD", "none, auto, any or a list of processors such as 0,2-3",
+        refuse_value("LAPWING_PROGRESS_THREAD", "none, auto, any or a list of CPUs such as 0,2-3",
                      value);
     }
     return {ProgressLists::all, *processors};
@@ -26,8 +26,8 @@ std::string advise_progress_thread(const Progressed& lists) {
     if (lists.processors <= lists.ranks || lists.waited < min_seconds) return "";
     if (lists.waited < min_share * lists.elsewhere || lists.elsewhere < min_share * lists.waited) return "";
     return fmt::format(
-        "rank 0 waited {:.3f} s, and its host has {} processors for {} ranks: "
-        "LAPWING_PROGRESS_THREAD=any might hide some of it",
+        "rank 0 waited {:.3f} s, and its host has {} CPUs for {} ranks: LAPWING_PROGRESS_THREAD=any may "
+        "hide a part of this wait",
         lists.waited, lists.processors, lists.ranks);
 }
 

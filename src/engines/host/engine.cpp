@@ -29,7 +29,7 @@ class HostEngine final : public Engine {
   public:
     const char* name() const override { return "host"; }
     const char* summary() const override {
-        return "the program's processor, inside its calls, or a progress thread";
+        return "the program's threads, inside MPI calls, or a progress thread";
     }
     Verdict available() const override { return Verdict::yes(); }
     bool suits_one_host() const override { return true; }

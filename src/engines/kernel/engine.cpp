@@ -201,8 +201,8 @@ class KernelJob final : public JobEngine {
     }
     std::string too_few(int ranks) const {
         return fmt::format(
-            "too few descriptors for a group of {} ranks: it takes {} for connections, {} must stay free for "
-            "the program and the MPI, and {} are free; raise `ulimit -n`{}",
+            "too few descriptors for a group of {} ranks: {} are needed for connections and {} for the "
+            "program and the MPI, but only {} are free; raise `ulimit -n`{}",
             ranks, (ranks - 1) * lanes_, descriptors_->to_stay_free(), descriptors_->free(),
             lanes_ > 1 ? ", or lower LAPWING_TCP_LANES" : "");
     }

@@ -213,7 +213,7 @@ class LaneRuns {
                 const std::uint64_t at = received.count() - run.bases[queue].received - 1;
                 if (at >= receives.size() || entry.bytes != receives[at].length)
                     throw Error(ErrorCode::link,
-                                rank_in_words(rank) + ": a message has another length than its receive");
+                                rank_in_words(rank) + ": a message and its receive have different lengths");
             },
             [&](std::uint32_t) { return rank_in_words(rank); });
     }

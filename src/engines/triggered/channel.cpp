@@ -145,7 +145,7 @@ void Channel::open(const Schedule& schedule, std::byte* out) {
     std::uint64_t out_bytes = 0;
     if (is_persistent()) {
         if (out_.value_or(out) != out)
-            throw Error(ErrorCode::internal, "a start of a persistent collective has another buffer");
+            throw Error(ErrorCode::internal, "a persistent collective was started with a different buffer");
         if (!std::exchange(out_, out))
             for (const Exchange& exchange : schedule.exchanges)
                 out_bytes = std::max(out_bytes, end_in_out(exchange));

@@ -20,7 +20,7 @@ Demand declined(const char* reason) {
 Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of, const Limits& limits,
                  Landing landing) {
     if (has_parts(problem.collective) && problem.parts.size() != static_cast<std::size_t>(problem.ranks))
-        return declined("a rank does not know how long the blocks of others are");
+        return declined("a rank does not know the block lengths of the other ranks");
     if (problem.ranks > max_ranks) return declined("the group has more than 1024 ranks");
     Demand demand;
     for (int rank = 0; rank < problem.ranks; ++rank) {
@@ -30,7 +30,7 @@ Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of
         std::set<std::int32_t>& peers = demand.peers.emplace_back();
         for (const Exchange& exchange : made.exchanges) {
             if (landing == Landing::slots && exchange.bytes_sent > limits.bytes)
-                return declined("a rank sends another more than LAPWING_TRIGGER_BYTES");
+                return declined("a rank sends more than LAPWING_TRIGGER_BYTES to another rank");
             peers.insert(exchange.peer);
         }
         const Needs needs = needs_of(made);

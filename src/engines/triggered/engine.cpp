@@ -96,8 +96,8 @@ class TriggeredJob final : public JobEngine {
         if (network_->reserve_counters(needed)) return std::make_unique<GroupCounters>(*network_, needed);
         if (!std::exchange(warned_, true)) {
             job_.warn(fmt::format(
-                "rank {}: too few counters of the network: a group of {} ranks takes {} of {}, and fewer are "
-                "left; the host engine runs its collectives; raise LAPWING_TRIGGER_COUNTERS",
+                "rank {}: too few network counters: a group of {} ranks needs {} of {}, but fewer are "
+                "free; the host engine runs the collectives of this group; raise LAPWING_TRIGGER_COUNTERS",
                 job_.rank(), ranks, needed, network_->counters()));
         }
         return nullptr;

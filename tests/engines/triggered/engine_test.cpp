@@ -302,14 +302,14 @@ TEST_F(TriggeredEngineTest, DeclinesWhatItCannotDo) {
     const Problem few{.collective = Collective::broadcast, .ranks = 4, .bytes = 32768};
     EXPECT_EQ(why_not(few, "binomial"), "");
     const Problem many{.collective = Collective::broadcast, .ranks = 4, .bytes = 32769};
-    EXPECT_EQ(why_not(many, "binomial"), "a rank sends another more than LAPWING_TRIGGER_BYTES");
+    EXPECT_EQ(why_not(many, "binomial"), "a rank sends more than LAPWING_TRIGGER_BYTES to another rank");
     const Problem wide{.collective = Collective::broadcast, .ranks = 200, .bytes = 8};
     EXPECT_EQ(why_not(wide, "flat"),
               "a rank needs more trigger entries than it has (LAPWING_TRIGGER_ENTRIES)");
     EXPECT_EQ(why_not(wide, "binomial"), "");
     Problem parts = sample_problems(Collective::alltoallv, 4, 8).front();
     parts.parts.resize(1);
-    EXPECT_EQ(why_not(parts, "flat"), "a rank does not know how long the blocks of others are");
+    EXPECT_EQ(why_not(parts, "flat"), "a rank does not know the block lengths of the other ranks");
 }
 
 TEST(TriggeredEngineAlone, SaysWhyAProviderHasNoDeferredWork) {
