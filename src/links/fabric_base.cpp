@@ -166,7 +166,7 @@ void FabricBase::watch_peers() {
 }
 
 void FabricBase::lose_out_of_reach(int peer, const std::string& why) {
-    lose(peer, fmt::format("{} is out of reach: {}", describe(peer), why));
+    lose(peer, fmt::format("{} is unreachable: {}", describe(peer), why));
 }
 
 void FabricBase::lose(int peer, const std::string& why) {

@@ -368,7 +368,7 @@ struct JobWatch::State {
                     age += std::min(round, 2 * limit);
                     if (age >= options.patience)
                         options.lost(
-                            fmt::format("{} is out of reach: no word from it for {} s "
+                            fmt::format("{} is unreachable: no word from it for {} s "
                                         "(LAPWING_TIMEOUT)",
                                         ranks->describe(rank),
                                         std::chrono::duration_cast<std::chrono::seconds>(age).count()));

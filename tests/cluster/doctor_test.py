@@ -172,7 +172,7 @@ done
 ssh node1 ip link set eth1 up
 """
         found = self.examine(prepare, status=1, limit=15, LAPWING_TCP_INTERFACE="eth1")
-        self.expect(found, "problems", "node2", "no interface that is up fits 'eth1'")
+        self.expect(found, "problems", "node2", "no interface that is up matches 'eth1'")
 
 
 class Launchers(DoctorTest):

@@ -121,7 +121,7 @@ int run_rank(Shared& shared, const char* provider, int rank, int ranks) {
         if (rank == ranks - 1) ::raise(SIGKILL);
         std::byte byte{};
         Link::Transfer transfer;
-        const std::string lost = fmt::format("rank {} (process{}) is out of reach", ranks - 1, ranks - 1);
+        const std::string lost = fmt::format("rank {} (process{}) is unreachable", ranks - 1, ranks - 1);
         try {
             link->recv(ranks - 1, &byte, 1, 0, transfer);
             while (!link->test(transfer)) {

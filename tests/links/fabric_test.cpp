@@ -269,7 +269,7 @@ TEST_P(Fabrics, APeerThatEndsIsNamed) {
     to.reset();
     job.end(1);
     EXPECT_THAT(failure_of(job, *of_all, receive),
-                testing::MatchesRegex("rank 1 .node1.* (is out of reach|closed the connection): .*"));
+                testing::MatchesRegex("rank 1 .node1.* (is unreachable|closed the connection): .*"));
     // A group without it goes on.
     const auto from_2 = job.at(2).link(2, {0, 2});
     Link::Transfer send;
@@ -319,7 +319,7 @@ TEST_P(Fabrics, APeerThatEndsBeforeItsFirstMessageIsNamed) {
     job.end(1);
     EXPECT_THAT(
         failure_of(job, *link, receive),
-        testing::MatchesRegex("rank 1 .node1.* is out of reach: (its process has ended|UCX reports: .*)"));
+        testing::MatchesRegex("rank 1 .node1.* is unreachable: (its process has ended|UCX reports: .*)"));
 }
 
 TEST_P(Fabrics, GivingUpFailsAllThatIsOnItsWay) {

@@ -242,7 +242,7 @@ TEST(Ofi, WhatTheProviderSaysOfAPeerIsItsReason) {
     const std::string why = error_of([&] {
         while (!of_all->test(transfers[0])) continue;
     });
-    EXPECT_THAT(why, HasSubstr("rank 1 (node1) is out of reach: libfabric (double) reports of a send to it: "
+    EXPECT_THAT(why, HasSubstr("rank 1 (node1) is unreachable: libfabric (double) reports of a send to it: "
                                "Connection reset by peer (as the double was asked)"));
     EXPECT_EQ(error_of([&] { of_all->send(2, sent.data(), 8, 0, transfers[2]); }), why);
     // A group that is made later has lost it, too; one without it has not.
@@ -295,7 +295,7 @@ TEST(Ofi, RanksWithDifferentProvidersSaySo) {
     EXPECT_EQ(error_of([&] {
                   one->join({{one->address(), "a"}, {other->address(), "b"}}, 0, {1});
               }),
-              "rank 1 (b) has libfabric's provider tcp;ofi_rxm, rank 0 (a) has double");
+              "rank 1 (b) uses libfabric's provider tcp;ofi_rxm, but rank 0 (a) uses double");
     EXPECT_THAT(error_of([&] {
                     one->join({{one->address(), "a"}, {Bytes(10), "b"}}, 0, {1});
                 }),
@@ -334,7 +334,8 @@ TEST(Ofi, AddressesThatLeadNowhereAreFound) {
               "LAPWING_TCP_INTERFACE");
     ofi::BusinessCard longer = card_at(2, {10, 0, 0, 2});
     longer.address.resize(28);
-    EXPECT_THAT(apart(card_at(1, {10, 0, 0, 1}), longer), HasSubstr("an address of another kind"));
+    EXPECT_THAT(apart(card_at(1, {10, 0, 0, 1}), longer), HasSubstr("libfabric addresses of different "
+                                                                    "kinds"));
 }
 
 TEST(Ofi, TagsTellGroupsAndChannelsApart) {

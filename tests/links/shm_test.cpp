@@ -253,7 +253,7 @@ TEST(Shm, AnotherProcessesMemoryIsNotTakenForThePeers) {
     ShmNode other(2);
     std::vector<ShmAddress> addresses = {maker.address(), other.address()};
     addresses[0].descriptor = other.address().descriptor;
-    EXPECT_THAT(other.join(addresses, 1), HasSubstr("do not see each other"));
+    EXPECT_THAT(other.join(addresses, 1), HasSubstr("cannot see each other"));
     addresses[0] = maker.address();
     addresses[0].process = 1 << 30;
     EXPECT_THAT(other.join(addresses, 1), HasSubstr("No such file"));

@@ -91,7 +91,7 @@ TEST(TcpHandshake, AnotherKeyIsFoundAtTheHello) {
     Pair pair{key_of(1), key_of(2)};
     pair.run();
     ASSERT_NE(pair.to.failure(), nullptr);
-    EXPECT_NE(std::string(pair.to.failure()).find("does not know the key"), std::string::npos);
+    EXPECT_NE(std::string(pair.to.failure()).find("does not have the key"), std::string::npos);
     EXPECT_TRUE(pair.to.output().empty()) << "says something to a stranger";
     EXPECT_FALSE(pair.to.greeted());
     EXPECT_FALSE(pair.from.done());
@@ -146,9 +146,9 @@ TEST(TcpHandshake, AMemberMustBeTheRightOne) {
         const char* why;
     };
     const Case cases[] = {
-        {{1, 3, 1, 0}, 2, "wants another member"},
-        {{1, 2, 2, 0}, 2, "not a member that connects"},
-        {{1, 4, 2, 0}, 2, "not a member that connects"},  // of four
+        {{1, 3, 1, 0}, 2, "asks for a different rank"},
+        {{1, 2, 2, 0}, 2, "must not connect to this rank"},
+        {{1, 4, 2, 0}, 2, "must not connect to this rank"},  // of four
     };
     const Key key = key_of(1);
     for (const Case& one : cases) {

@@ -85,9 +85,9 @@ TEST(TcpStrangers, AreTurnedAwayWithoutAWord) {
     expect_well(job, 7);
     for (const Raw* one : {&silent, &half, &garbage, &web}) EXPECT_EQ(one->poll_descriptor(), "");
     ASSERT_TRUE(within(long_enough, [&] { return job.said[0].table().size() == 4; })) << job.said[0].all();
-    EXPECT_EQ(job.said[0].count("turned away 127.0.0.1:"), 4) << job.said[0].all();
-    EXPECT_EQ(job.said[0].count("something else than a hello of Lapwing"), 2) << job.said[0].all();
-    EXPECT_EQ(job.said[0].count("did not prove itself within 1 s"), 2) << job.said[0].all();
+    EXPECT_EQ(job.said[0].count("rejected a connection from 127.0.0.1:"), 4) << job.said[0].all();
+    EXPECT_EQ(job.said[0].count("its first message is not a hello of Lapwing"), 2) << job.said[0].all();
+    EXPECT_EQ(job.said[0].count("did not authenticate within 1 s"), 2) << job.said[0].all();
     EXPECT_EQ(job.said[1].all(), "");
     expect_well(job, 8);
 }
@@ -109,7 +109,7 @@ TEST(TcpStrangers, AnotherJobIsTurnedAwayAndToldSo) {
     } catch (const Error& error) {
         EXPECT_THAT(error.what(), HasSubstr("closed the connection"));
     }
-    EXPECT_TRUE(job.said[0].has("does not know the key of this job")) << job.said[0].all();
+    EXPECT_TRUE(job.said[0].has("does not have the key of this job")) << job.said[0].all();
     expect_well(job, 8);
 }
 
@@ -135,7 +135,7 @@ TEST(TcpStrangers, AnotherMemberIsNotMistaken) {
     job.endpoints[2]->admit(job.key, {job.addresses[1], job.addresses[0], job.addresses[2]}, 2);
     const auto two = job.group(2);
     EXPECT_THROW(made(*two, 0), Error);
-    EXPECT_TRUE(job.said[1].has("wants another member")) << job.said[1].all();
+    EXPECT_TRUE(job.said[1].has("asks for a different rank")) << job.said[1].all();
 }
 
 TEST(TcpStrangers, AReplayedHelloGetsNoFurther) {
@@ -185,8 +185,8 @@ TEST(SlowTcpStrangers, HundredsDoNotStopTheMembers) {
     expect_well(job, 8);
     // The oldest were pushed out; a crowd does not flood the log.
     for (int i = 0; i < 100; ++i) EXPECT_EQ(crowd[i].poll_descriptor(), "") << i;
-    EXPECT_EQ(job.said[0].count("too many strangers"), 10) << job.said[0].all();
-    EXPECT_TRUE(within(long_enough, [&] { return job.said[0].has(" more in the last 10 s"); }));
+    EXPECT_EQ(job.said[0].count("too many unauthenticated connections"), 10) << job.said[0].all();
+    EXPECT_TRUE(within(long_enough, [&] { return job.said[0].has(" more connections in the last 10 s"); }));
 }
 
 TEST(TcpStrangers, MembersComeAgainAfterAStrangerTookTheirPlace) {

@@ -111,7 +111,7 @@ class Faults(jobs.Test):
         for rank, expected in ((0, True), (1, False)):
             script = (f"[ \"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\" = {rank} ] && ulimit -f 64; exec \"$@\"")
             status, output = self.run_job(2, ["sh", "-c", script, "sh", self.program, "plain"], ["--report"], **variables)
-            told = re.search(r"do not share memory: rank 0 \(\S+\): files are limited to \d+ bytes \(`ulimit -f`\)", output)
+            told = re.search(r"do not share memory: rank 0 \(\S+\): `ulimit -f` limits files to \d+ bytes", output)
             self.expect(f"a limit of files in rank {rank}", status == 0 and "all done" in output and
                         (told is not None) == expected and ("do not share" in output) == expected, output)
 
@@ -120,7 +120,7 @@ class Faults(jobs.Test):
                 ("memfd_create", {}, "no shared memory: memfd_create: Operation not permitted"),
                 ("process_vm_readv", {}, "in pieces: process_vm_readv: Operation not permitted"),
                 ("io_uring_setup", {"LAPWING_SHARED_MEMORY": "0"}, "no shared memory: LAPWING_SHARED_MEMORY=0"),
-                ("io_uring_setup", {"LAPWING_TRANSFER": "processor"}, "in pieces: LAPWING_TRANSFER asks for it")]:
+                ("io_uring_setup", {"LAPWING_TRANSFER": "processor"}, "in pieces: LAPWING_TRANSFER requests it")]:
             _, output = jobs.execute([self.build / "tests" / "refuse", calls, self.tool, "info"], 60,
                                      {**os.environ, **variables})
             self.expect(f"lapwing info, {calls} refused {variables}", output.count(expected) == 1, output)
@@ -162,7 +162,7 @@ class Faults(jobs.Test):
             sink.seek(0)
             output = sink.read()
         self.expect(f"strangers at the port ({met}) change nothing, and are told of",
-                    status == 0 and met > 0 and "all done" in output and "turned away" in output, output)
+                    status == 0 and met > 0 and "all done" in output and "rejected a connection" in output, output)
 
     def wrong_variables(self):
         for variable, value, hint in [

@@ -45,7 +45,7 @@ class Hosts(jobs.Test):
                     "on kernel" in output, output)
         began = time.monotonic()
         # Open MPI's launcher may wait for the lost host for ever, so the rank's message is the sign of the error.
-        error = r"lapwing: rank 0: rank 1 \(node2, .*\) is out of reach"
+        error = r"lapwing: rank 0: rank 1 \(node2, .*\) is unreachable"
         status, output = self.run(2, 2, f"faults-{self.mpi} steady $made", "ip link set node2 down", 90, error,
                                   LAPWING_TIMEOUT="4")
         self.expect(f"a link that is cut for good ({time.monotonic() - began:.0f} s)",

@@ -74,7 +74,7 @@ class Networks(jobs.Test):
                     "rank 1 is about to be killed" in output, f"{status} {output}")
 
     def a_link_that_is_cut(self):
-        error = r"lapwing: rank 0: rank 1 \(node2[^)]*\) is out of reach"
+        error = r"lapwing: rank 0: rank 1 \(node2[^)]*\) is unreachable"
         status, output, _ = self.run(2, 2, f"faults-{self.mpi} steady $made", fault="ip link set node2 down", limit=60, until=error,
                                      LAPWING_TIMEOUT="4")
         self.expect("a link that is cut for good", status != 0 and "all done" not in output and re.search(error, output),

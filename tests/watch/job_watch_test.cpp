@@ -288,7 +288,7 @@ TEST_P(WatchTest, ARankThatIsSilentForTooLongIsLost) {
     stopped = true;
     start();
     EXPECT_TRUE(
-        tcp::within(tcp::long_enough, [&] { return lost.has("is out of reach: no word from it for"); }));
+        tcp::within(tcp::long_enough, [&] { return lost.has("is unreachable: no word from it for"); }));
     EXPECT_TRUE(lost.has("rank 1 ("));
 }
 

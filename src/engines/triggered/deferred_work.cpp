@@ -221,7 +221,7 @@ class OfiDeferredWork final : public DeferredWork {
         check(::fi_cntr_add(counter.get(), 1), "fi_cntr_add");
         for (int looks = 0; ::fi_cntr_read(raised.get()) != 1; ++looks) {
             if (looks == 1000)
-                throw Error(ErrorCode::unsupported, "its deferred work does not happen (FI_QUEUE_WORK)");
+                throw Error(ErrorCode::unsupported, "its deferred work never runs (FI_QUEUE_WORK)");
             ::usleep(100);
         }
     }
@@ -244,7 +244,7 @@ class OfiDeferredWork final : public DeferredWork {
         if (!broken.empty()) throw Error(ErrorCode::internal, "deferred work breaks a rule: " + broken);
         const auto lock = hold();
         if (endpoint_->endpoint() == nullptr)
-            throw Error(ErrorCode::link, "the network has stopped, since a list has failed");
+            throw Error(ErrorCode::link, "the network has stopped because a list failed");
         const int result = ::fi_control(&endpoint_->domain()->fid, FI_QUEUE_WORK, &work.work);
         if (result != 0)
             throw Error(ErrorCode::link,

@@ -24,7 +24,7 @@ std::thread start_thread(std::function<void()> work) {
         thread = std::thread(std::move(work));
     } catch (const std::system_error& error) {
         throw Error(ErrorCode::system,
-                    fmt::format("no thread can be made ({}): raise `ulimit -u`", error.what()));
+                    fmt::format("cannot create a thread ({}): raise `ulimit -u`", error.what()));
     }
     pthread_setname_np(thread.native_handle(), "lapwing");
     return thread;
@@ -56,14 +56,14 @@ void place_thread(std::thread& thread, const std::vector<int>& processors) {
         throw_system("sched_getaffinity");
     for (const int processor : processors) {
         if (processor < 0 || processor >= CPU_SETSIZE)
-            throw Error(ErrorCode::invalid_argument, fmt::format("processor {} does not exist", processor));
+            throw Error(ErrorCode::invalid_argument, fmt::format("CPU {} does not exist", processor));
         CPU_SET(processor, &set);
     }
     const int error = pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);
     if (error != 0)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("this process may not use the processors {}: {}; `taskset -cp $$` shows "
-                                "those that it may use",
+                    fmt::format("this process may not use the CPUs {}: {}; `taskset -cp $$` lists the "
+                                "allowed CPUs",
                                 fmt::join(processors, ","), std::strerror(error)));
 }
 

@@ -118,13 +118,13 @@ std::string why_apart(const std::vector<BusinessCard>& cards, const std::vector<
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
         const BusinessCard& card = cards[rank];
         if (card.provider != first.provider)
-            return fmt::format("{} has libfabric's provider {}, {} has {}", names[rank], card.provider,
+            return fmt::format("{} uses libfabric's provider {}, but {} uses {}", names[rank], card.provider,
                                names[0], first.provider);
         if (card.format != first.format || card.address.size() != first.address.size() ||
             card.tag_bits != first.tag_bits)
             return fmt::format(
-                "{} has an address of another kind than {}: do they have the same libfabric, and "
-                "interfaces of the same family?",
+                "{} and {} have libfabric addresses of different kinds: do both hosts have the same "
+                "libfabric and interfaces of the same family?",
                 names[rank], names[0]);
         const auto ip = internet_address(card);
         if (!ip || !several_hosts) continue;

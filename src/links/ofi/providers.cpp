@@ -44,7 +44,7 @@ enum class Use { messages, deferred_work };
 Info ask(Use use, const std::string& provider, int memory, bool manual_progress) {
     const Library& fabric = library();
     const Info hints(fabric.dupinfo(nullptr));
-    if (!hints) throw Error(ErrorCode::system, "libfabric has no memory");
+    if (!hints) throw Error(ErrorCode::system, "libfabric: out of memory");
     const bool deferred = use == Use::deferred_work;
     hints->caps = deferred ? FI_RMA | FI_WRITE | FI_REMOTE_WRITE | FI_RMA_EVENT | FI_TRIGGER
                            : FI_TAGGED | FI_DIRECTED_RECV;

@@ -30,8 +30,8 @@ std::uint64_t Tags::take(std::uint64_t group) {
     if (!live_.insert(tag).second)
         throw Error(
             ErrorCode::unsupported,
-            fmt::format("libfabric's tags distinguish only {} communicators with the same rank 0, and "
-                        "another one that is not freed has the number of this one",
+            fmt::format("libfabric's tags distinguish only {} communicators with the same rank 0, and a "
+                        "communicator that is not yet freed uses this number; free communicators earlier",
                         std::uint64_t{1} << count_bits_));
     return tag;
 }

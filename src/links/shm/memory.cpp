@@ -28,8 +28,8 @@ Memory Memory::make(std::uint64_t bytes, const Proof& proof) {
     if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
         throw Error(
             ErrorCode::system,
-            fmt::format("files are limited to {} bytes (`ulimit -f`), and the memory that ranks share "
-                        "counts as one of {}",
+            fmt::format("`ulimit -f` limits files to {} bytes, but the shared memory of a rank is a file "
+                        "of {} bytes",
                         limit.rlim_cur, bytes));
     }
     Memory memory;
@@ -51,7 +51,7 @@ Memory Memory::open(pid_t process, int descriptor, const Proof& proof) {
     if (memory.descriptor_ < 0) {
         refuse("opening the shared memory of another rank by /proc",
                errno == ENOENT
-                   ? ": the processes of this host do not see each other (containers of their own?)"
+                   ? ": the processes of this host cannot see each other (are they in separate containers?)"
                    : "");
     }
     Proof found{};
@@ -59,7 +59,7 @@ Memory Memory::open(pid_t process, int descriptor, const Proof& proof) {
         found != proof) {
         throw Error(
             ErrorCode::system,
-            "the processes of this host do not see each other under /proc (containers of their own?)");
+            "the processes of this host cannot see each other in /proc (are they in separate containers?)");
     }
     return memory;
 }

@@ -47,7 +47,7 @@ std::string probe(pid_t process, std::uint64_t address, const Proof& proof) {
     auto* const bytes = reinterpret_cast<std::byte*>(found.data());
     if (const int error = Linux::copy_from(process, address, bytes, found.size()); error != 0)
         return failed("process_vm_readv", error);
-    if (found != proof) return "process_vm_readv: the process number is another process's";
+    if (found != proof) return "process_vm_readv: another process has this process ID";
     if (const int error = Linux::try_copy_to(process); error != 0) return failed("process_vm_writev", error);
     return "";
 }
@@ -199,7 +199,7 @@ std::string ShmNode::join(std::span<const ShmAddress> addresses, int self) {
         neighbor.process = address.process;
         neighbor.rank = rank;
         const std::string why_not = method_ == TransferMethod::processor
-                                        ? "LAPWING_TRANSFER asks for it"
+                                        ? "LAPWING_TRANSFER requests it"
                                         : probe(address.process, address.probe, proof_of(address));
         neighbor.copies_directly = why_not.empty();
         if (why_in_pieces_.empty()) why_in_pieces_ = why_not;

@@ -62,7 +62,7 @@ void Acceptor::accept_from(int listener) {
         pollfd waiting{listener, POLLIN, 0};
         if (poll(&waiting, 1, 0) <= 0) return;
         // A stranger makes room for a connection that may be a member's.
-        if (!reject_oldest(false, "descriptors are short")) return pause(error);
+        if (!reject_oldest(false, "too few free descriptors")) return pause(error);
     }
 }
 
@@ -81,8 +81,9 @@ void Acceptor::pause(int error) {
 
 void Acceptor::add_pending(Socket socket, const std::string& address) {
     set_alive(socket.get(), job_.options);
-    if (pending_.size() - greeted_ >= max_strangers) reject_oldest(false, "too many strangers at once");
-    if (greeted_ >= max_greeted) reject_oldest(true, "too many members at once");
+    if (pending_.size() - greeted_ >= max_strangers) reject_oldest(false,
+        "too many unauthenticated connections at the same time");
+    if (greeted_ >= max_greeted) reject_oldest(true, "too many connections of members at the same time");
     const std::uint64_t number = ++last_pending_;
     pending_.emplace(
         number, PendingConnection{
@@ -94,7 +95,7 @@ void Acceptor::add_pending(Socket socket, const std::string& address) {
         const auto connection = pending_.find(number);
         if (connection != pending_.end())
             reject(connection,
-                   fmt::format("it did not prove itself within {} s", job_.options.handshake.count()));
+                   fmt::format("it did not authenticate within {} s", job_.options.handshake.count()));
     });
     advance_pending(number);
 }
@@ -131,7 +132,8 @@ void Acceptor::advance_pending(std::uint64_t number) {
 }
 
 void Acceptor::reject(PendingConnections::iterator connection, const std::string& why) {
-    const std::string line = fmt::format("turned away {}: {}", connection->second.address, why);
+    const std::string line = fmt::format("rejected a connection from {}: {}",
+                                         connection->second.address, why);
     drop(connection);
     log(line);
 }
@@ -163,7 +165,8 @@ void Acceptor::log(const std::string& line) {
 
 void Acceptor::log_count() {
     callbacks_.log(
-        fmt::format("turned away {} more in the last {} s", not_logged_, count_interval.count() / 1000));
+        fmt::format("rejected {} more connections in the last {} s",
+                    not_logged_, count_interval.count() / 1000));
     not_logged_ = 0;
 }
 

@@ -183,7 +183,7 @@ std::vector<IpAddress> choose(const Options& options, const std::vector<Interfac
         for (const Interface& candidate : allowed)
             if (fits(one, candidate)) add(candidate.ip);
     if (!asked.empty() && result.empty())
-        refuse(fmt::format("no interface that is up fits '{}'{}; there are: {}", options.interfaces,
+        refuse(fmt::format("no interface that is up matches '{}'{}; available: {}", options.interfaces,
                            options.family == "auto" ? "" : " and LAPWING_TCP_FAMILY=" + options.family,
                            list(present)));
     if (!asked.empty()) return result;
@@ -197,7 +197,7 @@ std::vector<IpAddress> choose(const Options& options, const std::vector<Interfac
     for (const Interface& one : allowed)
         if (one.ip.loopback != 0) add(one.ip);
     if (result.empty())
-        throw Error(ErrorCode::system, fmt::format("no interface of family {} is up; there are: {}",
+        throw Error(ErrorCode::system, fmt::format("no interface of family {} is up; available: {}",
                                                    options.family, list(present)));
     return result;
 }

@@ -93,13 +93,13 @@ void ConnectionTable::fail_if_aborted() {
 const char* ConnectionTable::refuses(int member, int lane) {
     if (closed()) return nullptr;  // take_in() drops the connection: the peer will free its group as well
     const int peer = rank_of(member);
-    if (peer < 0 || peer == rank_) return "it is of this job, but not of the group that it names";
-    if (lane < 0 || lane >= lanes_) return "it is of this job, but its group has fewer lanes here";
+    if (peer < 0 || peer == rank_) return "it belongs to this job, but not to the group that it names";
+    if (lane < 0 || lane >= lanes_) return "it belongs to this job, but its group has fewer lanes here";
     const Peer* const found = find(peer);
     if (found == nullptr) return nullptr;
     const int state = found->lanes[static_cast<std::size_t>(lane)].state.load(std::memory_order_acquire);
-    if (state == failed) return "it is of this job, but comes too late";
-    if (state >= 0 && (state & 1) == 0) return "it is of this job, but its connection stands already";
+    if (state == failed) return "it belongs to this job, but connected too late";
+    if (state >= 0 && (state & 1) == 0) return "it belongs to this job, but is already connected";
     return nullptr;
 }
 

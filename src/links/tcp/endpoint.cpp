@@ -151,7 +151,7 @@ struct Endpoint::State {
     const char* refuses(const Claim& claim) {
         const auto table = find(claim.group);
         if (table && !may_connect(claim))
-            return "it is of this job, but not a member that connects to this one";
+            return "it belongs to this job, but must not connect to this rank";
         return table ? table->refuses(static_cast<int>(claim.from), static_cast<int>(claim.lane)) : nullptr;
     }
 
@@ -287,7 +287,7 @@ std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<in
     {
         const std::lock_guard lock(state.mutex);
         if (!state.groups.emplace(group, table).second)
-            throw Error(ErrorCode::invalid_argument, fmt::format("group {} exists already", group));
+            throw Error(ErrorCode::invalid_argument, fmt::format("group {} already exists", group));
         const auto found = state.parked.find(group);
         if (found != state.parked.end()) {
             waiting = std::move(found->second);
@@ -347,7 +347,7 @@ std::unique_ptr<Connections> Endpoint::call(std::uint64_t service, int member) {
     State& state = *state_;
     if (state.job.self < 0 || member < 0 || member >= static_cast<int>(state.job.members.size()) ||
         member == state.job.self)
-        throw Error(ErrorCode::invalid_argument, fmt::format("member {} cannot be called", member));
+        throw Error(ErrorCode::invalid_argument, fmt::format("cannot connect to member {}", member));
     auto table = std::make_shared<ConnectionTable>(service, std::vector{state.job.self, member}, 0, 1);
     table->want(1, 0);
     state.event_loop.post([&state, table] { state.connector->connect(table, 1, 0); });

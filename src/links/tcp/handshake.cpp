@@ -103,7 +103,7 @@ void Handshake::take(std::span<const unsigned char> bytes) {
     if (failure_ != nullptr) return;
     // Another beginning fails at once.
     if (step_ == Step::hello && std::memcmp(input_.data(), magic, std::min(input_.size(), sizeof magic)) != 0)
-        return fail("it sends something else than a hello of Lapwing");
+        return fail("its first message is not a hello of Lapwing");
     if (wanted() > 0) return;
     switch (step_) {
         case Step::hello:
@@ -114,7 +114,7 @@ void Handshake::take(std::span<const unsigned char> bytes) {
             break;
         case Step::answer:
             if (!proven("answer", input_.data()))
-                return fail("it cannot answer the challenge: a hello that was recorded and sent again");
+                return fail("it cannot answer the challenge: is it replaying a recorded hello?");
             say_proof("welcome");
             step_ = Step::done;
             break;
@@ -136,13 +136,14 @@ void Handshake::take_hello() {
     at = get(at, claim.from);
     at = get(at, claim.to);
     get(at, claim.group);
-    if (spoken != version) return fail("it is another version of Lapwing; install the same on all hosts");
+    if (spoken != version) return fail("it runs another version of Lapwing; install the same version on "
+                                       "all hosts");
     said(input_.data(), hello_bytes - proof_bytes);
     if (!proven("hello", input_.data() + hello_bytes - proof_bytes))
-        return fail("it does not know the key of this job");
-    if (claim.to != claim_.to) return fail("it is of this job, but wants another member");
+        return fail("it does not have the key of this job");
+    if (claim.to != claim_.to) return fail("it belongs to this job, but asks for a different rank");
     if (claim.from == claim.to || claim.from >= members_)
-        return fail("it is of this job, but not a member that connects to this one");
+        return fail("it belongs to this job, but must not connect to this rank");
     claim_ = claim;
     greeted_ = true;
     say(nonce_.data(), nonce_.size());
