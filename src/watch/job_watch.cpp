@@ -218,8 +218,8 @@ struct JobWatch::State {
                     return collect_for(descriptor);
                 default:
                     return refuse(descriptor,
-                                  fmt::format("Lapwing {} does not know this question: do all programs have "
-                                              "the same version of Lapwing?",
+                                  fmt::format("unknown request for Lapwing {}: do the tool and the job "
+                                              "have the same version of Lapwing?",
                                               options.version));
             }
         } catch (const Error& error) {
@@ -268,7 +268,7 @@ struct JobWatch::State {
             ~Counted() { --count; }
         } const counted{collections};
         if (counted.before >= max_collections)
-            throw Error(ErrorCode::link, "too many questions at a time; try again in a few seconds");
+            throw Error(ErrorCode::link, "too many requests at the same time; try again in a few seconds");
         collect([&](const RankReply& reply) { send(descriptor, FrameKind::collect, encode(reply)); });
     }
 
@@ -359,7 +359,7 @@ struct JobWatch::State {
                         silent.erase(rank);
                     });
                 if (!back.empty())
-                    options.print(fmt::format("word from {}; the job goes on", shortened(back)));
+                    options.print(fmt::format("answer from {}; the job continues", shortened(back)));
                 // At most twice the limit: this process may have been stopped meanwhile.
                 const auto round = std::chrono::duration_cast<milliseconds>(Clock::now() - began);
                 std::vector<std::string> fresh;
@@ -368,8 +368,7 @@ struct JobWatch::State {
                     age += std::min(round, 2 * limit);
                     if (age >= options.patience)
                         options.lost(
-                            fmt::format("{} is unreachable: no word from it for {} s "
-                                        "(LAPWING_TIMEOUT)",
+                            fmt::format("{} is unreachable: no answer for {} s (LAPWING_TIMEOUT)",
                                         ranks->describe(rank),
                                         std::chrono::duration_cast<std::chrono::seconds>(age).count()));
                     else if (age >= notice && named.insert(rank).second)
@@ -377,7 +376,7 @@ struct JobWatch::State {
                 }
                 if (!fresh.empty())
                     options.print(
-                        fmt::format("no word from {} for {} s; waiting", shortened(fresh),
+                        fmt::format("no answer from {} for {} s; still waiting", shortened(fresh),
                                     std::chrono::duration_cast<std::chrono::seconds>(notice).count()));
                 asked = std::move(still);
             }

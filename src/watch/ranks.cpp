@@ -71,7 +71,7 @@ std::vector<std::string> Ranks::hosts() const {
 bool Ranks::connect(Question& question) const {
     if (tcp_only_ || !on_this_host(question.rank)) {
         if (endpoint_ == nullptr)
-            throw Error(ErrorCode::link, fmt::format("ranks of other hosts cannot be asked: {}", why_not_));
+            throw Error(ErrorCode::link, fmt::format("ranks of other hosts cannot be queried: {}", why_not_));
         if (question.remote == nullptr) question.remote = endpoint_->call(service, question.rank);
         question.descriptor = question.remote->descriptor(1, 0);
         return question.descriptor >= 0;
@@ -200,7 +200,7 @@ std::string Ranks::sentence(const Silent& silent, milliseconds limit) const {
         case ProcessState::traced:
             return fmt::format("{} is stopped by a debugger", who);
         case ProcessState::ended:
-            return fmt::format("{} has ended: its process does not exist any more", who);
+            return fmt::format("{} has ended: its process no longer exists", who);
         case ProcessState::blocked:
             return fmt::format(
                 "{} is blocked inside the kernel, for example by a disk or a network file system", who);

@@ -97,8 +97,8 @@ bool StallReport::print(const std::vector<RankReply>& replies) {
     text += in_words(answers, findings);
     if (!text.ends_with('\n')) text += '\n';
     text +=
-        "The job goes on. If a rank only computes for long, this is load imbalance, and no error. "
-        "`lapwing status` shows the present state; LAPWING_STALL=0 turns these reports off.";
+        "The job continues. If a rank computes for this long, the wait is load imbalance, not an error. "
+        "`lapwing status` shows the current state; LAPWING_STALL=0 turns these reports off.";
     print_(text);
     return true;
 }

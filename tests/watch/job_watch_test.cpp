@@ -276,9 +276,9 @@ TEST_P(WatchTest, ASilentRankIsNamedAndSoIsItsReturn) {
     answer_limit = notice = 300ms;
     stopped = true;
     start();
-    ASSERT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.has("no word from rank 1 ("); }));
+    ASSERT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.has("no answer from rank 1 ("); }));
     go_on();
-    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.has("; the job goes on"); }));
+    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.has("; the job continues"); }));
     EXPECT_EQ(lost.count(), 0U);
 }
 
@@ -288,7 +288,7 @@ TEST_P(WatchTest, ARankThatIsSilentForTooLongIsLost) {
     stopped = true;
     start();
     EXPECT_TRUE(
-        tcp::within(tcp::long_enough, [&] { return lost.has("is unreachable: no word from it for"); }));
+        tcp::within(tcp::long_enough, [&] { return lost.has("is unreachable: no answer for"); }));
     EXPECT_TRUE(lost.has("rank 1 ("));
 }
 
