@@ -135,7 +135,7 @@ Plan Planner::make(const Key& key) {
     const Selection selection = select(problem, options_.requested, guidance);
     plan.choice = selection.choice;
     if (!selection.refused.empty() && options_.warn) {
-        options_.warn(fmt::format("{}; {} takes over for {}", selection.refused, print(selection.choice),
+        options_.warn(fmt::format("{}; {} is used for {} instead", selection.refused, print(selection.choice),
                                   name(problem.collective)));
     }
     // A rank that knows only its own parts cannot build the other ranks' lists.

@@ -114,7 +114,7 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
         return static_cast<bool>(verdict);
     };
     if (const Choice* request = requested.find(problem.collective)) {
-        if (takes(*request, "")) return {*request, Selection::By::request, "asked for", {}};
+        if (takes(*request, "")) return {*request, Selection::By::request, "requested", {}};
         if (const UserLists* lists = request->algorithm->lists) refused = lists->refusal(problem);
     }
     for (const Tuning* measured : {guidance.tuning, &shipped_tuning()}) {
@@ -123,7 +123,7 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
         if (found.row == nullptr || !takes(found.row->choice, fmt::format(" ({})", found.where))) continue;
         return {found.row->choice,
                 measured == guidance.tuning ? Selection::By::tuning : Selection::By::defaults,
-                fmt::format("{}{}: measured to be the fastest from {} bytes on", declined, found.where,
+                fmt::format("{}{}: fastest in measurements from {} bytes on", declined, found.where,
                             found.row->from),
                 refused};
     }

@@ -57,7 +57,7 @@ struct Selection {
     enum class By { request, tuning, defaults, cost };
     Choice choice;
     By by = By::cost;
-    std::string why;      // one clause: "asked for", "ring declined: ...; cheapest by the cost model, ..."
+    std::string why;      // one clause: "requested", "ring declined: ...; cheapest by the cost model, ..."
     std::string refused;  // the counter-example, if the lists of a file were asked for and are wrong
 };
 

@@ -155,7 +155,7 @@ std::vector<Tuning::Row> read_rows(const Node& field, Collective collective) {
         if (element.has("seconds")) row.seconds = element["seconds"].seconds();
         if (!rows.empty() && rows.back().from >= row.from) {
             element["from"].refuse(
-                fmt::format("must be more than {}, where the row before begins", rows.back().from));
+                fmt::format("must be more than {}, the start of the previous row", rows.back().from));
         }
         rows.push_back(row);
     }
@@ -254,7 +254,7 @@ Tuning Tuning::parse(std::string_view text, const std::string& name) {
     }
     const Node file(json, name, "");
     if (!json.is_object() || !json.contains("lapwing_tuning")) {
-        file.refuse("is no tuning file; `lapwing tune` writes one");
+        file.refuse("is not a tuning file; `lapwing tune` writes one");
     }
     file["lapwing_tuning"].whole(version, version);
     file.be_object({"lapwing_tuning", "tables"});

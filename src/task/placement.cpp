@@ -15,15 +15,15 @@ namespace {
 
 void validate(std::span<const int> order, std::size_t ranks) {
     if (order.size() != ranks) {
-        throw_invalid(fmt::format("the order of {} ranks is given, and there are {}", order.size(), ranks));
+        throw_invalid(fmt::format("the order has {} ranks, but the group has {}", order.size(), ranks));
     }
     std::vector<bool> seen(ranks);
     for (const int rank : order) {
         if (rank < 0 || static_cast<std::size_t>(rank) >= ranks) {
-            throw_invalid(fmt::format("the order holds rank {}, which is none of the {} ranks", rank, ranks));
+            throw_invalid(fmt::format("the order contains rank {}, but the group has {} ranks", rank, ranks));
         }
         if (seen[static_cast<std::size_t>(rank)])
-            throw_invalid(fmt::format("the order holds rank {} twice", rank));
+            throw_invalid(fmt::format("the order contains rank {} twice", rank));
         seen[static_cast<std::size_t>(rank)] = true;
     }
 }
@@ -39,7 +39,7 @@ Placement::Placement(std::span<const std::uint64_t> host_of, std::span<const int
     for (const std::vector<std::uint64_t>& numbers : inner) {
         if (numbers.size() != ranks) {
             throw_invalid(
-                fmt::format("the groups of {} ranks are given, and there are {}", numbers.size(), ranks));
+                fmt::format("the groups of {} ranks are given, but the group has {}", numbers.size(), ranks));
         }
     }
     order_.assign(order.begin(), order.end());

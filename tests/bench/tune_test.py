@@ -82,7 +82,7 @@ class Tune(LaunchedTest):
         self.assertEqual(list(self.file.parent.iterdir()), [])
         self.file.write_text("{}")
         output = self.tune("--engine", "host", "--add", status=2)
-        self.assertIn("is no tuning file", output)
+        self.assertIn("is not a tuning file", output)
         self.assertEqual(self.file.read_text(), "{}")
 
 

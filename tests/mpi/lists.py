@@ -103,7 +103,7 @@ def main():
         wrong.write_text(text.replace("  reduce scratch[0+1] scratch[6+1]\n", "", 1))
         status, output, uses = tests.run(f"iallreduce=file:{wrong}", "host", "Reduction.*")
         tests.expect("wrong lists are refused, with rank, line and rule, once", status == 0 and
-                     output.count(f"lapwing: {wrong}:13: provenance: rank 0") == 1 and "takes over for allreduce" in output and
+                     output.count(f"lapwing: {wrong}:13: provenance: rank 0") == 1 and "is used for allreduce instead" in output and
                      not any("file:" in name for use in uses.values() for name, _ in use), f"{output}\n{uses}")
 
         wrong.write_text(text.replace("wait 1 1", "await 1 1", 1))

@@ -101,7 +101,7 @@ TEST_F(ListFiles, WrongListsAreToldOfAndReplaced) {
     EXPECT_EQ(planner.plan(problem_).choice.algorithm->lists, nullptr);
     ASSERT_EQ(warnings.size(), 1U);
     EXPECT_THAT(warnings[0], StartsWith(path + ":9: provenance: rank 1: "));
-    EXPECT_THAT(warnings[0], HasSubstr(" takes over for allgather"));
+    EXPECT_THAT(warnings[0], HasSubstr(" is used for allgather instead"));
 }
 
 TEST_F(ListFiles, MayBeNamedByATuningFile) {

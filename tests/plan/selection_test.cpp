@@ -43,7 +43,7 @@ TEST(Select, TakesTheWish) {
     const Problem problem{.collective = Collective::alltoall, .ranks = 8, .bytes = 64};
     const Selection selection = select(problem, RequestedAlgorithms::parse("ialltoall=ring"));
     EXPECT_STREQ(selection.choice.algorithm->name, "ring");
-    EXPECT_EQ(selection.why, "asked for");
+    EXPECT_EQ(selection.why, "requested");
 }
 
 TEST(Select, TakesTheCheapestByTheConstantsOfEngineAndPlace) {

@@ -132,8 +132,8 @@ TEST(Tuning, ErrorsNameThePlaceAndTheNearest) {
     const auto of_choices = [](const std::string& choices) { return message_of(file(choices)); };
     EXPECT_THAT(message_of("{\n \"lapwing_tuning\": 1,\n]"), HasSubstr("my.json: at line 3, column 1"));
     EXPECT_THAT(message_of(R"({"lapwing_tuning": 1e999})"), HasSubstr("my.json: number overflow"));
-    EXPECT_THAT(message_of("[1]"), HasSubstr("my.json: is no tuning file"));
-    EXPECT_THAT(message_of("{}"), HasSubstr("is no tuning file"));
+    EXPECT_THAT(message_of("[1]"), HasSubstr("my.json: is not a tuning file"));
+    EXPECT_THAT(message_of("{}"), HasSubstr("is not a tuning file"));
     EXPECT_EQ(message_of(R"({"lapwing_tuning": 2, "tables": []})"),
               "my.json: lapwing_tuning: must be a whole number from 1 to 1");
     EXPECT_EQ(message_of(R"({"lapwing_tuning": 1, "table": []})"),
@@ -149,7 +149,7 @@ TEST(Tuning, ErrorsNameThePlaceAndTheNearest) {
                 HasSubstr("alltoall[0].take: pairwise:window must be a number from 1"));
     EXPECT_EQ(
         of_choices(R"({"alltoall": [{"from": 9, "take": "ring"}, {"from": 9, "take": "flat"}]})"),
-        "my.json: tables[0].choices.alltoall[1].from: must be more than 9, where the row before begins");
+        "my.json: tables[0].choices.alltoall[1].from: must be more than 9, the start of the previous row");
     EXPECT_THAT(of_choices(R"({"alltoall": [{"from": -1, "take": "ring"}]})"),
                 HasSubstr("alltoall[0].from: must be a whole number from 0"));
     EXPECT_THAT(of_choices(R"({"alltoall": {}})"), HasSubstr("choices.alltoall: must be a list"));
@@ -215,7 +215,7 @@ TEST_F(SelectByTuning, TheWishComesFirstThenTheFileThenTheCost) {
     EXPECT_STREQ(measured.choice.algorithm->name, "ring");
     EXPECT_EQ(measured.by, Selection::By::tuning);
     EXPECT_EQ(measured.why,
-              "my.json, tables[0].choices.alltoall[0]: measured to be the fastest from 0 bytes on");
+              "my.json, tables[0].choices.alltoall[0]: fastest in measurements from 0 bytes on");
     const Selection modelled = select(alltoall(5, 8), {}, guidance);
     EXPECT_EQ(modelled.by, Selection::By::cost);
     EXPECT_THAT(modelled.why, HasSubstr("constants: my.json, tables[0]"));

@@ -36,7 +36,7 @@ class Explain(WithFile):
     def test_by_the_variable_by_constants_and_by_what_is_shipped(self):
         self.assertRegex(
             self.chosen("--ranks", 8, LAPWING_TUNING=self.file, LAPWING_ALGORITHM="ialltoall=ring"),
-            r"chosen +ring \(asked for by LAPWING_ALGORITHM; modelled 7\.\d s; next ")
+            r"chosen +ring \(requested by LAPWING_ALGORITHM; modelled 7\.\d s; next ")
         self.assertIn(f"cost model, constants: {self.file}, tables[0]; modelled",
                       self.chosen("--ranks", 9, LAPWING_TUNING=self.file))
         self.assertIn("defaults, tables[", self.chosen("--ranks", 9))

@@ -23,14 +23,14 @@ struct Chosen {
     Choice choice;
     // What follows is left out when the algorithm was named on the command line.
     std::string by;                     // variable, tuning, defaults, cost
-    std::string why;                    // "asked for by LAPWING_ALGORITHM"
+    std::string why;                    // "requested by LAPWING_ALGORITHM"
     Surroundings surroundings;          // for which it was chosen
     double seconds = 0;                 // modelled
     std::vector<Candidate> candidates;  // by the cost model
 
     // "kernel, between hosts"
     std::string place() const;
-    // "ring (asked for by LAPWING_ALGORITHM; modelled 1.2 ms; next rabenseifner 1.4 ms)"
+    // "ring (requested by LAPWING_ALGORITHM; modelled 1.2 ms; next rabenseifner 1.4 ms)"
     std::string sentence() const;
 };
 
