@@ -401,7 +401,7 @@ TEST_F(DeviceErrors, OfABufferThatIsTooShort) {
     MPI_Request request = MPI_REQUEST_NULL;
     const int error = MPI_Iallreduce(MPI_IN_PLACE, data.data() + 1, 4, MPI_INT, MPI_SUM, comm, &request);
     EXPECT_EQ(text_of(error),
-              "lapwing: device memory: a buffer of 16 bytes ends 4 bytes behind its allocation");
+              "lapwing: device memory: a buffer of 16 bytes ends 4 bytes past the end of its allocation");
 }
 
 }  // namespace

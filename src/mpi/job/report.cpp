@@ -52,7 +52,7 @@ std::string conclusion(const Sums& sums, bool by_calls) {
     if (seen == all.blocking) {
         return fmt::format(
             "{} blocking, and left to the MPI. `lapwing run --blocking` takes blocking collectives; "
-            "`lapwing profile` says what nonblocking ones would gain.\n",
+            "`lapwing profile` shows what nonblocking ones could save.\n",
             counted(seen, "collective is", "collectives are"));
     }
     std::string text = fmt::format("{} of {} taken", all.taken, counted(seen, "collective"));
@@ -200,7 +200,7 @@ Document document_of(const Sums& sums, const MessageCount& messages, const Repor
     document.add("no_single_copies", "long messages inside a host pass through shared memory in pieces",
                  missing.single_copies);
     add_inside_host(document, manner);
-    document.add("watch_trouble", "not all ranks can be asked by lapwing status", manner.watch_trouble);
+    document.add("watch_trouble", "lapwing status cannot query all ranks", manner.watch_trouble);
     add_messages(document, messages, manner.no_messages);
     if (!manner.choices.empty()) json["choices_of_rank_0"] = manner.choices;
     for (const std::string& choice : manner.choices) text += fmt::format("rank 0: {}\n", choice);
@@ -216,7 +216,8 @@ Document document_of(const Sums& sums, const MessageCount& messages, const Repor
     add_device_memory(document, sums);
     if (!manner.before.empty()) json["before_lapwing"] = manner.before;
     for (const auto& [file, functions] : manner.before) {
-        text += fmt::format("{} takes {} before Lapwing; calls that it does not pass on are missing here\n",
+        text += fmt::format("{} intercepts {} before Lapwing; calls that it does not forward are missing "
+                            "here\n",
                             file, fmt::join(functions, ", "));
     }
     if (!manner.tools.empty()) {

@@ -123,7 +123,7 @@ std::string why_no_messages(const Settings& settings, const RankLocations& locat
             return fmt::format("the MPI has a progress thread of its own ({}={})", own, value);
     }
     if (settings.messages == "auto" && locations.all_on_one_host() && !locations.has_spare_processors())
-        return "all ranks are on one host, and have no processors to spare";
+        return "all ranks are on one host without spare CPUs";
     return "";
 }
 
@@ -195,9 +195,9 @@ Progressed progressed(int ranks) {
 }  // namespace
 
 std::string why_kept_out(int level) {
-    if (level < MPI_THREAD_SERIALIZED) return "the MPI provides no more than MPI_THREAD_FUNNELED";
+    if (level < MPI_THREAD_SERIALIZED) return "the MPI provides only MPI_THREAD_FUNNELED";
     if (level == MPI_THREAD_MULTIPLE) return "";
-    if (!gate::knows_all()) return "this MPI is newer than Lapwing knows";
+    if (!gate::knows_all()) return "this MPI is newer than the versions that Lapwing supports";
     return gate::can_close() ? "" : "this kernel refuses membarrier(2)";
 }
 

@@ -122,7 +122,8 @@ device::Location place_of(const void* elements, std::uint64_t count, MPI_Datatyp
     }
     const device::Location place = device::find(first);
     if (place.end != 0 && end > place.end) {
-        throw Error(ErrorCode::system, fmt::format("a buffer of {} bytes ends {} bytes behind its allocation",
+        throw Error(ErrorCode::system, fmt::format("a buffer of {} bytes ends {} bytes past the end of its "
+                                                   "allocation",
                                                    span.bytes(), end - place.end));
     }
     return place;

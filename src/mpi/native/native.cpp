@@ -52,7 +52,7 @@ const char* own_title() {
     std::fprintf(stderr,
                  "lapwing: this program %s%s, but the preload library is the one for %s; start it with the "
                  "launcher of its own MPI, or name that MPI by lapwing run --mpi\n",
-                 found.other == nullptr ? "has no MPI library that Lapwing knows" : "is linked to ",
+                 found.other == nullptr ? "has no MPI library that Lapwing supports" : "is linked to ",
                  found.other == nullptr ? "" : found.other->title, own_title());
     _exit(2);
 }
