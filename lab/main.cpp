@@ -10,8 +10,8 @@ int main(int argument_count, char** arguments) {
          .about = "Simulation, synthesis and proofs of task lists.",
          .footer = "Examples:\n"
                    "  lapwing predict barrier,iallreduce --ranks 16:1Mi\n"
-                   "  lapwing verify --all\n"
-                   "\n`lapwing SUBCOMMAND --help` describes each.",
+                   "  lapwing verify --all\n\n"
+                   "`lapwing SUBCOMMAND --help` describes a subcommand.",
          .groups = {{"Laboratory", {"predict", "fit", "synthesize", "verify"}}},
          .add = [](lapwing::CommandLine& tool, const Words&) -> std::vector<Command> {
              return {add_predict(tool), add_fit(tool), add_synthesize(tool), add_verify(tool)};

@@ -75,7 +75,7 @@ Command add_fit(CommandLine& tool) {
         "fit", "Fit the message costs of a tuning file to the times measured in it, for predict");
     app->add_option("FILE", options->file, "A file that lapwing tune wrote on several hosts")->required();
     app->add_option("--burst", options->burst,
-                    "Bytes that links pass at once after a pause, as virtual hosts' links do (0)")
+                    "Burst size of the links in bytes, as of the shaped links of virtual hosts (0)")
         ->type_name("N");
     app->footer(
         "Examples:\n"

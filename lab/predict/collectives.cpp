@@ -46,7 +46,7 @@ std::shared_ptr<const Placement> placement_of(const Study& study, int ranks) {
 Problem problem_on(Collective collective, int ranks, std::uint64_t bytes) {
     if (has_parts(collective) && ranks > max_ranks_with_parts) {
         throw Error(ErrorCode::unsupported,
-                    fmt::format("{} has blocks of its own for each two ranks: at most {} ranks",
+                    fmt::format("{} has a block for each pair of ranks, and is limited to {} ranks",
                                 name(collective), max_ranks_with_parts));
     }
     return measured_problem(collective, ranks, bytes);
@@ -122,7 +122,7 @@ void add_case(const Study& study, const Problem& problem, std::uint64_t bytes, c
     }
     if (one.memory > study.memory) {
         const std::string why =
-            fmt::format("needs about {} MiB, more than the {} MiB that it may use (--memory)",
+            fmt::format("needs about {} MiB, more than the limit of {} MiB (--memory)",
                         one.memory >> 20, study.memory >> 20);
         // What was asked for by its name is not left out in silence.
         if (study.algorithms != "all") {

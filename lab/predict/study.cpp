@@ -67,7 +67,7 @@ simulate::Noise read_noise(const std::string& written) {
         noise.period = simulate::from_seconds(1 / hertz);
         noise.length = simulate::from_seconds(read_time("--noise", text.substr(colon + 1)));
         if (noise.length >= noise.period)
-            throw_invalid(fmt::format("--noise: '{}' leaves nothing of the processor", written));
+            throw_invalid(fmt::format("--noise: '{}' leaves no CPU time to the program", written));
         return noise;
     }
     if (text != written)
@@ -159,9 +159,10 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
                    "ranks")
         ->type_name("DIR");
     text("--ranks", options.ranks, "P,...", "Numbers of ranks: 100,1000; or 16:1Mi, in steps of factor 4");
-    text("--bytes", options.bytes, "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, in steps of factor 4 (8)");
+    text("--bytes", options.bytes, "N,...", "Block sizes: 64Ki,256Ki; or 4Ki:1Mi, in steps of factor 4 (8)");
     text("--algorithm", options.algorithms, "A,...",
-         "Such as ring,pairwise:window=6; chosen: as in a run; all: each that applies (chosen)");
+         "Algorithms, such as ring,pairwise:window=6; chosen: the one of a run; all: every one that "
+         "applies (chosen)");
     text("--engine", options.engines, "E,...",
          "One or more of host,thread,kernel,card; of a recording, also native (host,kernel; "
          "native,thread,kernel,card)");
@@ -170,24 +171,24 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     text("--work", options.work, "X",
          "Computation during the collective: a multiple of its time alone, or 1ms; 0: none (1.2)");
     text("--tests", options.tests, "N,...", "Calls of MPI_Test during the computation (0)");
-    text("--test-time", options.test, "TIME", "Time of a call of MPI_Test that finds nothing (0us)");
+    text("--test-time", options.test, "TIME", "Time of a call of MPI_Test that completes nothing (0us)");
 
     app.begin_group("A recorded program");
-    text("--measured-with", options.measured_with, "E", "The engine that the recorded run had (native)");
+    text("--measured-with", options.measured_with, "E", "Engine of the recorded run (native)");
     text("--computation", options.computation, "C",
-         "wall: all time between calls; processor: the processor's alone (processor if ranks share cores, or "
+         "wall: elapsed time between calls; processor: CPU time only (processor if ranks share cores, or "
          "shared them when recorded; else wall)");
     text(
         "--cores", options.cores, "N[:TIME]",
-        "Cores that all ranks share, if they yield in MPI calls; and how long a rank computes before another "
-        "one has its turn; or own: a core for each rank (as recorded; on another network: own; 4ms)");
+        "Cores that all ranks share, with ranks that yield in MPI calls, and the time slice of a rank; "
+        "own: a core for each rank (as recorded; on another network: own; 4ms)");
     app.add_flag("--blocking", options.take_blocking,
-                 "Engines run blocking collectives, too (LAPWING_BLOCKING=1)");
+                 "Engines also run blocking collectives (LAPWING_BLOCKING=1)");
 
     app.begin_group("Noise and late ranks");
     text("--noise", options.noise, "NOISE,...",
          "10hz:2500us: periodic; poisson:10hz:2500us; or trace files of Netgauge");
-    app.add_flag("--together", options.together, "Noise interrupts all processors at the same time");
+    app.add_flag("--together", options.together, "Noise interrupts all cores at the same time");
     text("--late", options.late, "LATE",
          "Ranks start late: uniform:100us: each by up to 100us; one:1ms: one rank");
     app.add_option("--iterations", options.iterations, "Iterations with noise or late ranks (100)")
@@ -205,8 +206,8 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
         ->range(1, 4096);
     add_inner_group_options(app, options.inner);
     text("--placement", options.placement, "P",
-         "in-order or random; in-order-known, random-known: with lists that know the order of the hosts, "
-         "as by a topology file (in-order)");
+         "in-order or random; in-order-known, random-known: with lists that use the order of the hosts, "
+         "as with a topology file (in-order)");
 
     app.begin_group("Costs");
     text("--tuning", options.tuning, "FILE",
@@ -214,25 +215,26 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     text("--constants", options.constants, "C=TIME,...",
          "Replace the file's constants: latency=2us,task=1us,per_byte=0.1ns");
     text("--rendezvous", options.rendezvous, "N[:N]",
-         "Engines host and thread: messages from the first size wait for calls of both sides; sockets take "
-         "the second size at once; or none (64Ki:4Mi)");
+         "Engines host and thread: messages of at least the first size are sent by rendezvous, "
+         "which needs calls on both sides; the second size is what sockets buffer; or none "
+         "(64Ki:4Mi)");
     text("--burst", options.burst, "N",
-         "Bytes that a link passes at once after a pause, as links of virtual hosts do (0)");
+         "Burst size of a link in bytes, as of the shaped links of virtual hosts (0)");
     text("--wake-up", options.wake_up, "TIME", "Time to wake a sleeping progress thread (5us)");
     app.add_option("--taken", options.taken,
-                   "Share of the time of a thread's or the kernel's tasks that the program loses (0)")
+                   "Fraction of engine CPU time (of a thread or the kernel) taken from the application (0)")
         ->type_name("X")
         ->range(0.0, 1.0);
 
     app.begin_group("The simulation");
     app.add_option("--threads", options.threads,
-                   "Simulations at the same time; no effect on results (all processors)")
+                   "Number of parallel simulations; no effect on results (all CPUs)")
         ->type_name("N")
         ->range(1, 1024);
     text("--memory", options.memory, "N",
-         "Refuse cases that need more memory, such as 4Gi (a quarter of this machine's)");
+         "Memory limit, such as 4Gi; cases that need more are left out (a quarter of this machine's memory)");
     app.add_option("--time", options.seconds,
-                   "Leave out cases that would run past so many seconds (no limit)")
+                   "Time limit in seconds; cases that would exceed it are left out (no limit)")
         ->type_name("S")
         ->range(0.0, 1e9);
     app.add_flag("--dry-run", options.dry_run, "Print the time and memory needed, simulate nothing");
@@ -291,7 +293,7 @@ void read_subject(const PredictOptions& options, Study& study) {
         study.take_blocking = options.take_blocking;
         if (!options.ranks.empty()) throw_invalid("--ranks: a recorded program has its own ranks");
         if (options.algorithms == "all")
-            throw_invalid("--algorithm: of a program, name them, such as pairwise,ring");
+            throw_invalid("--algorithm: for a program, name the algorithms, such as pairwise,ring");
         if (!options.late.empty()) throw_invalid("--late: a recorded program has its own late ranks");
         return;
     }
@@ -307,7 +309,7 @@ void read_subject(const PredictOptions& options, Study& study) {
     }
     study.pipeline = read_pipeline(options.pipeline);
     if (options.algorithms == "all")
-        throw_invalid("--algorithm: of a pipeline, name them, such as pairwise,ring");
+        throw_invalid("--algorithm: for a pipeline, name the algorithms, such as pairwise,ring");
     for (const Problem& problem : make_pipeline(*study.pipeline, study.ranks.front(), 1).problems) {
         study.collectives.push_back(problem.collective);
     }

@@ -28,7 +28,7 @@ Time read_nanoseconds(std::string_view word, const char* what, const std::string
     double value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (error != std::errc{} || end != word.data() + word.size() || !(value >= 0 && value <= 1e15)) {
-        refuse(name, line, fmt::format("'{}' is no {} in nanoseconds", word, what));
+        refuse(name, line, fmt::format("'{}' is not a {} in nanoseconds", word, what));
     }
     return std::llround(value * static_cast<double>(nanosecond));
 }
@@ -45,8 +45,9 @@ NoiseTrace NoiseTrace::parse(std::string_view text, const std::string& name) {
         const std::string_view start = next_word(line);
         if (start.empty()) continue;
         const std::string_view length = next_word(line);
-        if (length.empty()) refuse(name, number, "a line has two numbers: start and duration");
-        if (!next_word(line).empty()) refuse(name, number, "a line has no more than start and duration");
+        if (length.empty()) refuse(name, number, "a line must have two numbers: start and duration");
+        if (!next_word(line).empty()) refuse(name, number, "a line must have only two numbers: start and "
+                                                           "duration");
         const Interruption one{read_nanoseconds(start, "start", name, number),
                                read_nanoseconds(length, "duration", name, number)};
         if (!trace.interruptions.empty()) {
@@ -68,7 +69,7 @@ NoiseTrace NoiseTrace::parse(std::string_view text, const std::string& name) {
         trace.interruptions.pop_back();
     }
     if (trace.interruptions.empty()) {
-        throw Error(ErrorCode::parse, fmt::format("{}: a noise trace has two lines or more", name));
+        throw Error(ErrorCode::parse, fmt::format("{}: a noise trace must have at least two lines", name));
     }
     Interruption& last = trace.interruptions.back();
     last.length = std::min(last.length, trace.period - last.start);

@@ -22,11 +22,11 @@ Parameters parameters_of(const Machine& machine) {
 void check(const Parameters& parameters) {
     const auto within = [](const char* what, double value, double least, double most) {
         if (value >= least && value <= most) return;
-        throw Error(ErrorCode::invalid_argument, fmt::format("{} of {} ns is not from {} to {} ns", what,
+        throw Error(ErrorCode::invalid_argument, fmt::format("{} of {} ns must be from {} to {} ns", what,
                                                              value / 1e3, least / 1e3, most / 1e3));
     };
     if (parameters.window_bytes == 0) {
-        throw Error(ErrorCode::invalid_argument, "a rendezvous needs a window of a byte at least");
+        throw Error(ErrorCode::invalid_argument, "a rendezvous needs a window of at least one byte");
     }
     const auto most = static_cast<double>(max_time);
     within("a latency", static_cast<double>(parameters.latency), nanosecond, most);

@@ -104,7 +104,7 @@ void Ranks::add_channels(std::span<const Operation> operations, const Setting& s
         slots += lists.messages() * static_cast<std::uint64_t>(ranks_ / lists.ranks);
         if (slots >= UINT32_MAX) {
             throw Error(ErrorCode::unsupported,
-                        fmt::format("{} messages are more than can be simulated", slots));
+                        fmt::format("cannot simulate {} messages", slots));
         }
     }
     arrivals_.assign(slots, none);

@@ -34,7 +34,7 @@ class Reports {
 };
 
 [[noreturn]] void refuse_stuck(int ranks, std::uint64_t ended) {
-    throw Error(ErrorCode::unsupported, fmt::format("{} of {} ranks wait for messages that nobody sends",
+    throw Error(ErrorCode::unsupported, fmt::format("{} of {} ranks wait for messages that no rank sends",
                                                     static_cast<std::uint64_t>(ranks) - ended, ranks));
 }
 

@@ -210,7 +210,7 @@ void require_connected(const Links& links) {
     if (missing == known.end()) return;
     throw Error(
         ErrorCode::unsupported,
-        fmt::format("no path of links joins ranks 0 and {}: no lists can be right", missing - known.begin()));
+        fmt::format("no path of links connects ranks 0 and {}: no lists exist", missing - known.begin()));
 }
 
 bool can_synthesize(Collective collective) {

@@ -111,7 +111,7 @@ std::string compared(const Row& row) {
         fmt::format("{} of {} ranks, blocks of {} bytes: {}; no lists below {}; {}",
                     name(row.problem.collective), row.problem.ranks, row.problem.bytes,
                     print_seconds(row.found.seconds), print_seconds(row.found.bound), row.found.how);
-    if (row.rivals.empty()) return text + "; no algorithm of the catalogue does without the missing links";
+    if (row.rivals.empty()) return text + "; every algorithm of the catalogue needs a missing link";
     const Rival& rival = row.rivals.front();
     text += fmt::format("; best of the catalogue: {} {}", rival.name, print_seconds(rival.seconds));
     if (row.any_order)
@@ -254,44 +254,47 @@ Command add_synthesize(CommandLine& tool) {
     app->add_option("--topology", options->topology, "The links of the group; see below")
         ->type_name("FILE")
         ->required();
-    app->add_option("--ranks", options->ranks, "Number of ranks; an error if the file has another")
+    app->add_option("--ranks", options->ranks, "Expected number of ranks; an error if the file has a "
+                                               "different number")
         ->type_name("N");
-    app->add_option("--root", options->root, "Root of collectives that have one (0)")->type_name("R");
+    app->add_option("--root", options->root, "Root of rooted collectives (0)")->type_name("R");
     app->add_option("--bytes", options->bytes, "Bytes of a block: 64Ki,1Mi or 4Ki:1Mi (64Ki)")
         ->type_name("B");
-    app->add_option("--chunks", options->chunks, "Chunks of a block: only these numbers (several)")
+    app->add_option("--chunks", options->chunks, "Numbers of chunks per block to try (several)")
         ->type_name("N");
     app->add_option("--steps", options->steps,
-                    "Changes that the search tries for each number of chunks (10000)")
+                    "Search steps for each number of chunks (10000)")
         ->type_name("N");
     app->add_option("--seed", options->seed, "Random seed of the search (1)")->type_name("N");
     app->add_option(
            "--seconds", options->seconds,
-           "End the search of each size after so long; results then depend on the machine (no limit)")
+           "Time limit in seconds for the search of each size; results then depend on the machine (no limit)")
         ->type_name("S")
         ->range(0.0, 1e6);
-    app->add_option("--engine", options->engine, "The engine that is simulated (kernel)")->type_name("E");
-    app->add_option("--tuning", options->tuning, "Costs of messages, by `lapwing tune`")->type_name("FILE");
+    app->add_option("--engine", options->engine, "Engine to simulate (kernel)")->type_name("E");
+    app->add_option("--tuning", options->tuning, "Tuning file of `lapwing tune`, for the costs of "
+                                                 "messages")->type_name("FILE");
     app->add_option("--output,-o", options->output, "Write the lists that are better than the catalogue")
         ->type_name("FILE");
-    app->add_flag("--always", options->always, "Write all lists, also where the catalogue is better");
+    app->add_flag("--always", options->always, "Write all lists, even if the catalogue is better");
     app->add_flag("--json", options->json, "Print JSON");
     app->footer(
         "Examples:\n"
         "  lapwing synthesize allreduce --topology my.links --bytes 64Ki,1Mi -o my.lists\n"
-        "  lapwing run --algorithm iallreduce=file:my.lists -- mpirun -n 4 ./program\n"
-        "\nA link file describes a group with one rank on each host:\n"
+        "  lapwing run --algorithm iallreduce=file:my.lists -- mpirun -n 4 ./program\n\n"
+        "A link file describes a group with one rank on each host:\n"
         "  ranks 4\n"
         "  rate 100mbit              of each port, in both directions\n"
         "  latency 60us              from rank to rank\n"
-        "  task 5us                  of the processor for each send and receive (by the tuning)\n"
+        "  task 5us                  of CPU time for each send and receive (by the tuning file)\n"
         "  port 3 rate 10mbit        one rank's port\n"
         "  link 0-1 rate 10mbit      between two ranks; 0>1: one way only\n"
         "  link 0-2 none             no link\n"
         "If an algorithm of the catalogue is better with the ranks in another order, its lists are the "
         "result.\n"
         "The lists are proven before they are written. The exit status is 1 when the catalogue is better "
-        "for all\nsizes, and nothing was written; 2 when a file or an option is wrong.");
+        "for all\n"
+        "sizes, and nothing was written; 2 when a file or an option is wrong.");
     return {app, [options] { return synthesize(*options); }};
 }
 

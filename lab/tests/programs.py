@@ -44,7 +44,7 @@ class Predicted(Profile):
         replay, = asleep["replays"]
         self.expect("time without a processor", 0.9 * PAUSES < replay["off_processor"] < replay["measured"] and
                     (replay["off_processor"] > replay["measured"] / 10) ==
-                    ("between calls a rank slept or waited for a processor" in str(asleep.get("cores"))), str(replay) + str(asleep.get("cores")))
+                    ("between calls a rank slept or waited for a CPU" in str(asleep.get("cores"))), str(replay) + str(asleep.get("cores")))
         self.shared_cores(on3, predict)
 
     def shared_cores(self, directory, predict):
@@ -63,7 +63,7 @@ class Predicted(Profile):
 
         shown = cores(["0", "0", "0"])
         self.expect("ranks that shared a processor take turns", "ranks 0-2 shared 1 of 8 CPUs in the recorded run; here they take "
-                    "turns of 4 ms on them" in shown, shown)
+                    "turns of 4 ms on these CPUs" in shown, shown)
         status, output = jobs.execute([self.build / "bin" / "lapwing", "profile", "--show", directory], 60,
                                       jobs.environment(self.mpi, self.build))
         self.expect("--show names them", status == 0 and "\nranks 0-2 shared 1 of 8 CPUs\n" in output, output)
@@ -76,7 +76,7 @@ class Predicted(Profile):
         shown = cores(["0", "1-2", "1-2"])
         self.expect("ranks with enough processors share none", shown == "", shown)
         shown = cores([])
-        self.expect("an older recording", "does not have the processors" in shown and "a core of its own" in shown, shown)
+        self.expect("an older recording", "does not contain the CPUs" in shown and "a core of its own" in shown, shown)
         shown = cores(["0", "1", "0"])
         self.expect("bound ranks", "ranks 0, 2 shared 1 of 8 CPUs" in shown, shown)
 

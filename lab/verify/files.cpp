@@ -50,10 +50,10 @@ std::string read(const std::string& file) {
     while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount() > 0) {
         const std::string_view more(block.data(), static_cast<std::size_t>(stream.gcount()));
         if (more.find('\0') != std::string_view::npos)
-            throw Error(ErrorCode::parse, fmt::format("{}: is no list file: it is not text", file));
+            throw Error(ErrorCode::parse, fmt::format("{}: is not a list file: it is not text", file));
         if (text.size() + more.size() > max_bytes_of_lists) {
             throw Error(ErrorCode::unsupported,
-                        fmt::format("{}: is longer than {} MiB, the most that is read", file,
+                        fmt::format("{}: is longer than the limit of {} MiB", file,
                                     max_bytes_of_lists >> 20));
         }
         text += more;

@@ -54,11 +54,13 @@ void print_proven(std::span<const Choice> choices, bool json) {
         return;
     }
     fmt::print(
-        "{}\n{} of {} algorithms are proven for every number of ranks, the others for these by a saved run "
-        "of this command\n(docs/results/amd-epyc/verify.txt). Random problems of up to the sampled number of "
-        "ranks are proven by another\n(verify-sampled.txt). The tests prove the lists of all for 1 to {}, "
-        "some "
-        "to {}.\n",
+        "{}\n"
+        "{} of {} algorithms are proven for every number of ranks. A saved run of this command proves the "
+        "other algorithms for\n"
+        "the numbers above (docs/results/amd-epyc/verify.txt), and another run proves random problems of "
+        "up to the sampled\n"
+        "number of ranks (verify-sampled.txt). The tests prove the lists of all algorithms for 1 to {} "
+        "ranks, some for up to {}.\n",
         align(rows), proven, rows.size() - 1, enumerated_ranks, sampled_ranks);
 }
 

@@ -21,24 +21,24 @@ constexpr int max_of_a_value = 1 << 24;
 
 constexpr KnownPipeline::Value fft_values[] = {
     {"n", "256", "points in each direction"},
-    {"per_rank", "0", "points of each rank, in place of n"},
-    {"variables", "3", "that are transformed one after the other"},
-    {"window", "2", "exchanges in flight, but one"},
+    {"per_rank", "0", "points of each rank, instead of n"},
+    {"variables", "3", "number of variables, transformed one after the other"},
+    {"window", "2", "exchanges in flight, minus one"},
     {"rows", "1", "ranks in a row; 0: about as many as in a column"},
-    {"gflops", "2", "10^9 operations in a second of each rank"},
+    {"gflops", "2", "10^9 operations per second of each rank"},
 };
 constexpr KnownPipeline::Value cg_values[] = {
     {"n", "256", "points in each direction"},
-    {"per_rank", "0", "points of each rank, in place of n"},
+    {"per_rank", "0", "points of each rank, instead of n"},
     {"solver", "cg", "cg, gropp or pipelined"},
     {"iterations", "10", ""},
-    {"gflops", "1", "10^9 operations in a second of each rank"},
+    {"gflops", "1", "10^9 operations per second of each rank"},
 };
 constexpr KnownPipeline::Value lu_values[] = {
     {"n", "8192", "equations"},
-    {"per_rank", "0", "elements of each rank, in place of n"},
+    {"per_rank", "0", "elements of each rank, instead of n"},
     {"block", "128", "columns of a panel"},
-    {"gflops", "20", "10^9 operations in a second of each rank"},
+    {"gflops", "20", "10^9 operations per second of each rank"},
 };
 
 }  // namespace
@@ -163,7 +163,8 @@ int whole(const PipelineOptions& options, const char* name, int least) {
     if (!value || *value < static_cast<std::uint64_t>(least) ||
         *value > static_cast<std::uint64_t>(max_of_a_value)) {
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--pipeline: {}={} is not a whole number from {} to {}", name, written, least,
+                    fmt::format("--pipeline: {}={}: must be a whole number from {} to {}",
+                                name, written, least,
                                 max_of_a_value));
     }
     return static_cast<int>(*value);

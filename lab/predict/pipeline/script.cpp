@@ -44,7 +44,7 @@ class Script {
     Pipeline run() {
         line_ = 0;
         while (line_ < lines_.size()) {
-            if (!lines_[line_].empty() && lines_[line_][0] == "end") refuse("nothing is repeated here");
+            if (!lines_[line_].empty() && lines_[line_][0] == "end") refuse("'end' without 'repeat'");
             step();
         }
         for (std::size_t i = 0; i < names_.size(); ++i) {
@@ -54,7 +54,8 @@ class Script {
             }
         }
         Pipeline pipeline = builder_.finish();
-        if (pipeline.operations.empty()) throw Error(ErrorCode::parse, name_ + ": it starts no collective");
+        if (pipeline.operations.empty()) throw Error(ErrorCode::parse, name_ +
+            ": the file starts no collective");
         return pipeline;
     }
 
@@ -75,13 +76,14 @@ class Script {
 
     void need(const Words& words, std::size_t least, std::size_t most, const char* form) const {
         if (words.size() < least || words.size() > most)
-            refuse(fmt::format("it is not of the form {}", form));
+            refuse(fmt::format("the line must have the form: {}", form));
     }
 
     void step() {
         static const std::string kinds[] = {"start", "compute", "wait", "repeat", "end"};
         const Words words = lines_[line_];
-        if (++steps_ > max_lines) refuse(fmt::format("more than {} lines are to be done", max_lines));
+        if (++steps_ > max_lines) refuse(fmt::format("more than {} lines to execute, with repetitions",
+                                                     max_lines));
         if (words.empty()) {
             ++line_;
             return;
@@ -118,7 +120,7 @@ class Script {
             while (line_ < lines_.size() && (lines_[line_].empty() || lines_[line_][0] != "end")) step();
             if (line_ == lines_.size()) {
                 line_ = first - 1;
-                refuse("what is repeated has no end");
+                refuse("'repeat' without 'end'");
             }
         }
     }

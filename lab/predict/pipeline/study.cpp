@@ -49,7 +49,7 @@ void estimate_needs(const Study& study, PipelineCase& one) {
     }
     if (one.memory > study.memory) {
         throw Error(ErrorCode::unsupported,
-                    fmt::format("{} needs about {} MiB, more than the {} MiB that it may use (--memory)",
+                    fmt::format("{} needs about {} MiB, more than the limit of {} MiB (--memory)",
                                 what(study, one.ranks), one.memory >> 20, study.memory >> 20));
     }
 }

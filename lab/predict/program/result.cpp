@@ -121,7 +121,7 @@ std::vector<std::string> words_on_cores(const Study& study, const std::vector<Pr
         if (!one.shared_then.empty()) {
             then = print_shared(one.shared_then) + " in the recorded run";
         } else if (!one.tells_processors && !study.cores) {
-            then = "the recording does not have the processors of its ranks";
+            then = "the recording does not contain the CPUs of its ranks";
         }
         std::string here = "each rank has a core of its own";
         if (one.cores.groups.empty()) {
@@ -129,7 +129,7 @@ std::vector<std::string> words_on_cores(const Study& study, const std::vector<Pr
         } else if (study.cores) {
             here = fmt::format("all ranks share {}, in {} (--cores)", counted(*study.cores, "core"), turns);
         } else {
-            here = fmt::format("they take {} on them (--cores own: a core for each)", turns);
+            here = fmt::format("they take {} on these CPUs (--cores own: a core for each rank)", turns);
         }
         const std::string text = then.empty() ? here : fmt::format("{}; here {}", then, here);
         if (!lines.empty() && lines.back().second == text) {
@@ -146,9 +146,8 @@ std::vector<std::string> words_on_cores(const Study& study, const std::vector<Pr
         const double off = seconds_of(one.replay.off_processor, true);
         if (off <= worth_a_line * measured_total(one.replay)) continue;
         found.push_back(fmt::format(
-            "{} ranks: between calls a rank slept or waited for a processor for {} ms on average; {} ms of "
-            "the "
-            "replay stand for this",
+            "{} ranks: between calls a rank slept or waited for a CPU for {} ms on average; the replay has "
+            "{} ms for this",
             one.replay.ranks, milliseconds(off),
             milliseconds(std::max(0.0, row->mean_computing - seconds_of(one.replay.on_processor, true)))));
     }
@@ -287,9 +286,9 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
         if (std::max(both->predicted, both->measured) >
             worst_ratio * std::min(both->predicted, both->measured))
             text +=
-                "This replay is far from the measured time, and the table below may be. `lapwing tune` on "
-                "the "
-                "same hosts\nmeasures their network; pass its file by --tuning.\n";
+                "This replay differs much from the measured time, and the table below may be as "
+                "inaccurate. `lapwing tune` on\n"
+                "the same hosts measures their network; pass its file by --tuning.\n";
     }
     for (const std::string& line : words_on_cores(study, cases)) text += line + "\n";
     text += headline(study);

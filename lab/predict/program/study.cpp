@@ -58,7 +58,7 @@ void estimate_needs(const Study& study, ProgramCase& one) {
     if (one.memory > study.memory) {
         throw Error(
             ErrorCode::unsupported,
-            fmt::format("{} ranks need about {} MiB, more than the {} MiB that they may use (--memory)",
+            fmt::format("{} ranks need about {} MiB, more than the limit of {} MiB (--memory)",
                         one.replay.ranks, one.memory >> 20, study.memory >> 20));
     }
 }

@@ -179,7 +179,7 @@ class Describer {
 RecordedCalls::RecordedCalls(const recording::Recording& recording) {
     if (static_cast<std::size_t>(recording.ranks) != recording.each.size()) {
         refuse_recording(
-            fmt::format("only {} of {} ranks have left files", recording.each.size(), recording.ranks));
+            fmt::format("only {} of {} ranks wrote files", recording.each.size(), recording.ranks));
     }
     for (const recording::Rank& rank : recording.each) {
         if (rank.threads.empty()) refuse_recording(fmt::format("rank {} has no calls", rank.rank));

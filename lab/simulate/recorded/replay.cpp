@@ -55,7 +55,8 @@ class Converter {
     void convert(const recording::Rank& rank) {
         rank_ = &rank;
         thread_ = &rank.threads.front();
-        if (rank.threads.size() > 1) notes_.insert("calls of threads beside the main one are left out");
+        if (rank.threads.size() > 1) notes_.insert("calls of other threads than the main thread are left "
+                                                   "out");
         persistent_.clear();
         script_ = &replay_.scripts.of_ranks.emplace_back();
         replay_.hosts.push_back(rank.host);

@@ -48,7 +48,7 @@ TEST(Trace, WhatIsWrongIsSaidWithItsLine) {
         return "";
     };
     EXPECT_THAT(message("1 2\n3\n"), testing::HasSubstr("file:2: "));
-    EXPECT_THAT(message("1 2\n3 x\n"), testing::HasSubstr("'x' is no duration"));
+    EXPECT_THAT(message("1 2\n3 x\n"), testing::HasSubstr("'x' is not a duration"));
     EXPECT_THAT(message("1 2 3\n"), testing::HasSubstr("file:1: "));
     EXPECT_THAT(message("5 2\n3 1\n"), testing::HasSubstr("file:2: "));
     EXPECT_THAT(message("-5 2\n3 1\n"), testing::HasSubstr("file:1: "));

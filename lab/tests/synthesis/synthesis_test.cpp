@@ -140,7 +140,7 @@ TEST(Synthesis, RanksThatNothingJoinsAreRefused) {
     Links links = equal_links(4);
     for (const int rank : {0, 1, 2}) set_pair(links, rank, 3, nowhere);
     EXPECT_THAT([&] { require_connected(links); },
-                testing::ThrowsMessage<Error>("no path of links joins ranks 0 and 3: no lists can be right"));
+                testing::ThrowsMessage<Error>("no path of links connects ranks 0 and 3: no lists exist"));
     set_pair(links, 2, 3, 5);
     EXPECT_NO_THROW(require_connected(links));
     // One way is not enough.

@@ -151,7 +151,7 @@ class Predict(ToolTest):
                 (("barrier", "--ranks", 4, "--algorithm", "two_level"), "the hosts of the ranks are unknown"),
                 (("barrier", "--ranks", 4, "--noise", "10hz"), "10hz"),
                 (("barrier", "--ranks", 4, "--noise", "10hz:2500"), "is not a time"),
-                (("barrier", "--ranks", 4, "--noise", "10hz:200ms"), "leaves nothing"),
+                (("barrier", "--ranks", 4, "--noise", "10hz:200ms"), "leaves no CPU time"),
                 (("barrier", "--ranks", 4, "--late", "uniform"), "--late"),
                 (("barrier", "--ranks", 4, "--network", "torus"), "torus:8x8x16"),
                 (("barrier", "--ranks", 4, "--network", "ring:4"), "unknown network"),
@@ -278,11 +278,11 @@ class Pipelines(ToolTest):
                 (self.script("compute 1ms\n"), "starts no collective"),
                 (self.script("start a ialltoall 8\nstart a ialltoall 8\nwait a"), ":2: 'a' is started again"),
                 (self.script("wait a\n"), ":1: 'a' is waited for"),
-                (self.script("repeat 3\nstart a barrier\nwait a\n"), ":1: what is repeated has no end"),
-                (self.script("end\n"), ":1: nothing is repeated"),
+                (self.script("repeat 3\nstart a barrier\nwait a\n"), ":1: 'repeat' without 'end'"),
+                (self.script("end\n"), ":1: 'end' without 'repeat'"),
                 (self.script("\nstart a ialtoall 8\nwait a"), ":2: "),
                 (self.script("compute soon\n"), ":1: compute: 'soon' is not a time"),
-                (self.script("start a ialltoall\nwait a"), ":1: it is not of the form start"),
+                (self.script("start a ialltoall\nwait a"), ":1: the line must have the form: start"),
                 (self.script("begin a\n"), ":1: unknown step 'begin'")):
             with self.subTest(pipeline=pipeline):
                 self.refused("predict", "--pipeline", pipeline, "--ranks", 16, because=because)

@@ -101,7 +101,7 @@ class Synthesize(ToolTest):
         refused(EQUAL + "link 1-1 none\n", "my.links:5: a link must be between two ranks")
         refused("rate 1gbit\n", "my.links:1: the first line must be 'ranks N'")
         refused("ranks 4\nrate 1gbit\n", "my.links:3: 'latency TIME' is missing")
-        refused(EQUAL + "link 0-3 none\nlink 1-3 none\nlink 2-3 none\n", "no path of links joins ranks 0 and 3")
+        refused(EQUAL + "link 0-3 none\nlink 1-3 none\nlink 2-3 none\n", "no path of links connects ranks 0 and 3")
         refused(EQUAL, "--ranks 5: ", "--ranks", 5)
         refused(EQUAL, "--chunks 16: a block of 8 bytes has fewer elements", "--chunks", 16, "--bytes", 8)
         self.refused("synthesize", "scan", "--topology", self.links(EQUAL), because="lists of scan cannot be synthesized")

@@ -79,7 +79,7 @@ class Files(ToolTest):
         self.assertEqual(err, "")
 
     def test_what_is_no_list_file(self):
-        self.refused("verify", "/dev/zero", because="/dev/zero: is no list file: it is not text")
+        self.refused("verify", "/dev/zero", because="/dev/zero: is not a list file: it is not text")
         file = self.file(RIGHT.replace("broadcast", "broad\x1b[31mcast"))
         self.refused("verify", file, because="unknown collective 'broad\\x1b[31mcast'")
 
