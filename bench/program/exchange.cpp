@@ -177,8 +177,8 @@ void Exchange::Side::make(const std::vector<std::uint64_t>& lengths_of_blocks) {
 void Exchange::Side::tell_mpi() {
     if (buffer.size() > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
         throw Error(ErrorCode::invalid_argument,
-                    "uneven blocks together have 2Gi bytes or more, which MPI's displacements do not reach; "
-                    "take smaller blocks");
+                    "the uneven blocks together have 2Gi bytes or more, which exceeds MPI's "
+                    "displacements; use smaller blocks");
     }
     counts.assign(lengths.begin(), lengths.end());
     displacements.assign(places.begin(), places.end());

@@ -59,13 +59,13 @@ pid_t start_process(double frequency_hz, double burst_seconds, int processor) {
         posix_spawn(&process, "/proc/self/exe", nullptr, nullptr, arguments.data(), variables.data());
     if (error != 0) {
         throw Error(ErrorCode::system,
-                    fmt::format("a process for noise cannot be started: {}", std::strerror(error)));
+                    fmt::format("cannot start a noise process: {}", std::strerror(error)));
     }
     // It pauses itself when it is ready.
     int status = 0;
     while (waitpid(process, &status, WUNTRACED) < 0 && errno == EINTR) continue;
     if (!WIFSTOPPED(status)) {
-        throw Error(ErrorCode::system, fmt::format("the process for noise on processor {} ended", processor));
+        throw Error(ErrorCode::system, fmt::format("the noise process on CPU {} ended", processor));
     }
     return process;
 }

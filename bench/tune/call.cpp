@@ -16,8 +16,8 @@ Call::Call(Collective collective, std::uint64_t bytes, int ranks) : collective_(
     const auto all = block * static_cast<std::size_t>(ranks);
     if (all > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} blocks of {} bytes are more than MPI's displacements reach; take smaller "
-                                "ones by --bytes",
+                    fmt::format("{} blocks of {} bytes exceed MPI's displacements; choose smaller blocks "
+                                "with --bytes",
                                 ranks, bytes));
     }
     // Zeros: their sums stay zeros, whatever is measured how often.

@@ -24,7 +24,7 @@ void run(int rank, int ranks, const char* argument) {
     for (const int size : settings.ranks) {
         if (size >= 2 && size <= ranks) continue;
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("groups of 2 to {} ranks can be measured here, as {} were started, not of {}",
+                    fmt::format("--ranks {2}: must be 2 to {0}, because the job has {1} ranks",
                                 ranks, ranks, size));
     }
     nlohmann::json result = bench::surroundings();

@@ -78,7 +78,7 @@ class Tune(LaunchedTest):
 
     def test_nothing_is_kept_of_what_fails(self):
         output = self.tune("--engine", "host", "--collective", "ibarrier", "--ranks", "5", status=1)
-        self.assertIn("groups of 2 to 2 ranks can be measured here", output)
+        self.assertIn("must be 2 to 2, because the job has 2 ranks", output)
         self.assertEqual(list(self.file.parent.iterdir()), [])
         self.file.write_text("{}")
         output = self.tune("--engine", "host", "--add", status=2)
