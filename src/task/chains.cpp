@@ -430,11 +430,11 @@ std::string print(const Chains& chains) {
     }
     for (std::size_t i = 0; i < chains.stages.size(); ++i) {
         const Stage& stage = chains.stages[i];
-        print_local(text, i == 0 ? "the processor, at the start" : "the processor, then", stage.local);
+        print_local(text, i == 0 ? "CPU, at the start" : "CPU, then", stage.local);
         for (const Chain& chain : stage.chains) print_chain(text, "sending chain", chain);
-        print_local(text, "the processor, meanwhile", stage.beside);
+        print_local(text, "CPU, meanwhile", stage.beside);
     }
-    print_local(text, "the processor, at the end", chains.last);
+    print_local(text, "CPU, at the end", chains.last);
     return text;
 }
 

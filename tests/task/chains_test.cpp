@@ -183,7 +183,7 @@ TEST(Chains, AnInterNodeSendAfterAnIntraNodeWaitMakesAStage) {
     EXPECT_THAT(printed(chains.stages[1].beside),
                 ElementsAre("wait 1 1", "wait 2 1", "copy out[0+4] scratch[8+4]"));
     EXPECT_THAT(chains.last, IsEmpty());
-    EXPECT_THAT(print(chains), HasSubstr("  the processor, meanwhile\n    wait 1 1\n"));
+    EXPECT_THAT(print(chains), HasSubstr("  CPU, meanwhile\n    wait 1 1\n"));
 }
 
 TEST(Chains, CopiesStopInterNodeSendsOnlyWhereTheListSaysSo) {

@@ -99,11 +99,11 @@ std::string print_entries(const WorkQueues& queues, const Written& written) {
             print_request(text, queues, at, static_cast<std::uint16_t>(index), targets);
     }
     if (queues.stages.size() > 1 || (!queues.stages.empty() && !queues.stages.front().host.empty()))
-        text += fmt::format("  stages: {}; the processor posts each when the one before is complete\n",
+        text += fmt::format("  stages: {}; the CPU posts each stage when the previous stage is complete\n",
                             queues.stages.size());
     for (std::size_t at = 0; at < queues.stages.size(); ++at) {
         if (queues.stages[at].host.empty()) continue;
-        text += fmt::format("  by the processor before stage {}\n", at + 1);
+        text += fmt::format("  by the CPU before stage {}\n", at + 1);
         for (const Task& task : queues.stages[at].host) text += fmt::format("    {}\n", print(task));
     }
     return text;

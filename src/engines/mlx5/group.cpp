@@ -27,7 +27,7 @@ Group::Group(Device& device, Link& messages, const WorkVariant& variant, const J
 
 Verdict Group::has_memory_for(int ranks) const {
     if (depth_of_peers(ranks, depth_) > 0) return Verdict::yes();
-    return Verdict::no("queues to all ranks would take more than 16 MiB of pinned memory");
+    return Verdict::no("queues to all ranks would need more than 16 MiB of pinned memory");
 }
 
 WorkLimits Group::limits(int ranks) const {

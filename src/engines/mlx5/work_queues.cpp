@@ -408,7 +408,7 @@ std::string print(const WorkQueues& queues) {
     for (std::size_t at = 0; at < queues.stages.size(); ++at) {
         const WorkStage& stage = queues.stages[at];
         if (stage.host.empty()) continue;
-        text += fmt::format("  by the processor before stage {}\n", at + 1);
+        text += fmt::format("  by the CPU before stage {}\n", at + 1);
         for (const Task& task : stage.host) text += fmt::format("    {}\n", print(task));
     }
     return text;
