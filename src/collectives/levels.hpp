@@ -21,7 +21,7 @@ Verdict applies_to_reduction(const Problem& problem, const Parameters& values);
 inline constexpr Parameter parameters[] = {
     {"k", "base of the trees; 1: chains; 0: 4, but a chain of hosts when there are enough segments", 0, 0,
      1024},
-    {"segment", "KiB that are passed on together; 0: a 32nd of all, from 32 to 128 KiB", 0, 0, 1 << 20},
+    {"segment", "segment size in KiB; 0: a 32nd of all bytes, from 32 to 128 KiB", 0, 0, 1 << 20},
 };
 
 // One rank's neighbours in the tree.

@@ -77,8 +77,8 @@ int levels_of_tree(int hosts, std::int64_t radix);
 inline constexpr Parameter tree_parameters[] = {
     {"k", "base of the tree of hosts; 1: a chain; 0: a chain when there are enough segments, else 4", 0, 0,
      1024},
-    {"segment", "KiB that are passed on together; 0: a 32nd of all, from 32 to 128 KiB", 0, 0, 1 << 20},
-    {"leaders", "ranks of each host among which the segments are dealt", 1, 1, 1024},
+    {"segment", "segment size in KiB; 0: a 32nd of all bytes, from 32 to 128 KiB", 0, 0, 1 << 20},
+    {"leaders", "ranks of each host that share the segments", 1, 1, 1024},
 };
 inline constexpr int max_segments = 256;
 

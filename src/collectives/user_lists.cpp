@@ -26,23 +26,24 @@ struct Fit {
 // Whether the set is for the problem, by what the file says of it.
 Fit fit(const ListSet& set, const Problem& problem) {
     const Problem& own = set.problem;
-    if (has_parts(own.collective)) return {0, "its ranks do not know the blocks of each other"};
+    if (has_parts(own.collective)) return {0, "its ranks do not know the block lengths of the other ranks"};
     if (own.ranks != problem.ranks) return {0, "the file has no lists for this number of ranks"};
     if (own.root != problem.root) return {1, "the file has no lists for this root"};
     if (own.in_place && in_place_by_itself(own.collective))
         return {
             2,
-            "its lists are in place, which each rank chooses by itself: write lists that are not in place"};
+            "its lists are in place, but each rank chooses this by itself: write lists that are not in "
+            "place"};
     if (own.in_place && !problem.in_place) return {2, "its lists are in place"};
     if (set.chunks) {
         if (problem.bytes < set.chunks->min_bytes) return {3, "its lists are for longer blocks"};
         if (problem.bytes > set.chunks->max_bytes) return {3, "its lists are for shorter blocks"};
         return {6, nullptr};
     }
-    if (own.bytes != problem.bytes) return {3, "its lists are for blocks of another length"};
-    if (own.op != problem.op) return {4, "its lists are for another operator"};
+    if (own.bytes != problem.bytes) return {3, "its lists are for blocks of a different length"};
+    if (own.op != problem.op) return {4, "its lists are for a different operator"};
     if (own.type != problem.type || own.element != problem.element)
-        return {5, "its lists are for another type"};
+        return {5, "its lists are for a different type"};
     return {6, nullptr};
 }
 

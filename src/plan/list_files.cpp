@@ -68,7 +68,7 @@ Choice read_choice(Collective collective, std::string_view algorithm) {
     const std::string_view path = list_file_of(algorithm);
     if (path.empty()) return parse_choice(collective, algorithm);
     if (has_parts(collective)) {
-        throw_invalid(fmt::format("lists of a file are for collectives with blocks of one length, not for {}",
+        throw_invalid(fmt::format("list files support only collectives with blocks of one length, not {}",
                                   name(collective)));
     }
     std::string others;

@@ -123,7 +123,7 @@ TEST(UserLists, WithoutChunksServeOneProblem) {
     EXPECT_TRUE(lists.applies(problem));
     EXPECT_EQ(lists.build(problem, 1), parse(text).lists[1]);
     problem.bytes = 16;
-    EXPECT_EQ(why_not(lists, problem), "its lists are for blocks of another length");
+    EXPECT_EQ(why_not(lists, problem), "its lists are for blocks of a different length");
     problem.root = 0;
     EXPECT_EQ(why_not(lists, problem), "the file has no lists for this root");
 }

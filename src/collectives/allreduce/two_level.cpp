@@ -25,8 +25,8 @@ using reduction::Contributions;
 using reduction::sendable;
 
 constexpr Parameter parameters[] = {
-    {"segment", "KiB that are passed on together", 128, 1, 1 << 20},
-    {"leaders", "ranks of each host among which a long vector is dealt", 4, 1, 1024},
+    {"segment", "segment size in KiB", 128, 1, 1 << 20},
+    {"leaders", "ranks of each host that share a long vector", 4, 1, 1024},
 };
 // More hosts than this do not use one step.
 constexpr int max_hosts_in_one_step = 8;

@@ -13,7 +13,7 @@ namespace lapwing::alltoall {
 namespace {
 
 constexpr Parameter parameters[] = {
-    {"window", "rounds, each with one send, that are in flight together", 4, 1, 1 << 20}};
+    {"window", "rounds in flight at the same time, each with one send", 4, 1, 1 << 20}};
 
 // The pairs of each round: by exclusive or for powers of two, else by the circle method of tournaments. In a
 // group of odd size, one rank is idle in each round.

@@ -16,7 +16,7 @@ namespace lapwing::reduce_scatter {
 namespace {
 
 constexpr Parameter parameters[] = {
-    {"window", "steps, each with one send, that are in flight together", 4, 1, 1 << 20}};
+    {"window", "steps in flight at the same time, each with one send", 4, 1, 1 << 20}};
 
 Verdict applies(const Problem& problem, const Parameters&) {
     return within_scratch(VectorBlocks(problem).largest(), static_cast<std::uint64_t>(problem.ranks) + 1);

@@ -105,7 +105,7 @@ Survey survey(TransferMethod method) {
         ::_exit(0);
     }
     ::close(ends[1]);
-    Survey found{"unknown: no child process could be made", {}};
+    Survey found{"unknown: cannot create a child process", {}};
     SurveyAnswer answer{};
     // Less than a page: a pipe transfers it whole.
     if (child > 0 && ::read(ends[0], &answer, sizeof answer) == sizeof answer) {
