@@ -144,7 +144,7 @@ double read_rate(std::string_view written) {
         std::find_if(units.begin(), units.end(), [&](const Unit& known) { return unit == known.name; });
     if (error != std::errc() || end != written.data() + digits || found == units.end()) {
         throw_invalid(fmt::format(
-            "a rate must be like 100mbit or 1gbit (bits), 10mbps (bytes), or none, not '{}'", written));
+            "'{}' is not a rate; write 100mbit or 1gbit (bits), 10mbps (bytes), or none", written));
     }
     const double bits = number * found->bits;
     if (bits < 1e5 || bits > 1e12)
