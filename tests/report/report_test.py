@@ -268,7 +268,7 @@ class Summary(Scratch):
         self.assertIn("but mpi ran MPI_Ialltoall", summary.cautions(self.result(content))[0])
         content = samples.overlap()
         content["more_ranks_than_processors"] = True
-        self.assertIn("more ranks than processors", summary.cautions(self.result(content))[0])
+        self.assertIn("more ranks than CPUs", summary.cautions(self.result(content))[0])
         content["settings"]["compute"] = "sleep"
         self.assertEqual(summary.cautions(self.result(content)), [])
 

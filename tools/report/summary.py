@@ -50,7 +50,7 @@ def cautions(result):
     settings = result.head.get("settings")
     works = not isinstance(settings, dict) or settings.get("compute") != "sleep"
     if result.head.get("more_ranks_than_processors") is True and works:
-        said.append("There were more ranks than processors: ranks also waited for each other's computation, so the figures say "
+        said.append("There were more ranks than CPUs: ranks also waited for each other's computation, so the figures say "
                     "little about overlap.")
     spreads = [(benchmarks.quantity_of(result.benchmark, name, row.method).kind, m.summary[name]) for row in result.rows
                for m in row.engines for name in benchmarks.benchmark_of(result.benchmark).quantities[:1] if name in m.summary]
