@@ -58,8 +58,7 @@ pid_t start_process(double frequency_hz, double burst_seconds, int processor) {
     const int error =
         posix_spawn(&process, "/proc/self/exe", nullptr, nullptr, arguments.data(), variables.data());
     if (error != 0) {
-        throw Error(ErrorCode::system,
-                    fmt::format("cannot start a noise process: {}", std::strerror(error)));
+        throw Error(ErrorCode::system, fmt::format("cannot start a noise process: {}", std::strerror(error)));
     }
     // It pauses itself when it is ready.
     int status = 0;

@@ -23,9 +23,9 @@ void run(int rank, int ranks, const char* argument) {
     if (settings.ranks.empty()) settings.ranks = {ranks};
     for (const int size : settings.ranks) {
         if (size >= 2 && size <= ranks) continue;
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--ranks {2}: must be 2 to {0}, because the job has {1} ranks",
-                                ranks, ranks, size));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("--ranks {2}: must be 2 to {0}, because the job has {1} ranks", ranks, ranks, size));
     }
     nlohmann::json result = bench::surroundings();
     result["copy_seconds_per_byte"] = copy_seconds_per_byte();

@@ -51,8 +51,9 @@ lapwing_problem of_this_version(const lapwing_problem& given) {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(&given);
     if (std::any_of(bytes + sizeof known, bytes + given.struct_size,
                     [](unsigned char byte) { return byte != 0; }))
-        throw Error(ErrorCode::unsupported, "the lapwing_problem is of a later version of Lapwing: it "
-                                            "sets fields that this library does not have");
+        throw Error(ErrorCode::unsupported,
+                    "the lapwing_problem is of a later version of Lapwing: it "
+                    "sets fields that this library does not have");
     return known;
 }
 

@@ -134,14 +134,14 @@ void GroupJob::meet(const std::optional<Error>& wrong, lapwing_exchange* meeting
             hello.rank != static_cast<std::uint32_t>(one)) {
             throw ExchangeError(
                 fmt::format("the exchange function returned a wrong block for rank {}: it must return "
-                            "the blocks of all ranks in rank order", one));
+                            "the blocks of all ranks in rank order",
+                            one));
         }
         if (hello.version != version_of_hello)
             throw_invalid(fmt::format("rank {} runs another version of Lapwing", one));
         if (hello.size != own.size)
-            throw_invalid(
-                fmt::format("ranks disagree on the size of the group: {} ranks here, {} at rank {}",
-                            ranks(), hello.size, one));
+            throw_invalid(fmt::format("ranks disagree on the size of the group: {} ranks here, {} at rank {}",
+                                      ranks(), hello.size, one));
     }
     for (int one = 0; one < ranks(); ++one) {
         const Hello& hello = all[static_cast<std::size_t>(one)];

@@ -30,10 +30,9 @@ Fit fit(const ListSet& set, const Problem& problem) {
     if (own.ranks != problem.ranks) return {0, "the file has no lists for this number of ranks"};
     if (own.root != problem.root) return {1, "the file has no lists for this root"};
     if (own.in_place && in_place_by_itself(own.collective))
-        return {
-            2,
-            "its lists are in place, but each rank chooses this by itself: write lists that are not in "
-            "place"};
+        return {2,
+                "its lists are in place, but each rank chooses this by itself: write lists that are not in "
+                "place"};
     if (own.in_place && !problem.in_place) return {2, "its lists are in place"};
     if (set.chunks) {
         if (problem.bytes < set.chunks->min_bytes) return {3, "its lists are for longer blocks"};

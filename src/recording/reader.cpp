@@ -146,8 +146,9 @@ void read_thread(std::string_view calls, std::string_view tail, Thread& thread) 
     const std::string_view all = calls;
     const auto header = take<StreamHeader>(calls);
     if (!header || std::memcmp(header->magic, StreamHeader::magic_of_calls, sizeof header->magic) != 0)
-        throw Error(ErrorCode::parse, "another version of Lapwing wrote this recording, or it is not a "
-                                      "recording");
+        throw Error(ErrorCode::parse,
+                    "another version of Lapwing wrote this recording, or it is not a "
+                    "recording");
     thread.began = header->began;
     const auto end = take<StreamHeader>(tail);
     const bool has_tail = end && end->began == header->began && end->before <= all.size() &&

@@ -367,10 +367,9 @@ struct JobWatch::State {
                     milliseconds& age = silent.try_emplace(rank, notice - 2 * limit).first->second;
                     age += std::min(round, 2 * limit);
                     if (age >= options.patience)
-                        options.lost(
-                            fmt::format("{} is unreachable: no answer for {} s (LAPWING_TIMEOUT)",
-                                        ranks->describe(rank),
-                                        std::chrono::duration_cast<std::chrono::seconds>(age).count()));
+                        options.lost(fmt::format(
+                            "{} is unreachable: no answer for {} s (LAPWING_TIMEOUT)", ranks->describe(rank),
+                            std::chrono::duration_cast<std::chrono::seconds>(age).count()));
                     else if (age >= notice && named.insert(rank).second)
                         fresh.push_back(ranks->describe(rank));
                 }

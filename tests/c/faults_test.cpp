@@ -236,8 +236,9 @@ TEST(CallFaults, WrongArgumentsStartNothing) {
         char data[16] = {};
         refused(lapwing_barrier(nullptr, &operation), "group is null");
         refused(lapwing_barrier(group, nullptr), "operation is null");
-        refused(lapwing_broadcast(group, data, 4, 2, &operation), "root 2 is out of range: the group has "
-                                                                  "ranks 0 to 1");
+        refused(lapwing_broadcast(group, data, 4, 2, &operation),
+                "root 2 is out of range: the group has "
+                "ranks 0 to 1");
         refused(lapwing_broadcast(group, nullptr, 4, 0, &operation), "is null");
         refused(lapwing_alltoall(group, LAPWING_IN_PLACE, data, 4, &operation), "never in_place");
         refused(lapwing_allgather(group, data, UINT64_MAX, data, &operation), "too many");

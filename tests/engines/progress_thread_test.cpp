@@ -222,10 +222,9 @@ TEST(ProgressByThread, TestsOfARunReportItsFailure) {
 
 TEST(ProgressAdvice, IsGivenWhereAThreadWouldHavePaid) {
     const Progressed good{.waited = 1.5, .elsewhere = 2, .processors = 4, .ranks = 2};
-    EXPECT_EQ(
-        advise_progress_thread(good),
-        "rank 0 waited 1.500 s, and its host has 4 CPUs for 2 ranks: LAPWING_PROGRESS_THREAD=any may "
-        "hide a part of this wait");
+    EXPECT_EQ(advise_progress_thread(good),
+              "rank 0 waited 1.500 s, and its host has 4 CPUs for 2 ranks: LAPWING_PROGRESS_THREAD=any may "
+              "hide a part of this wait");
     for (Progressed poor : {Progressed{.waited = 1.5, .elsewhere = 2, .processors = 2, .ranks = 2},
                             Progressed{.waited = 0.001, .elsewhere = 0.001, .processors = 4, .ranks = 2},
                             Progressed{.waited = 0.1, .elsewhere = 2, .processors = 4, .ranks = 2},

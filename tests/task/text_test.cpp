@@ -460,8 +460,7 @@ TEST(Parse, HostsAreThoseOfTheRanks) {
     EXPECT_EQ(fault(problem + "hosts 0,,1\n"), "1:33: a number is missing for a host");
     EXPECT_EQ(fault(problem + "hosts 0,x,1\n"), "1:33: expected a number for a host, not 'x'");
     EXPECT_EQ(fault(problem + "order 0,1,2\n"), "1:31: 'order' is for ranks whose 'hosts' are given");
-    EXPECT_EQ(fault(problem + "hosts 0,0,1 order 0,1\n"),
-              "1:43: the order has 2 ranks, but the group has 3");
+    EXPECT_EQ(fault(problem + "hosts 0,0,1 order 0,1\n"), "1:43: the order has 2 ranks, but the group has 3");
     EXPECT_EQ(fault(problem + "hosts 0,0,1 order 0,1,1\n"), "1:43: the order contains rank 1 twice");
     EXPECT_EQ(fault(problem + "hosts 0,0,1 order 0,1,3\n"),
               "1:43: the order contains rank 3, but the group has 3 ranks");

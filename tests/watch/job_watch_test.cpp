@@ -287,8 +287,7 @@ TEST_P(WatchTest, ARankThatIsSilentForTooLongIsLost) {
     notice = patience = 1s;
     stopped = true;
     start();
-    EXPECT_TRUE(
-        tcp::within(tcp::long_enough, [&] { return lost.has("is unreachable: no answer for"); }));
+    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return lost.has("is unreachable: no answer for"); }));
     EXPECT_TRUE(lost.has("rank 1 ("));
 }
 

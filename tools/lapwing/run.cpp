@@ -123,8 +123,9 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
 
 Command add_run(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
-    CommandLine* app = tool.add_subcommand("run", "Run an MPI program, with its collectives as task lists "
-                                                  "(schedules)");
+    CommandLine* app = tool.add_subcommand("run",
+                                           "Run an MPI program, with its collectives as task lists "
+                                           "(schedules)");
     app->usage("Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_option("--engine", options->engine,
                     fmt::format("Engine: {} (LAPWING_ENGINE)", fmt::join(engine_names(), ", ")))
@@ -135,15 +136,15 @@ Command add_run(CommandLine& tool, const Words& words) {
     app->add_option("--algorithm", options->algorithm,
                     "Algorithms, such as ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
-    app->add_option("--tuning", options->tuning, "Choose algorithms by this tuning file, which `lapwing "
-                                                 "tune` writes")
+    app->add_option("--tuning", options->tuning,
+                    "Choose algorithms by this tuning file, which `lapwing "
+                    "tune` writes")
         ->type_name("FILE");
     app->add_option("--topology", options->topology,
                     "The order of hosts in the network; see `lapwing topology --help`")
         ->type_name("FILE");
-    app->add_option(
-           "--blocking", options->blocking,
-           "1: run blocking collectives as well; 0: only nonblocking ones (LAPWING_BLOCKING)")
+    app->add_option("--blocking", options->blocking,
+                    "1: run blocking collectives as well; 0: only nonblocking ones (LAPWING_BLOCKING)")
         ->type_name("SWITCH")
         ->choices({"0", "1"})
         ->optional_value("1");

@@ -666,8 +666,8 @@ constexpr Question questions[] = {
     {"wait_count", "A WAIT for the fifth completion ends with the fifth.", ask_wait_count, Question::wait},
     {"waits_in_order", "Several WAITs for one count all end, in order.", ask_waits_in_order, Question::wait},
     {"wait_quiet", "A WAIT that does not report leaves no completion.", ask_wait_quiet, Question::wait},
-    {"overrun", "If overrun is ignored, a WAIT can count more completions than the ring holds.",
-     ask_overrun, Question::wait},
+    {"overrun", "If overrun is ignored, a WAIT can count more completions than the ring holds.", ask_overrun,
+     Question::wait},
     {"far_wait", "A WAIT compares more than 16 bits, cyclically.", ask_far_wait, Question::wait},
     {"index_wrap", "Indices of requests wrap at 16 bits.", ask_index_wrap, Question::wait},
     {"destroy", "A queue pair that waits can be destroyed.", ask_destroy, Question::wait},
@@ -681,8 +681,8 @@ constexpr Question questions[] = {
     {"fetched", "When does the card read a request behind a WAIT?", ask_fetched, Question::wait, note},
     {"managed_fetched", "When does the card read a request of a managed queue?", ask_managed_fetched,
      Question::cross_channel, note},
-    {"wait_time", "How long does a WAIT take if its completion is already there?",
-    ask_step, Question::wait, note},
+    {"wait_time", "How long does a WAIT take if its completion is already there?", ask_step, Question::wait,
+     note},
 };
 
 const char* why_not(const Capabilities& can, Question::Needs needs) {

@@ -1,7 +1,7 @@
 // Entries of ConnectX work and completion queues, byte for byte.
 //
 // A request is one block of 64 bytes (WQEBB): a control segment of 16 bytes, and segments after it by opcode.
-// All fields are big-endian. tests/engines/mlx5_wqe_test.cpp lists the fields by two public sources.
+// All fields are big-endian. tests/engines/mlx5/wqe_test.cpp lists the fields by two public sources.
 #pragma once
 
 #include <cstddef>

@@ -81,8 +81,8 @@ void Acceptor::pause(int error) {
 
 void Acceptor::add_pending(Socket socket, const std::string& address) {
     set_alive(socket.get(), job_.options);
-    if (pending_.size() - greeted_ >= max_strangers) reject_oldest(false,
-        "too many unauthenticated connections at the same time");
+    if (pending_.size() - greeted_ >= max_strangers)
+        reject_oldest(false, "too many unauthenticated connections at the same time");
     if (greeted_ >= max_greeted) reject_oldest(true, "too many connections of members at the same time");
     const std::uint64_t number = ++last_pending_;
     pending_.emplace(
@@ -132,8 +132,8 @@ void Acceptor::advance_pending(std::uint64_t number) {
 }
 
 void Acceptor::reject(PendingConnections::iterator connection, const std::string& why) {
-    const std::string line = fmt::format("rejected a connection from {}: {}",
-                                         connection->second.address, why);
+    const std::string line =
+        fmt::format("rejected a connection from {}: {}", connection->second.address, why);
     drop(connection);
     log(line);
 }
@@ -164,9 +164,8 @@ void Acceptor::log(const std::string& line) {
 }
 
 void Acceptor::log_count() {
-    callbacks_.log(
-        fmt::format("rejected {} more connections in the last {} s",
-                    not_logged_, count_interval.count() / 1000));
+    callbacks_.log(fmt::format("rejected {} more connections in the last {} s", not_logged_,
+                               count_interval.count() / 1000));
     not_logged_ = 0;
 }
 

@@ -150,8 +150,7 @@ struct Endpoint::State {
 
     const char* refuses(const Claim& claim) {
         const auto table = find(claim.group);
-        if (table && !may_connect(claim))
-            return "it belongs to this job, but must not connect to this rank";
+        if (table && !may_connect(claim)) return "it belongs to this job, but must not connect to this rank";
         return table ? table->refuses(static_cast<int>(claim.from), static_cast<int>(claim.lane)) : nullptr;
     }
 

@@ -136,8 +136,10 @@ void Handshake::take_hello() {
     at = get(at, claim.from);
     at = get(at, claim.to);
     get(at, claim.group);
-    if (spoken != version) return fail("it runs another version of Lapwing; install the same version on "
-                                       "all hosts");
+    if (spoken != version)
+        return fail(
+            "it runs another version of Lapwing; install the same version on "
+            "all hosts");
     said(input_.data(), hello_bytes - proof_bytes);
     if (!proven("hello", input_.data() + hello_bytes - proof_bytes))
         return fail("it does not have the key of this job");

@@ -216,9 +216,10 @@ Document document_of(const Sums& sums, const MessageCount& messages, const Repor
     add_device_memory(document, sums);
     if (!manner.before.empty()) json["before_lapwing"] = manner.before;
     for (const auto& [file, functions] : manner.before) {
-        text += fmt::format("{} intercepts {} before Lapwing; calls that it does not forward are missing "
-                            "here\n",
-                            file, fmt::join(functions, ", "));
+        text += fmt::format(
+            "{} intercepts {} before Lapwing; calls that it does not forward are missing "
+            "here\n",
+            file, fmt::join(functions, ", "));
     }
     if (!manner.tools.empty()) {
         json["tools"] = manner.tools;

@@ -29,8 +29,9 @@ constexpr Text texts[] = {
     {"--collective", "C,...", "Collectives"},
     {"--bytes", "N,...", "Block sizes: 64Ki,256Ki; or 4Ki:1Mi, in steps of factor 4"},
     {"--rounds", "N", "Number of rounds; each round measures every engine"},
-    {"--seconds", "S", "Time limit for rows that are measured together; at least three rounds are run; 0: "
-                       "no limit"},
+    {"--seconds", "S",
+     "Time limit for rows that are measured together; at least three rounds are run; 0: "
+     "no limit"},
     {"--method", "M,...",
      "wait: start, one block of work, wait; poll: quanta of work with a test after each; fixed: work for "
      "a fixed time instead of a fixed amount"},
@@ -47,8 +48,9 @@ constexpr Text texts[] = {
     {"--bytes-per-test", "N", "One call of MPI_Test for every N bytes of a block; 0: no calls"},
     {"--frequency", "HZ,...", "Wake-ups of each noise process per second"},
     {"--burst", "US,...", "Microseconds that a noise process computes after each wake-up"},
-    {"--passes", "N", "Jobs per variant, interleaved with those of other variants; the rounds are divided "
-                      "among them"},
+    {"--passes", "N",
+     "Jobs per variant, interleaved with those of other variants; the rounds are divided "
+     "among them"},
 };
 
 // All that can be measured.
@@ -216,8 +218,9 @@ void add_options(CommandLine& app, BenchOptions& options) {
     app.add_flag("--quick", options.quick, "Few sizes and rounds, for a first impression");
     app.add_option("--interface", options.interface, "Network interface for the benchmark's own connections")
         ->type_name("NAME");
-    app.add_option("--algorithm", options.algorithm, "Algorithms, such as "
-                                                     "ialltoall=pairwise:window=6,ibcast=binomial")
+    app.add_option("--algorithm", options.algorithm,
+                   "Algorithms, such as "
+                   "ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
     app.add_option("--json", options.json,
                    "Write all results, with every sample, to FILE; - for standard output")

@@ -63,9 +63,9 @@ MethodVariant read_variant(const std::string& written) {
     if (second + 1 == written.size()) return variant;
     variant.variables = read_list("--variant", written.substr(second + 1), [&](const std::string& variable) {
         if (variable.starts_with("LAPWING_") && variable.find('=') != std::string::npos) return variable;
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--variant {}: '{}' must have the form LAPWING_NAME=VALUE",
-                                variant.name, variable));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("--variant {}: '{}' must have the form LAPWING_NAME=VALUE", variant.name, variable));
     });
     return variant;
 }

@@ -158,8 +158,9 @@ bool collect(pid_t command, pid_t relay, int& status) {
     pid_t process = 0;
     while ((process = waitpid(-1, &word, WNOHANG)) > 0) {
         if (process == relay)
-            fmt::print(stderr, "lapwing cluster: the relay process has ended; the hosts can no longer "
-                               "reach each other\n");
+            fmt::print(stderr,
+                       "lapwing cluster: the relay process has ended; the hosts can no longer "
+                       "reach each other\n");
         if (process != command) continue;
         ended = true;
         status = WIFEXITED(word) ? WEXITSTATUS(word) : 128 + WTERMSIG(word);

@@ -69,8 +69,8 @@ void take_processors(const ClusterHost& host) {
     CPU_ZERO(&set);
     for (const int core : host.cores) CPU_SET(core, &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0) {
-        throw Error(ErrorCode::system, fmt::format("cannot use cores {}: {}", fmt::join(host.cores, ","),
-                                                   std::strerror(errno)));
+        throw Error(ErrorCode::system,
+                    fmt::format("cannot use cores {}: {}", fmt::join(host.cores, ","), std::strerror(errno)));
     }
     for (const char* own : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT"}) {
         if (std::getenv(own) != nullptr) return;

@@ -243,8 +243,9 @@ ClusterShape read_running_shape() {
     struct stat status {};
     // /dev/shm is open to all: what another user has put there is no cluster.
     if (stat(path.c_str(), &status) != 0 || status.st_uid != geteuid()) {
-        throw Error(ErrorCode::unsupported, "no virtual hosts found: this command works only inside "
-                                            "`lapwing cluster`");
+        throw Error(ErrorCode::unsupported,
+                    "no virtual hosts found: this command works only inside "
+                    "`lapwing cluster`");
     }
     std::ifstream file(path);
     try {

@@ -208,16 +208,16 @@ MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool net
     if (without.good()) {
         findings.problem("Lapwing", "",
                          fmt::format("a small MPI job failed with Lapwing, but works without Lapwing: "
-                                     "{}", how_far(trial)),
+                                     "{}",
+                                     how_far(trial)),
                          "run with --engine host, then with LAPWING_ENGINE=mpi, to find the failing part");
     } else {
         findings.problem(
             "MPI", "", fmt::format("a small MPI job failed even without Lapwing: {}", how_far(without)),
             without.end.status == library_missing && without.progress.started == 0
                 ? library_missing_advice
-                : fmt::format(
-                      "{} alone does not work here: see its documentation on networks and interfaces",
-                      job.starter.family->title));
+                : fmt::format("{} alone does not work here: see its documentation on networks and interfaces",
+                              job.starter.family->title));
     }
     return result;
 }

@@ -25,9 +25,8 @@ void read_reduction(const ProblemOptions& options, Problem& problem) {
                                             {!options.type.empty(), "--type"},
                                             {options.ordered, "--ordered"}}) {
             if (given)
-                throw_invalid(
-                    fmt::format("{} is not a reduction: {} does not apply",
-                                name(problem.collective), option));
+                throw_invalid(fmt::format("{} is not a reduction: {} does not apply",
+                                          name(problem.collective), option));
         }
         return;
     }
@@ -73,8 +72,7 @@ std::string AskedProblem::lengths() const {
         case Sizes::Kind::even:
             return "all of one length; for others use --sizes uneven or a seed";
         case Sizes::Kind::uneven:
-            return fmt::format("of 0, 1/2, 1, 1 1/2 and 2 times {}, in turn",
-                               counted(bytes, "byte"));
+            return fmt::format("of 0, 1/2, 1, 1 1/2 and 2 times {}, in turn", counted(bytes, "byte"));
         case Sizes::Kind::random:
             break;
     }
@@ -115,8 +113,9 @@ std::string AskedProblem::hosts() const {
 void add_problem_options(CommandLine& app, ProblemOptions& options) {
     app.add_option("COLLECTIVE", options.collective, "Such as broadcast, bcast or MPI_Ibcast")->required();
     app.add_option("--ranks", options.ranks, "Size of the group")->type_name("P");
-    app.add_option("--bytes", options.bytes, "Bytes of one block, such as 1000 or 64Ki (8; for reductions "
-                                             "one element)")
+    app.add_option("--bytes", options.bytes,
+                   "Bytes of one block, such as 1000 or 64Ki (8; for reductions "
+                   "one element)")
         ->type_name("N");
     app.add_option("--sizes", options.sizes,
                    "Block lengths of alltoallv and similar collectives: even, uneven, or a seed for random "
@@ -153,8 +152,9 @@ AskedProblem read_problem(const ProblemOptions& options) {
         throw_invalid(fmt::format("--ranks must be at most {1}, not {0}", problem.ranks, max_ranks));
     if (options.inner.any()) {
         if (hosts.placement == nullptr && hosts.several)
-            throw_invalid("--numa and --caches need hosts to divide: add --hosts one or, for example, "
-                          "--hosts 2x64");
+            throw_invalid(
+                "--numa and --caches need hosts to divide: add --hosts one or, for example, "
+                "--hosts 2x64");
         if (problem.ranks < 1) throw_invalid("--ranks must be at least 1");
         const std::vector<std::uint64_t> one_host(static_cast<std::size_t>(problem.ranks));
         problem.placement =

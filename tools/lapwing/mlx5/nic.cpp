@@ -84,9 +84,10 @@ std::string print(const Transcript& card) {
     }
     text += align(rows);
     const std::size_t asked = card.count(Outcome::passed) + card.count(Outcome::failed);
-    text += fmt::format("\n"
-                        "{} of {} questions passed, {} not asked\n", card.count(Outcome::passed), asked,
-                        card.count(Outcome::not_asked));
+    text += fmt::format(
+        "\n"
+        "{} of {} questions passed, {} not asked\n",
+        card.count(Outcome::passed), asked, card.count(Outcome::not_asked));
     return text;
 }
 

@@ -342,8 +342,7 @@ void require_otf2(const std::string& file) {
     otf2_library();
     const fs::path stem = stem_of(file);
     if (stem.filename().empty() || stem.filename() == ".otf2")
-        throw Error(ErrorCode::invalid_argument,
-                    "an OTF2 archive needs a name before its ending .otf2");
+        throw Error(ErrorCode::invalid_argument, "an OTF2 archive needs a name before its ending .otf2");
     std::error_code none;
     if (fs::exists(stem, none)) {
         for (const fs::directory_entry& entry : fs::directory_iterator(stem, none)) {

@@ -112,9 +112,9 @@ std::string draw_job(const JobPlaces& places, const topology::HostOrder& order, 
     if (!source.empty()) {
         for (const std::string& name : places.not_in(order)) {
             const std::string nearest = nearest_name(name, order.hosts());
-            text += fmt::format("\n{} is not in {}, and comes last{}", name, source,
-                                nearest.empty() ? "" : fmt::format("; is it the same host as '{}'?",
-                                              nearest));
+            text +=
+                fmt::format("\n{} is not in {}, and comes last{}", name, source,
+                            nearest.empty() ? "" : fmt::format("; is it the same host as '{}'?", nearest));
         }
         if (!places.not_in(order).empty()) text += "\n";
     }

@@ -189,8 +189,9 @@ void add_options(CommandLine& app, Options& options) {
     app.add_option("--algorithm", options.algorithms,
                    "Also measure these, such as iallreduce=file:/home/me/my.lists (see LAPWING_ALGORITHM)")
         ->type_name("A,...");
-    app.add_option("--bytes", options.bytes, "Block sizes: 64Ki,256Ki; or 16:1Mi, in steps of factor 4 "
-                                             "(16:1Mi)")
+    app.add_option("--bytes", options.bytes,
+                   "Block sizes: 64Ki,256Ki; or 16:1Mi, in steps of factor 4 "
+                   "(16:1Mi)")
         ->type_name("N,...");
     app.add_option("--ranks", options.ranks,
                    "Measure groups with these numbers of ranks, such as 2,4,8 (all ranks)")
@@ -202,8 +203,9 @@ void add_options(CommandLine& app, Options& options) {
         ->type_name("S")
         ->range(0.0, 1e6);
     app.add_option("-o,--output", options.output, "The file (lapwing-tuning.json)")->type_name("FILE");
-    app.add_flag("--add", options.add, "Keep the tables that FILE already has for other engines, hosts "
-                                       "and numbers of ranks");
+    app.add_flag("--add", options.add,
+                 "Keep the tables that FILE already has for other engines, hosts "
+                 "and numbers of ranks");
     add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
 }
 

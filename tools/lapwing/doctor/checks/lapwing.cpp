@@ -76,10 +76,9 @@ void judge_lapwing(const JobReport& job, Findings& findings) {
         });
         for (std::size_t i = 1; i < builds.size(); ++i) {
             if (builds[i].first.empty()) continue;
-            findings.problem("Lapwing", names_of(builds[i].second),
-                             fmt::format("{} is a different build than on {}", file,
-                                         names_of(builds[0].second)),
-                             advice);
+            findings.problem(
+                "Lapwing", names_of(builds[i].second),
+                fmt::format("{} is a different build than on {}", file, names_of(builds[0].second)), advice);
         }
     }
 }

@@ -60,7 +60,8 @@ void judge_networks(const JobReport& job, Findings& findings) {
         judge_equal(
             job, "networks", networks_line, Severity::hint, "host", "the networks that Lapwing can use",
             "`lapwing info` on that host prints the reasons. Lapwing uses a network only if all ranks "
-            "have it", findings);
+            "have it",
+            findings);
 }
 
 }  // namespace
