@@ -106,6 +106,7 @@ class WatchTest : public testing::TestWithParam<bool> {
                 WatchOptions options;
                 options.snapshot = [this, rank] {
                     const auto age = std::chrono::steady_clock::now() - began;
+                    if (rank == 0) ++snapshots_of_0;
                     // On the event thread, as if the process were stopped.
                     if (rank == 1) stopped.wait(true);
                     if (barrier) return at_barrier(rank, age);
@@ -180,6 +181,7 @@ class WatchTest : public testing::TestWithParam<bool> {
     Printed printed;
     Printed lost;
     std::atomic<bool> stopped{false};
+    std::atomic<int> snapshots_of_0{0};
     std::chrono::milliseconds notice = std::chrono::hours(1);
     std::chrono::milliseconds patience = std::chrono::hours(2);
     std::atomic<bool> huge{false};
@@ -267,7 +269,8 @@ TEST_P(WatchTest, AStallIsReportedOnceByRank0) {
     start(100ms);
     ASSERT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.count() > 0; }));
     // Ranks 0 and 2 have reached the limit, and check again and again.
-    std::this_thread::sleep_for(500ms);
+    const int before = snapshots_of_0;
+    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return snapshots_of_0 > before + 3; }));
     EXPECT_EQ(printed.count(), 1U);
     EXPECT_THAT(printed.texts.front(), HasSubstr("report 1 of at most 5"));
 }

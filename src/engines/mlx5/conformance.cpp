@@ -207,21 +207,14 @@ class Bench {
         return seen;
     }
     void none(Completions& of, const char* what) {
-        const auto end = Clock::now() + limits.min_wait;
-        while (Clock::now() < end) {
-            if (const auto seen = of.look()) throw Failed{fmt::format("{}: {}", what, print(*seen))};
-            std::this_thread::yield();
-        }
+        device.rest(limits.min_wait);
+        if (const auto seen = of.look()) throw Failed{fmt::format("{}: {}", what, print(*seen))};
     }
 
     // Whether one comes in a while.
     bool comes(Completions& of) {
-        const auto end = Clock::now() + limits.min_wait;
-        while (Clock::now() < end) {
-            if (of.look()) return true;
-            std::this_thread::yield();
-        }
-        return false;
+        device.rest(limits.min_wait);
+        return of.look().has_value();
     }
 
     Device& device;
@@ -353,7 +346,8 @@ void ask_event(Bench& bench) {
     };
     bench.device.clear_events();
     bench.device.arm(done.queue(), done.next());
-    expect(!event(bench.limits.min_wait), "an event without a completion");
+    bench.device.rest(bench.limits.min_wait);
+    expect(!event(milliseconds(0)), "an event without a completion");
     queue.mark(Report::yes);
     queue.ring();
     expect(event(bench.limits.max_wait), "no event for a completion");
@@ -609,7 +603,7 @@ void ask_fetched(Bench& bench) {
     here.waiter.wait(here.counted, 0, Report::no);
     here.waiter.mark(Report::no);
     here.waiter.ring();
-    std::this_thread::sleep_for(bench.limits.min_wait);
+    bench.device.rest(bench.limits.min_wait);
     here.waiter.report_last();
     here.complete(1);
     bench.note = bench.comes(here.done) ? "when it runs" : "before it runs";
@@ -622,7 +616,7 @@ void ask_managed_fetched(Bench& bench) {
     here.enable(static_cast<std::uint16_t>(here.slave.next() - 1));
     here.master.ring();
     bench.good(here.done, "an enabled request");
-    std::this_thread::sleep_for(bench.limits.min_wait);
+    bench.device.rest(bench.limits.min_wait);
     here.slave.report_last();
     here.enable(here.slave.next());
     here.master.ring();

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 #include <utility>
 
 #include "base/verdict.hpp"
@@ -160,6 +161,9 @@ class Device {
     virtual void arm(const CompletionQueue& queue, std::uint32_t consumed) = 0;
     virtual int event_descriptor() const = 0;
     virtual void clear_events() = 0;
+
+    // Lets the card work for this long. An emulator of a card returns when it has nothing left to do.
+    virtual void rest(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
 };
 
 // Registers memory with the card, as long as this object lives.

@@ -66,9 +66,20 @@ void Driver::remove(Card* card) {
     cards_.erase(card);
 }
 
+void Driver::settle() {
+    // A round that begins from now on sees everything that the caller has stored.
+    const std::uint64_t first = begun_ + 1;
+    while (settled_ < first) {
+        network_->notify();
+        std::this_thread::sleep_for(microseconds(50));
+    }
+}
+
 void Driver::run() {
+    constexpr int enough_retries = 1000;
     int quiet_rounds = 0;
     while (!ends_) {
+        const std::uint64_t number = ++begun_;
         const std::uint32_t seen = network_->events();
         Round round = Round::idle;
         {
@@ -81,6 +92,7 @@ void Driver::run() {
             std::this_thread::yield();
         } else {
             const int held = ++quiet_rounds < 64 ? 20 : 200;
+            if (round == Round::idle || quiet_rounds > enough_retries) settled_ = number;
             network_->wait(seen, microseconds(round == Round::held ? held : 2000));
         }
     }
@@ -246,6 +258,10 @@ void DoubleDevice::ring_bells() {
         rings->bell = 0;
         if (value != 0) card_->bell(number, value);
     }
+}
+
+void DoubleDevice::rest(std::chrono::milliseconds /*time*/) {
+    if (driver_ != nullptr) driver_->settle();
 }
 
 void DoubleDevice::clear_events() {

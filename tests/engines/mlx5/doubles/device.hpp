@@ -26,6 +26,8 @@ class Driver {
 
     void add(Card* card);
     void remove(Card* card);
+    // Returns when the cards have nothing left to do, or only retry messages to a peer that posts no receive.
+    void settle();
 
   private:
     void run();
@@ -33,6 +35,8 @@ class Driver {
     std::mutex lock_;
     std::set<Card*> cards_;
     std::atomic<bool> ends_ = false;
+    std::atomic<std::uint64_t> begun_ = 0;  // rounds
+    std::atomic<std::uint64_t> settled_ = 0;  // the last round after which nothing was left to do
     std::thread thread_;
 };
 
@@ -65,6 +69,7 @@ class DoubleDevice : public mlx5::Device {
     void arm(const mlx5::CompletionQueue& queue, std::uint32_t consumed) override;
     int event_descriptor() const override { return event_; }
     void clear_events() override;
+    void rest(std::chrono::milliseconds time) override;
 
   private:
     struct Rings;
