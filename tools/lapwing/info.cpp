@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
@@ -20,8 +18,6 @@
 #include "lapwing/common/values.hpp"
 #include "lapwing/mpi/survey.hpp"
 #include "links/fabrics.hpp"
-#include "task/parts.hpp"
-#include "task/sample.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -231,43 +227,6 @@ void print_algorithms() {
     }
 }
 
-// Whether an engine runs an algorithm's lists for short blocks on eight ranks, as in a job: each rank knows
-// the sizes of its own blocks only.
-Verdict runs(const Engine& engine, const Algorithm& algorithm) {
-    constexpr int ranks = 8;
-    const Choice choice{&algorithm, default_parameters(algorithm)};
-    const auto sample = algorithm.knows_hosts ? sample_problems_on_hosts : sample_problems;
-    Verdict verdict = Verdict::no("no such problem");
-    for (Problem& problem : sample(algorithm.collective, ranks, 8)) {
-        if (!algorithm.applies(problem, choice.parameters)) continue;
-        const auto list_of = [&](int rank) { return build(problem, rank, choice); };
-        Problem known = problem;
-        known.parts.resize(std::min<std::size_t>(known.parts.size(), 1));
-        verdict = engine.supports_all(with_parts_of_all(known), list_of);
-        for (int rank = 0; rank < ranks && verdict; ++rank) verdict = engine.supports(list_of(rank));
-        if (verdict) break;
-    }
-    return verdict;
-}
-
-// For each engine: how many algorithms of the catalogue it runs, and which it declines.
-void print_shares() {
-    fmt::print("\nalgorithms that an engine runs (8 ranks, short blocks)\n");
-    for (const Engine* engine : engines()) {
-        std::size_t count = 0;
-        std::map<std::string, std::set<std::string>> declined;  // collectives, by reason
-        for (const Algorithm* algorithm : catalogue()) {
-            if (const Verdict verdict = runs(*engine, *algorithm))
-                ++count;
-            else
-                declined[verdict.reason()].insert(name(algorithm->collective));
-        }
-        fmt::print("  {}: {} of {}\n", engine->name(), count, catalogue().size());
-        for (const auto& [reason, collectives] : declined)
-            fmt::print("    not {}: {}\n", fmt::join(collectives, ", "), reason);
-    }
-}
-
 enum class Topic { all, algorithms, variables };
 
 Json as_json(Topic topic) {
@@ -299,7 +258,6 @@ int info(bool json, Topic topic) {
         fmt::print("{}\n", as_json(topic).dump(2, ' ', false, Json::error_handler_t::replace));
     } else if (topic == Topic::algorithms) {
         print_algorithms();
-        print_shares();
     } else if (topic == Topic::variables) {
         print_variables();
     } else {
