@@ -30,7 +30,7 @@ class Explain(WithFile):
     def test_which_line_of_which_file(self):
         line = self.chosen("--ranks", 8, "--bytes", "64Ki", LAPWING_TUNING=self.file)
         self.assertRegex(line, r"^  chosen +pairwise:window=3 \(")
-        self.assertIn(f"{self.file}, tables[0].choices.alltoall[1]: measured", line)
+        self.assertIn(f"{self.file}, tables[0].choices.alltoall[1]: fastest in measurements", line)
         self.assertRegex(line, r"; modelled [\d.]+ \w+; next \w+.* [\d.]+ \w+\)$")
 
     def test_by_the_variable_by_constants_and_by_what_is_shipped(self):

@@ -163,7 +163,7 @@ class Predict(ToolTest):
                 (("barrier", "--ranks", 4, "--work", "-1"), "--work"),
                 (("ialltoall", "--ranks", 64, "--bytes", "1Mi", "--work", "1e6"), "too long"),
                 (("barrier", "--ranks", 4, "--work", "900s", "--late", "one:1s", "--iterations", 10000), "26 days"),
-                (("ialltoallv", "--ranks", 8192), "at most 4096 ranks"),
+                (("ialltoallv", "--ranks", 8192), "limited to 4096 ranks"),
                 (("barrier", "--ranks", 4, "--tuning", self.scratch / "none"), "none")):
             with self.subTest(words=words):
                 _, err = self.call("predict", *words, status=2)

@@ -67,16 +67,18 @@ void Driver::remove(Card* card) {
 }
 
 void Driver::settle() {
-    // A round that begins from now on sees everything that the caller has stored.
+    // A round that begins from now on sees everything that the caller has stored. Queues take turns and
+    // packets are late by the seed, and messages may be retried for ever; so many rounds are enough for all
+    // that can happen.
+    constexpr std::uint64_t enough = 2000;
     const std::uint64_t first = begun_ + 1;
-    while (settled_ < first) {
+    while (settled_ < first && begun_ < first + enough) {
         network_->notify();
         std::this_thread::sleep_for(microseconds(50));
     }
 }
 
 void Driver::run() {
-    constexpr int enough_retries = 1000;
     int quiet_rounds = 0;
     while (!ends_) {
         const std::uint64_t number = ++begun_;
@@ -92,7 +94,7 @@ void Driver::run() {
             std::this_thread::yield();
         } else {
             const int held = ++quiet_rounds < 64 ? 20 : 200;
-            if (round == Round::idle || quiet_rounds > enough_retries) settled_ = number;
+            if (round == Round::idle) settled_ = number;
             network_->wait(seen, microseconds(round == Round::held ? held : 2000));
         }
     }

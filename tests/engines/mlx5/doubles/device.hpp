@@ -26,7 +26,8 @@ class Driver {
 
     void add(Card* card);
     void remove(Card* card);
-    // Returns when the cards have nothing left to do, or only retry messages to a peer that posts no receive.
+    // Returns when the cards have nothing left to do, or after so many rounds that they only repeat
+    // themselves.
     void settle();
 
   private:
@@ -35,7 +36,7 @@ class Driver {
     std::mutex lock_;
     std::set<Card*> cards_;
     std::atomic<bool> ends_ = false;
-    std::atomic<std::uint64_t> begun_ = 0;  // rounds
+    std::atomic<std::uint64_t> begun_ = 0;    // rounds
     std::atomic<std::uint64_t> settled_ = 0;  // the last round after which nothing was left to do
     std::thread thread_;
 };
