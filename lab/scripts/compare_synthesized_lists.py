@@ -3,9 +3,9 @@
 search: one slow port and one slow link, each with a tenth of the rate of all others. Ranks: 4, 6 and 8; collectives: allreduce, allgather,
 alltoall, broadcast; blocks: 64 KiB and 1 MiB in all, that is, a P-th of it in allgather and alltoall.
 
-    lab/scripts/compare-synthesized-lists simulate RESULTS
-    lab/scripts/compare-synthesized-lists measure RESULTS RANKS TOPOLOGY COLLECTIVE rank|best [both|short]
-    lab/scripts/compare-synthesized-lists table RESULTS
+    lab/scripts/compare_synthesized_lists.py simulate RESULTS
+    lab/scripts/compare_synthesized_lists.py measure RESULTS RANKS TOPOLOGY COLLECTIVE rank|best [both|short]
+    lab/scripts/compare_synthesized_lists.py table RESULTS
 
 `measure` runs the lists and all algorithms of the catalogue in turns, by `lapwing tune`, on virtual hosts with the rates of the file, as root. `best`
 measures the catalogue only, with the slow port or link where the best order of ranks by simulation puts it; `short` leaves the long block out.
@@ -79,7 +79,7 @@ def measure(results, ranks, topology, collective, order, sizes="both"):
         [TOOL, "cluster", "--hosts", ranks, "--rate", "100mbit", "--burst", BURST, "--slow", slow_hosts(topology, int(ranks), hosts), "--",
          TOOL, "tune", "--engine", "kernel", "--collective", PREFIX[collective],
          "--bytes", ",".join(map(str, blocks(collective, int(ranks))[:1 if sizes == "short" else None])), *lists,
-         "--burst", BURST, "--rounds", "3", "--time", "10", "-o", results / f"{name}-{order}.tuning.json", "--", "mpirun", "-n", ranks],
+         "--rounds", "3", "--time", "10", "-o", results / f"{name}-{order}.tuning.json", "--", "mpirun", "-n", ranks],
         check=True)
 
 

@@ -2,7 +2,7 @@
 """Compares `lapwing predict` on networks of links with SimGrid, where messages on a link share its bandwidth: the same lists
 on the same network.
 
-compare-with-simgrid [TOOL]
+compare_with_simgrid.py [TOOL]
 
 Needs Debian's python3-simgrid, and takes some minutes. Links have 1 GB/s and 100 ns, a task takes 500 ns."""
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Compares predictions with measurements on virtual hosts.
 
-validate-predictions [--seconds S] [--keep DIRECTORY] [--results FILE] [TOOL]
-validate-predictions --programs [--hosts N,...] [--program NAME=COMMAND ...] [--keep DIRECTORY] [--results FILE] [TOOL]
+validate_predictions.py [--seconds S] [--keep DIRECTORY] [--results FILE] [TOOL]
+validate_predictions.py --programs [--hosts N,...] [--program NAME=COMMAND ...] [--keep DIRECTORY] [--results FILE] [TOOL]
 
 Without --programs, message costs are fitted on 2 and 4 hosts; base times, the order of algorithms and overlap are predicted for 3, 6 and
 8 hosts and for other sizes, and measured there.
@@ -49,7 +49,7 @@ def lapwing(tool, *words, hosts=0):
 
 
 def tune(tool, file, hosts, sizes, seconds):
-    lapwing(tool, "tune", "--engine", "host,kernel", "--collective", COLLECTIVES, "--bytes", sizes, "--time", seconds, *BURST,
+    lapwing(tool, "tune", "--engine", "host,kernel", "--collective", COLLECTIVES, "--bytes", sizes, "--time", seconds,
             "--add", "-o", file, hosts=hosts)
 
 
@@ -208,7 +208,8 @@ def validate_programs(options, directory, say):
     if not tuning.exists():
         for hosts in options.hosts:
             on_hosts(tool, hosts, [tool, "tune", "--engine", "host,kernel", "--collective", COLLECTIVES, "--bytes", TUNED_SIZES, "--time",
-                                   options.seconds, "--burst", PROGRAM_BURST, "--add", "-o", tuning, "--", "mpirun.openmpi", "-n", hosts])
+                                   options.seconds, "--add", "-o", tuning, "--", "mpirun.openmpi", "-n", hosts])
+        lapwing(tool, "fit", tuning, "--burst", PROGRAM_BURST)
     say(f"{'program':18}{'hosts':>6}{'measured ms':>13}{'in MPI ms':>11}{'replayed ms':>13}{'ratio':>7}"
         f"{'kernel, measured ms':>21}{'predicted ms':>14}{'ratio':>7}{'no processor':>14}")
     ratios, order = {}, []
@@ -243,11 +244,10 @@ def within(ratios, bound):
 def validate_collectives(options, directory, say):
     tool, fitted, held_out = options.tool, directory / "fitted.json", directory / "held-out.json"
     overlap_files = {hosts: directory / f"overlap-{hosts}.json" for hosts in OVERLAP_HOSTS}
-    if fitted.exists():
-        lapwing(tool, "tune", "--fit", *BURST, "-o", fitted)
-    else:
+    if not fitted.exists():
         for hosts in FITTED:
             tune(tool, fitted, hosts, FITTED_SIZES, options.seconds)
+    lapwing(tool, "fit", fitted, *BURST)
     if not held_out.exists():
         for hosts in HELD_OUT:
             tune(tool, held_out, hosts, HELD_OUT_SIZES, options.seconds)
