@@ -26,6 +26,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -1246,13 +1247,18 @@ class Program {
         return false;
 #endif
     }
-    // After MPI_Request_get_status of MPICH 5.0, the status of a persistent receive is lost.
-    static bool may_get_status([[maybe_unused]] const Operation& operation) {
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000
-        return !operation.persistent;
-#else
-        return true;
-#endif
+    // After MPI_Request_get_status of MPICH 5.0 and Intel MPI, the status of a persistent receive is lost.
+    static bool may_get_status(const Operation& operation) {
+        static const bool loses = [] {
+            char version[MPI_MAX_LIBRARY_VERSION_STRING];
+            int length = 0;
+            MPI_Get_library_version(version, &length);
+            const std::string_view text(version, static_cast<std::size_t>(length));
+            const std::size_t number = std::min(text.find_first_of("0123456789"), text.size());
+            return text.starts_with("Intel") ||
+                   (text.starts_with("MPICH Version:") && text.substr(number).starts_with("5."));
+        }();
+        return !loses || !operation.persistent;
     }
     void complete_one() {
         Operation& operation = *active_.front();

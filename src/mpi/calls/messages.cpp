@@ -5,6 +5,7 @@
 
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/signatures.hpp"
+#include "mpi/job/runtime.hpp"
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/native.hpp"
@@ -46,6 +47,12 @@ consteval bool is_persistent(std::string_view function) {
     return function.find("_init") != std::string_view::npos;
 }
 
+void before_persistent_message() {
+    if (runtime.loses_persistent_messages && async_progress.leave_messages())
+        runtime.why_no_messages =
+            "this MPI loses persistent messages that complete in the progress of a thread";
+}
+
 }  // namespace
 }  // namespace lapwing
 
@@ -54,6 +61,7 @@ using namespace lapwing;
 #define LAPWING_STARTS(function, parameters, names, communicator, message)           \
     LAPWING_MPI function parameters {                                                \
         const InMpi inside(__builtin_return_address(0));                             \
+        if constexpr (is_persistent(#function)) before_persistent_message();         \
         const int error = LAPWING_NEXT(function) names;                              \
         if (!async_progress.serves_messages() || error != MPI_SUCCESS) return error; \
         const std::uint64_t bytes = message;                                         \

@@ -24,11 +24,14 @@ struct Runtime {
     bool takes_calls = false;                  // started, and the engine is not "mpi"
     Fallback why_not = Fallback::engine_mpi;   // when it takes none
     std::atomic<bool> makes_operators{false};  // the program
-    bool takes_blocking = false;               // LAPWING_BLOCKING
-    bool measures = false;                     // a report or a timeline is wanted: clocks are read
-    bool threads = false;                      // MPI_THREAD_MULTIPLE
-    std::string why_kept_out;                  // of the MPI, for a thread of Lapwing's; empty: it may enter
-    std::string why_no_messages;               // when that thread drives no messages of the program
+    // In this MPI a persistent request that completes in the progress of another thread is inactive for the
+    // program, without a status.
+    bool loses_persistent_messages = false;
+    bool takes_blocking = false;  // LAPWING_BLOCKING
+    bool measures = false;        // a report or a timeline is wanted: clocks are read
+    bool threads = false;         // MPI_THREAD_MULTIPLE
+    std::string why_kept_out;     // of the MPI, for a thread of Lapwing's; empty: it may enter
+    std::string why_no_messages;  // when that thread drives no messages of the program
     std::string report_form = "none";
     std::string report_file;
     std::string report_mark;
