@@ -32,7 +32,7 @@ class Tune(LaunchedTest):
         self.assertEqual(len(three["choices"]), 15)
         self.assertIn("tune", three["made"]["command"])
         for table in two, three:
-            for costs in table["made"]["netgauge"], table["messages"]:
+            for costs in [table["messages"]]:
                 self.assertEqual(list(costs), ["latency", "task", "gap", "per_byte", "task_per_byte"])
                 self.assertTrue(0 < costs["latency"] < 1, costs)
         for row in three["measured"]:

@@ -105,7 +105,7 @@ class Hosts(DoctorTest):
         self.assertEqual([one["engines"]["seccomp"] == 2 for one in facts], [False, True])
         self.assertEqual(facts[1]["locked_memory"]["soft"], 65536)
         # The other host has no card, so it reports nothing.
-        self.expect(found, "hints", "node2", "a process may lock 64 KiB of memory", "cxi0")
+        self.expect(found, "hints", "node2", "a process may lock only 64 KiB of memory", "cxi0")
         self.expect(found, "hints", "node2", "UCX or libfabric does not work: the process that opened them ended by signal 6")
         self.assertEqual(found["mpi"]["engine"], "host")
 
