@@ -32,9 +32,9 @@ class Tune(LaunchedTest):
         self.assertEqual(len(three["choices"]), 15)
         self.assertIn("tune", three["made"]["command"])
         for table in two, three:
-            for costs in [table["messages"]]:
-                self.assertEqual(list(costs), ["latency", "task", "gap", "per_byte", "task_per_byte"])
-                self.assertTrue(0 < costs["latency"] < 1, costs)
+            costs = table["messages"]
+            self.assertEqual(list(costs), ["latency", "task", "gap", "per_byte", "task_per_byte"])
+            self.assertTrue(0 < costs["latency"] < 1, costs)
         for row in three["measured"]:
             self.assertTrue(all(seconds > 0 for seconds in row["seconds"].values()), row)
         # The file names the algorithm that was measured to be the fastest, or an equally fast one.
