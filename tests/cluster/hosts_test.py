@@ -201,7 +201,7 @@ class Wrong(ClusterTest):
         for slow, because in (("3:1mbit", "'3' must be a host from 1 to 2"), ("1-1:1mbit", "must join two hosts"), ("1:2gbit", "less than"),
                               ("1-2", "must be 4:10mbit")):
             self.wrong("--hosts", 2, "--slow", slow, "--", "true", because=because)
-        self.wrong("--hosts", 2, "--slow", "1:1mbit", "--rate", "none", "--", "true", because="--slow needs")
+        self.wrong("--hosts", 2, "--slow", "1:1mbit", "--rate", "none", "--", "true", because="--slow cannot be used with")
         self.wrong("--hosts", 2, "--mtu", 100, "--", "true", because="576 to 65535")
         self.wrong("--hosts", 2, "--burst", "1Ki", "--", "true", because="9018")
         self.wrong("--hosts", 2, "--network", "10.0.0.0/8", "--", "true", because="10.77.0.0/24")
