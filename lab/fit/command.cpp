@@ -46,6 +46,7 @@ int fit_file(const std::string& path, const std::string& burst) {
     int fitted = 0;
     for (Json& table : file.at("tables")) {
         const bool fits = table.contains("measured") && table.contains("messages") &&
+                          table.contains("machine") && table.contains("ranks_per_host") &&
                           table.at("ranks_per_host").at(1) == 1;
         if (!fits) continue;
         fit_table(table, burst_bytes);
@@ -53,7 +54,7 @@ int fit_file(const std::string& path, const std::string& burst) {
     }
     if (fitted == 0) {
         throw Error(ErrorCode::unsupported,
-                    fmt::format("{} has no table with message costs and measured times", path));
+                    fmt::format("{} has no table with message costs and measured times of one rank on each of several hosts", path));
     }
     const std::string text = print_tuning_file(file);
     Tuning::parse(text, path);

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
+#include <utility>
 
 namespace lapwing {
 namespace {
 
-struct Key {
-    Collective collective;
-    std::string_view name;
-
-    bool operator==(const Key&) const = default;
-};
+using Key = std::pair<Collective, std::string_view>;
 
 struct Proven {
     Key key;

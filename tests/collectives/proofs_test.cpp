@@ -13,7 +13,7 @@
 namespace lapwing {
 namespace {
 
-// lab/proven/proven.hpp has these numbers, too.
+// lab/proven/proven.hpp has the same numbers.
 constexpr int enumerated_ranks = 20;
 constexpr int sampled_ranks = 64;
 

@@ -38,6 +38,9 @@ class Fit(tune_test.WithFile):
             self.assertAlmostEqual(costs["per_byte"] / 80e-9, 1, delta=0.1)
             self.assertLess(costs["task_per_byte"], 8e-9)
         self.refused("fit", self.file, because=self.file)
+        # Of one host, as lapwing tune writes it there.
+        alone = {key: value for key, value in table.items() if key != "ranks_per_host"} | {"hosts": "one"}
+        self.refused("fit", self.write("alone.json", {"lapwing_tuning": 1, "tables": [alone]}), because="several hosts")
 
     def test_times_of_a_starved_machine_are_fitted(self):
         # A second for 8 bytes, three microseconds for each byte of a long message: simulations accept no such costs.

@@ -70,7 +70,7 @@ void refuse_unknown_options(const CommandLine& options, bool extra_words_allowed
 }
 
 void require_written() {
-    // A write that failed earlier leaves its mark, too.
+    // ferror() also reports a write that failed earlier.
     errno = 0;
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
     throw Error(ErrorCode::system, fmt::format("cannot write the output{}{}", errno != 0 ? ": " : "",
