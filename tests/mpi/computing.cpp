@@ -180,6 +180,16 @@ void late_receiver() {
     }
 }
 
+// Stays away once, where the program had always come back at once.
+void stays_away_once() {
+    Exchange exchange;
+    for (char mark = 'a'; mark <= 'h'; ++mark) {
+        exchange.start(mark);
+        if (mark == 'h') exchange.watch();
+        exchange.wait();
+    }
+}
+
 // ---- The thread level ----
 
 void level(const std::string& asked) {
@@ -525,6 +535,7 @@ int main(int argc, char** argv) {
         {"derived", derived},
         {"pmpi", by_pmpi},
         {"late", late_receiver},
+        {"once_away", stays_away_once},
         {"exit", exit_without_finalize},
         {"abort", abort_job},
         {"attribute", attribute},

@@ -32,7 +32,8 @@ constexpr std::chrono::nanoseconds default_pause = 1ms;
 // After so many polls that moved nothing.
 constexpr int patience = 16;
 constexpr std::chrono::nanoseconds longest_pause = 5ms;
-// Where the MPI moves messages by itself, this costs nothing, and a long message still moves if it does not.
+// Where the MPI moves messages by itself, or the program mostly does, this costs nothing, and a long message
+// still moves if they do not.
 constexpr std::chrono::nanoseconds slow_pause = 10ms;
 constexpr std::uint32_t episodes_between_trials = 64;
 constexpr std::uint32_t most_episodes_between_trials = 4096;
@@ -252,8 +253,14 @@ void AsyncProgress::left(const void* site) {
     const auto pending = static_cast<std::uintptr_t>(messages_.load(std::memory_order_relaxed));
     const std::uintptr_t place = reinterpret_cast<std::uintptr_t>(site) + pending;
     Site& from = sites_[position(place)];
-    // The program mostly comes back at once, and a look at the clock costs as much as a small message.
+    // The program mostly comes back at once, and a look at the clock costs as much as a small message. If it
+    // stays away this time, its messages still move, at the slow pace.
     if (from.score.load(std::memory_order_relaxed) <= 0) {
+        if (pending > 0 && !pauses_.load(std::memory_order_relaxed)) {
+            if (episode_.load(std::memory_order_relaxed) == nullptr)
+                pace_.store(slow, std::memory_order_relaxed);
+            wake();
+        }
         const auto skipped = static_cast<std::uint8_t>(from.skipped.load(std::memory_order_relaxed) + 1);
         from.skipped.store(skipped, std::memory_order_relaxed);
         if (skipped % calls_per_sample != 0) return;
@@ -319,13 +326,15 @@ void AsyncProgress::serve() {
             std::this_thread::sleep_for(20us);
         }
         const bool lists = lists_in_flight();
-        // A program that waits in the MPI wakes the thread when it leaves.
         const bool windows = windows_ > 0;
-        const bool messages = serves_messages() && (windows || messages_ > 0) && kept_out < 2;
+        const bool messages = serves_messages() && (windows || messages_ > 0);
         if (!lists && !messages) return;
         const std::uint32_t seen = wakes_;
         if (asked_) continue;
-        if (messages && !windows && pace_.load(std::memory_order_relaxed) == slow) pause = slow_pause;
+        // A program that waits in the MPI wakes the thread when it leaves.
+        const bool waits = kept_out >= 2 && !lists;
+        if (messages && (waits || (!windows && pace_.load(std::memory_order_relaxed) == slow)))
+            pause = slow_pause;
         pauses_.store(true, std::memory_order_relaxed);
         sleep(seen, lists && kept_out == 0 ? std::min(pause, pause_of_lists) : pause);
         pauses_.store(false, std::memory_order_relaxed);
