@@ -136,8 +136,7 @@ class Job:
         shown = " ".join(str(word) for word in [*hosts, *command])
         command = [*hosts, *within, *command]
         print(f"$ {shown}", file=sys.stderr, flush=True)
-        status, self.output = jobs.execute_on_hosts(self.mpi.family, case.ranks, command, limit,
-                                                    {**self.mpi.environment(case.hosts), **self.variant.variables, **environment})
+        status, self.output = jobs.execute(command, limit, {**self.mpi.environment(case.hosts), **self.variant.variables, **environment})
         if status != 0:
             ended = f"exit status {status}" if status is not None else f"not done after {limit} seconds"
             raise Failure(f"{shown}: {ended}\n{self.output}")
@@ -155,9 +154,8 @@ class Job:
             self.execute([*under, *self.launcher(), *words, *self.variant.words.split()], dict(environment), limit,
                          ["env", "-C", directory, "bash", "-c", CLOCK, "launcher"])
             self.report = jobs.report_in(file)
-        # A job of MPICH that hung after Lapwing had ended has no end.
         ended = re.search(r"^launcher (\S+) (\S+)$", self.output, re.MULTILINE)
-        self.seconds = float(ended[2]) - float(ended[1]) if ended else math.nan
+        self.seconds = float(ended[2]) - float(ended[1])
         used = {use["engine"] for row in self.report.get("collectives", []) for use in row.get("uses_of_rank_0", [])}
         if not profile and engine not in ("mpi", "auto", *used):
             raise Failure(f"{self.case.title()}, {self.variant.name}: nothing ran on the {engine} engine\n{self.output}")

@@ -26,9 +26,12 @@ class Launchers(ClusterTest):
     def job(self, hosts, ranks, *before, limit=100):
         """Runs the program. Returns the number of ranks of each host."""
         launcher = [f"mpirun.{MPI}", *(["-n", ranks] if ranks else [])]
+        # By itself MPICH 4.0 over TCP hangs in some MPI_Finalize, see flush_native().
+        if MPI == "mpich" and not before:
+            before = (TOOL, "run", "--engine", "mpi", "--")
         variables = {"LD_PRELOAD": jobs.environment(MPI, BUILD)["LD_PRELOAD"]} if MPI == "mpich" else {}
         command = [TOOL, "cluster", "--hosts", hosts, "--", *before, *launcher, PROGRAM]
-        status, output = jobs.execute_on_hosts(MPI, ranks, command, limit, support.environment(**variables))
+        status, output = jobs.execute(command, limit, support.environment(**variables))
         found = LINE.findall(output)
         self.assertEqual(status, 0, output)
         self.assertEqual(len({rank for rank, _, _ in found}), len(found), output)
@@ -46,7 +49,7 @@ class Launchers(ClusterTest):
         with tempfile.TemporaryDirectory() as directory:
             command = [TOOL, "cluster", "--hosts", 3, "--rate", "200mbit", "--burst", "20000", "--slow", "3:20mbit", "--", TOOL, "topology",
                        "--links", f"{directory}/my.links", "--", f"mpirun.{MPI}", "-n", 3]
-            status, output = jobs.execute_on_hosts(MPI, 3, command, 60, support.environment())
+            status, output = jobs.execute(command, 60, support.environment())
             self.assertEqual(status, 0, output)
             lines = pathlib.Path(directory, "my.links").read_text().splitlines()
         self.assertEqual(lines[1], "ranks 3")
@@ -59,9 +62,8 @@ class Launchers(ClusterTest):
             report = pathlib.Path(directory) / "report.json"
             run = [TOOL, "run", "--report", "--json", "--report-file", report, "--engine", "host", "--"]
             self.assertEqual(self.job(2, 2, *run), {"node1": 1, "node2": 1})
-            if MPI == "openmpi" or report.exists():
-                rows = {row["name"]: row for row in json.loads(report.read_text())["collectives"]}
-                self.assertEqual(rows["MPI_Ialltoall"]["taken"], 2)
+            rows = {row["name"]: row for row in json.loads(report.read_text())["collectives"]}
+            self.assertEqual(rows["MPI_Ialltoall"]["taken"], 2)
 
     def test_many(self):
         if MPI == "openmpi":

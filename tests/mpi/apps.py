@@ -92,8 +92,7 @@ def main():
     for program, cases in PROGRAMS.items():
         applications.checks_itself(program, cases)
     applications.residual_travels()
-    # MPICH 4.0 over UCX and TCP may hang in MPI_Finalize between hosts, also without Lapwing.
-    if applications.mpi == "openmpi" and applications.has_hosts():
+    if applications.has_hosts():
         for program, (ranks, words) in HOSTS.items():
             applications.between_hosts(program, ranks, words)
     return applications.status()

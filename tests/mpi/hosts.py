@@ -17,9 +17,7 @@ class Hosts(jobs.Test):
         # Ends a job that the launcher cannot end, so that its output is shown.
         script = jobs.with_fault(fault, f"timeout --kill-after=2 {limit - 10} {self.tool} run --report -- {launch}")
         command = [self.tool, "cluster", "--hosts", hosts, "--rate", "100mbit", "--", "sh", "-c", script]
-        if until is not None:
-            return jobs.execute(command, limit, environment, until)
-        return jobs.execute_on_hosts(self.mpi, ranks, command, limit, environment)
+        return jobs.execute(command, limit, environment, until)
 
     def many_ranks(self, ranks, collectives):
         began = time.monotonic()

@@ -30,10 +30,7 @@ class Networks(jobs.Test):
                                             f"{' '.join(options)} -- {launch}")
             environment.setdefault("LAPWING_NETWORK", self.network)
             command = [self.tool, "cluster", "--hosts", hosts, "--", "sh", "-c", script]
-            if until is None:
-                status, output = jobs.execute_on_hosts(self.mpi, ranks, command, limit, environment)
-            else:
-                status, output = jobs.execute(command, limit, environment, until)
+            status, output = jobs.execute(command, limit, environment, until)
             return status, output, jobs.report_in(report)
 
     def taken(self, report):

@@ -220,9 +220,8 @@ def clocks_of_hosts(test, scratch):
         print("no virtual hosts here: clocks are not compared", flush=True)
         return
     launch = [f"mpirun.{test.mpi}", "-n", "2", *test.transpose()]
-    # MPICH may hang at the end, see hosts.py. The parts of the timeline are written nevertheless.
-    _, output = jobs.execute([test.tool, "cluster", "--hosts", "2", "--", "timeout", "20", test.tool, "run", "--trace", file, "--",
-                              *launch], 60, jobs.environment(test.mpi, test.build))
+    _, output = jobs.execute([test.tool, "cluster", "--hosts", "2", "--", test.tool, "run", "--trace", file, "--", *launch], 60,
+                             jobs.environment(test.mpi, test.build))
     trace = json.loads(file.read_text())
     clock = trace["otherData"]["clocks"][1]
     offsets = clock["offsets"]

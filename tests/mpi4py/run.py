@@ -111,10 +111,7 @@ class Mpi:
         command = [*hosts, tool, "run", "--report", "--json", "--report-file", report,
                    *chosen, "--", *self.launcher(ranks), self.wheel.python, self.tests, *selected]
         began = time.monotonic()
-        if network:
-            status, output = jobs.execute_on_hosts(self.name, ranks, command, RUN_LIMIT, variables)
-        else:
-            status, output = jobs.execute(command, RUN_LIMIT, variables)
+        status, output = jobs.execute(command, RUN_LIMIT, variables)
         seconds = time.monotonic() - began
         try:
             counts = self.judge(status, output, report, device, network)

@@ -184,10 +184,7 @@ def run(build, program, ranks, arguments, mode, network):
                                            "--report", "--json", "--report-file", report, "--"]
         environment = jobs.environment("mpich", build) | jobs.NETWORKS.get(network, {})
         command = [*hosts, *prefix, *jobs.launcher("mpich", ranks), program, *arguments]
-        if network:
-            status, output = jobs.execute_on_hosts("mpich", ranks, command, RUN_LIMIT, environment)
-        else:
-            status, output = jobs.execute(command, RUN_LIMIT, environment)
+        status, output = jobs.execute(command, RUN_LIMIT, environment)
         try:
             told = json.loads(report.read_text())
             by_it = not network or told.get("network", "").startswith(f"{network} (")

@@ -13,21 +13,18 @@ SKIPPED = 77  # the exit status of a test that cannot run here
 
 # Networks between hosts for the host engine, and the variables that their libraries need on virtual hosts.
 NETWORKS = {"ucx": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, "ofi": {"FI_PROVIDER": "tcp"}, "tcp": {}}
-# Each rank prints this (mpich_yield.c) when Lapwing has ended in it. Afterwards MPICH 4.0 over UCX and TCP hangs in some jobs on
-# several hosts, also without Lapwing.
-MPICH_ENDS = "MPICH closes its connections"
 
 
-def execute(command, limit, environment=None, until=None, times=1):
+def execute(command, limit, environment=None, until=None):
     """Runs a command in its own session. Returns its exit status (None: this function ended it) and output. Ends the command
     after `limit` seconds, which is meant for commands that hang and bounds no performance, or soon after its output has matched
-    `until` `times` times."""
+    `until`."""
     process = subprocess.Popen(
         [str(word) for word in command], env=environment, text=True, errors="replace", start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         if until is not None:
-            return output_until(process, limit, until, times)
+            return output_until(process, limit, until)
         output, _ = process.communicate(timeout=limit)
         return process.returncode, output
     except subprocess.TimeoutExpired:
@@ -43,24 +40,15 @@ def execute(command, limit, environment=None, until=None, times=1):
         raise
 
 
-def execute_on_hosts(mpi, ranks, command, limit, environment):
-    """The same for a job on several hosts. A job of MPICH that hangs after Lapwing has ended (MPICH_ENDS) has status 0."""
-    status, output = execute(command, limit, environment | {"SAY_WHEN_MPICH_ENDS": "1"},
-                             MPICH_ENDS if mpi == "mpich" else None, ranks)
-    return 0 if status is None and ended_but_for_mpich(mpi, output, ranks) else status, output
-
-
-def output_until(process, limit, pattern, times):
+def output_until(process, limit, pattern):
     """Waits until the output matches. Returns what execute() returns."""
     lines = []
     heard = threading.Event()
 
     def read():
-        matches = 0
         for line in process.stdout:
             lines.append(line)
-            matches += len(re.findall(pattern, line))
-            if matches >= times:
+            if re.search(pattern, line):
                 heard.set()
         heard.set()
 
@@ -100,11 +88,6 @@ def environment(mpi, build):
             raise FileNotFoundError(f"{pace} is missing; build the tests first")
         variables["LD_PRELOAD"] = str(pace)
     return variables
-
-
-def ended_but_for_mpich(mpi, output, ranks):
-    """Whether Lapwing has ended in all ranks of a job of MPICH that has not ended. SAY_WHEN_MPICH_ENDS must be set."""
-    return mpi == "mpich" and output.count(MPICH_ENDS) == ranks
 
 
 class Test:

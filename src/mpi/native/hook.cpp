@@ -48,8 +48,8 @@ bool attach_to_ucx() {
 
 #else
 
-std::atomic<bool> called{false};
 std::atomic<void*> worker_of_mpi{nullptr};
+bool flushed = false;
 
 template <typename Function>
 Function* find_in_ucx(const char* name) {
@@ -62,13 +62,13 @@ bool attach_to_ucx() {
     PMPI_Grequest_start([](void*, MPI_Status*) -> int { return MPI_SUCCESS; },
                         [](void*) -> int { return MPI_SUCCESS; },
                         [](void*, int) -> int { return MPI_SUCCESS; }, nullptr, &request);
-    for (int i = 0; i < 1000 && !called; ++i) {
+    for (int i = 0; i < 1000 && worker_of_mpi == nullptr; ++i) {
         int complete = 0;
         PMPI_Test(&request, &complete, MPI_STATUS_IGNORE);
     }
     PMPI_Grequest_complete(request);
     PMPI_Request_free(&request);
-    return called;
+    return worker_of_mpi != nullptr;
 }
 
 #endif
@@ -114,6 +114,7 @@ bool flush_native() {
     const auto status_of = find_in_ucx<std::int8_t(void*)>("ucp_request_check_status");
     const auto free = find_in_ucx<void(void*)>("ucp_request_free");
     if (flush == nullptr || status_of == nullptr || free == nullptr) return false;
+    flushed = true;
     void* const worker = worker_of_mpi.load(std::memory_order_relaxed);
     if (worker == nullptr) return true;                   // nothing is sent; all ranks must return the same
     const std::array<std::uint64_t, 32> no_parameters{};  // ucp_request_param_t is shorter
@@ -128,9 +129,6 @@ bool flush_native() {
 }
 
 void native_progress() {
-#ifndef OPEN_MPI
-    called.store(true, std::memory_order_relaxed);
-#endif
     const Hook now = hook.load(std::memory_order_acquire);
     if (now == Hook::none || *in_flight == 0 || Entry::busy() || async_progress.is_this_thread()) return;
     if (now == Hook::callback) {
@@ -144,21 +142,33 @@ void native_progress() {
 
 #ifndef OPEN_MPI
 
+namespace {
+
+// The next preloaded library's, or UCX's. If Python loaded the MPI, UCX is not in the scope of a preload
+// library.
+template <typename Function>
+Function* next_in_ucx(const char* name) {
+    void* const found = dlsym(RTLD_NEXT, name);
+    return found != nullptr ? reinterpret_cast<Function*>(found) : lapwing::find_in_ucx<Function>(name);
+}
+
+}  // namespace
+
 // MPICH over UCX cannot register a callback, but all of its progress calls this function of libucp, which
 // this library replaces.
 extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker) {
-    using Progress = unsigned (*)(void*);
-    static const auto next = [] {
-        // The next preloaded library, or UCX. If Python loaded the MPI, UCX is not in the scope of a preload
-        // library.
-        void* const found = dlsym(RTLD_NEXT, "ucp_worker_progress");
-        return reinterpret_cast<Progress>(
-            found != nullptr ? found : lapwing::find_in_libraries("ucp_worker_progress"));
-    }();
+    static const auto next = next_in_ucx<unsigned(void*)>("ucp_worker_progress");
     if (lapwing::worker_of_mpi.load(std::memory_order_relaxed) == nullptr) lapwing::worker_of_mpi = worker;
     const unsigned count = next(worker);
     lapwing::native_progress();
     return count;
+}
+
+// MPICH 4 closes its connections in MPI_Finalize, see flush_native(). Left open, they end with UCX's worker,
+// behind a barrier of MPICH's launcher.
+extern "C" __attribute__((visibility("default"))) void* ucp_disconnect_nb(void* endpoint) {
+    static const auto next = next_in_ucx<void*(void*)>("ucp_disconnect_nb");
+    return lapwing::flushed ? nullptr : next(endpoint);
 }
 
 #endif

@@ -23,9 +23,9 @@ Hook install_hook(int (*progress)(), const Count& in_flight, bool threads);
 void remove_hook();
 
 // In MPI_Finalize: completes what MPICH over UCX has sent; false with any other MPI. Then all ranks must wait
-// for each other inside the MPI. UCX may wait for an answer to the last long message, in MPI_Finalize at the
-// latest, and a rank that comes there later than others never gets it: they wait without progress. MPICH 4.0
-// hangs so if a rank receives anything after another one has called MPI_Finalize, as for Lapwing's report.
+// for each other inside the MPI. MPICH 4.0 closes each connection there, for which UCX over TCP waits until
+// the peer has answered its last messages; a peer that has closed its own waits without progress, and never
+// answers. So nothing is closed after this call.
 bool flush_native();
 
 // Advances the lists, unless another call does so at the moment. Returns how many collectives have completed.
