@@ -100,7 +100,7 @@ endfunction()
 # What goes into libraries that are loaded with the program is compiled like this.
 function(lapwing_preload_objects name family)
   target_compile_definitions(${name} PRIVATE
-    LAPWING_VERSION="${PROJECT_VERSION}" LAPWING_PRELOAD_FAMILY="${family}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+    LAPWING_VERSION="${LAPWING_VERSION}" LAPWING_PRELOAD_FAMILY="${family}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
   if(LAPWING_SANITIZE)
     target_compile_definitions(${name} PRIVATE LAPWING_SANITIZED)
   endif()

@@ -1,6 +1,6 @@
 """The bill of materials of a build, in CycloneDX's form: each binary that is installed, and the libraries in it or beside it.
 
-    bom.py --version 0.2.0 --compiler "GNU 12.2.0" --prefix /usr ... --output lapwing.cdx.json --root build build/bin/lapwing ...
+    bom.py --version 0.3.0 --compiler "GNU 12.2.0" --prefix /usr ... --output lapwing.cdx.json --root build build/bin/lapwing ...
 
 What a binary contains is read from the binary: its symbols show code that was linked statically or came from headers, its
 dynamic section the shared libraries, its strings the libraries that it opens at run time. components.json names the licences.

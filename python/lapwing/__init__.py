@@ -58,7 +58,7 @@ def _library(name):
 
 def library_path():
     """The library of the C API; its header is include/lapwing.h below `prefix()`."""
-    return _library("liblapwing.so.0.2")
+    return _library("liblapwing.so.0.3")
 
 
 def preload_path(mpi=None):

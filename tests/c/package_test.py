@@ -85,12 +85,12 @@ class Package(unittest.TestCase):
     def test_nothing_is_exported_but_the_header_with_its_version(self):
         self.assertGreater(len(FUNCTIONS), 30)
         rows = [line.split()[-1] for line in call("nm", "-D", "--defined-only", self.library).splitlines()]
-        version = "LAPWING_0.2"
+        version = "LAPWING_0.3"
         self.assertEqual(sorted(rows), sorted([version, *(f"{name}@@{version}" for name in FUNCTIONS)]))
 
     def test_it_needs_nothing_but_the_c_library(self):
         dynamic = call("readelf", "-d", self.library)
-        self.assertIn("[liblapwing.so.0.2]", dynamic)
+        self.assertIn("[liblapwing.so.0.3]", dynamic)
         needed = set(re.findall(r"NEEDED.*\[(.*?)\.so", dynamic))
         # If libsodium's archive cannot be linked into a shared library, the shared libsodium is needed as well.
         self.assertLessEqual(needed, {"libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64", "libsodium"})

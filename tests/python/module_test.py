@@ -25,7 +25,7 @@ class Paths(unittest.TestCase):
         self.assertEqual(lapwing.prefix(), BUILD.resolve())
         self.assertEqual(lapwing.tool_path(), BUILD.resolve() / "bin/lapwing")
         self.assertEqual(lapwing.preload_path("openmpi"), BUILD.resolve() / "lib/liblapwing-openmpi.so")
-        self.assertEqual(lapwing.library_path(), BUILD.resolve() / "lib/liblapwing.so.0.2")
+        self.assertEqual(lapwing.library_path(), BUILD.resolve() / "lib/liblapwing.so.0.3")
 
     def test_the_mpi_is_that_of_mpirun_on_path(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -50,7 +50,7 @@ class Paths(unittest.TestCase):
 
     def test_the_command_becomes_the_tool(self):
         said = subprocess.run([sys.executable, "-m", "lapwing", "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
-        version = re.search(r"project\(lapwing VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+        version = re.search(r"set\(LAPWING_VERSION (\S+)\)", (ROOT / "CMakeLists.txt").read_text())[1]
         self.assertEqual(said, f"lapwing {version}\n")
         self.assertEqual(subprocess.run([sys.executable, "-m", "lapwing", "no-such-command"], stderr=subprocess.DEVNULL,
                                         check=False).returncode, 2)

@@ -22,7 +22,7 @@ class Info(ToolTest):
     def test_json(self):
         out, _ = self.call("info", "--json", LAPWING_ENGINE="host")
         told = json.loads(out)
-        self.assertRegex(told["version"], r"^\d+\.\d+\.\d+$")
+        self.assertRegex(told["version"], r"^\d+\.\d+\.\d+(-dev)?$")
         self.assertTrue(next(engine for engine in told["engines"] if engine["name"] == "host")["available"])
         self.assertEqual([mpi["name"] for mpi in told["mpi"]], ["openmpi", "mpich", "abi"])
         variables = {variable["name"]: variable for variable in told["variables"]}
@@ -84,7 +84,7 @@ class Info(ToolTest):
 class Tool(ToolTest):
     def test_version(self):
         out, _ = self.call("--version")
-        self.assertRegex(out, r"^lapwing \d+\.\d+\.\d+\n$")
+        self.assertRegex(out, r"^lapwing \d+\.\d+\.\d+(-dev)?\n$")
 
     def test_help_has_examples(self):
         for words in ((), ("explain",), ("run",), ("tune",), ("topology",), ("info",), ("doctor",)):
