@@ -2,7 +2,7 @@
 another layout. By abidiff (Debian: abigail-tools), against tests/c/lapwing-MAJOR.MINOR.abi.
 
 python3 abi.py ROOT BUILD             compares; exit status 77 where abidiff is missing
-python3 abi.py ROOT BUILD --write     writes the file: once, when a minor version begins
+python3 abi.py ROOT BUILD --write     writes the file: when a minor version begins, and before its release
 """
 
 import pathlib
@@ -42,5 +42,5 @@ with tempfile.TemporaryDirectory() as directory:
                           check=False)
 if done.returncode != 0:
     print(f"{done.stdout}\nPrograms that were linked to lapwing {VERSION}.0 may not run with this library. Undo the change, or begin the next minor "
-          "version: the version in CMakeLists.txt and lapwing.h, a node in src/c/lapwing.map, and a file by --write.")
+          "version: scripts/set-version, and a file by --write.")
     sys.exit(1)
