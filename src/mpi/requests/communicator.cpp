@@ -148,8 +148,10 @@ void free_communicators() {
     const Entry entry;
     const std::unique_lock lock(mutex, std::try_to_lock);
     const auto is_done = [](const auto& group) {
+        // Another thread may make the group of one that is in use.
+        if (!group->freed_by_mpi.load(std::memory_order_acquire)) return false;
         const bool agrees = group->begun() && !group->is_open();  // the MPI still writes there
-        return group->freed_by_mpi.load(std::memory_order_acquire) && group->in_flight == 0 && !agrees;
+        return group->in_flight == 0 && !agrees;
     };
     if (lock) std::erase_if(groups, is_done);
     const auto is_left = [](const auto& group) {
