@@ -216,8 +216,7 @@ def full_disk(test, scratch):
 
 def clocks_of_hosts(test, scratch):
     file = scratch / "hosts.json"
-    if jobs.execute([test.tool, "cluster", "--hosts", "1", "--", "true"], 60)[0] != 0:
-        print("no virtual hosts here: clocks are not compared", flush=True)
+    if not test.has_hosts():
         return
     launch = [f"mpirun.{test.mpi}", "-n", "2", *test.transpose()]
     _, output = jobs.execute([test.tool, "cluster", "--hosts", "2", "--", test.tool, "run", "--trace", file, "--", *launch], 60,
