@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "docs" / "index.md", ROOT / "docs" / "overlap.md"]
+PAGES = [ROOT / "docs" / "tour.md", ROOT / "docs" / "overlap.md"]
 BLOCK = re.compile(r"(<!-- varies -->\n)?```console\n(.*?)```\n", re.DOTALL)
 # What launchers say now and then.
 NOISE = re.compile(r"^\[[^\]]*\] plm:rsh: .*\n", re.MULTILINE)

@@ -30,7 +30,7 @@ CONTENTS = """
 :titlesonly:
 :caption: Use
 
-Five minutes <self>
+tour
 install
 overlap
 guide

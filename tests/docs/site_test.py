@@ -38,7 +38,7 @@ class Site(unittest.TestCase):
         self.addCleanup(window.close)
         for width in (390, 1280):
             window.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500)
-            for page in ("index", "overlap", "results", "algorithms", "reference"):
+            for page in ("index", "tour", "overlap", "results", "algorithms", "reference"):
                 window.call("Page.navigate", url=f"file://{SITE}/{page}.html")
                 window.until(f"location.pathname.endsWith('/{page}.html') && document.readyState == 'complete'")
                 with self.subTest(page=page, width=width):
