@@ -1,5 +1,7 @@
 """The table of cases: what is compared with what, by suites."""
 
+import dataclasses
+
 from harness import MPIS, Case, Variant
 from programs import CODES, Application, Bench, ManyRanks, Messages, Printed, Spfft, petsc_example
 from reproducible import PLACEMENTS, WAYS, Sums, variables
@@ -87,6 +89,30 @@ def compress():
     for size in (1 << 20, 4 << 20):
         yield Case("compress, zlib", COMPRESS, f"--bytes {size} --chunks 12", modes(), 2, 2, "--rate 100mbit", size)
         yield Case("compress, Zstandard", COMPRESS, f"--bytes {size} --chunks 12 --codec zstd --level 3", modes(), 2, 2, "--rate 300mbit", size)
+
+
+def methods():
+    """Three programs by method, as in Figures 4 and 5 of Kaiser et al. 2009: blocking, nonblocking alone and with tests, by a progress thread
+    and by the kernel engine, with each algorithm; inside a host with each transfer of long messages."""
+    by_hand = (Variant("blocking", words="--mode blocking"), Variant("nonblocking", words="--mode nonblocking"))
+    tests = (Variant("nonblocking, 20 tests", words="--mode nonblocking --tests 20"),)
+
+    def ours(title, engine, variables):
+        return Variant(title, engine, "--mode nonblocking", variables)
+
+    for name, program, natively, collective, other, words in (
+            ("cg", CG, by_hand + tests, "ialltoallv", "pairwise", "--halo alltoallv --size 64 128 128 --grid RANKS 1 1 --tolerance 1e-3"),
+            ("compress", COMPRESS, by_hand, "igatherv", "sequential", "--bytes 1048576 --chunks 12"),
+            ("fft", FFT, by_hand + tests, "ialltoallv", "pairwise", "--size 64 64 64 --variables 20 --iterations 1")):
+        between = tuple(ours(f"{title}, {algorithm}", engine, {"LAPWING_ALGORITHM": f"{collective}={algorithm}"})
+                        for title, engine in (("thread", "host"), ("kernel engine", "kernel")) for algorithm in ("flat", other))
+        inside = tuple(ours(f"thread, copies by the {transfer}", "host", {"LAPWING_TRANSFER": transfer, "LAPWING_PROGRESS_THREAD": "any"})
+                       for transfer in ("processor", "kernel"))
+        for mpi in ("debian-openmpi", "debian-mpich"):
+            # More ranks of MPICH than processors wait for each other's time slices.
+            for hosts, variants in ((4 if mpi == "debian-openmpi" else 2, natively + between), (0, natively + inside)):
+                yield Case(f"{name}, {MPIS[mpi]}", program, words.replace("RANKS", str(hosts or 2)),
+                           tuple(dataclasses.replace(one, mpi=mpi) for one in variants), hosts or 2, hosts, "--rate 300mbit" if hosts else "")
 
 
 # ex45 and ex34: Laplace operators in three dimensions, with Debian's binary. -sf_type basic exchanges the halo by messages, neighbor by one
@@ -299,4 +325,4 @@ def parts():
 
 APPLICATIONS = {one.__name__: one for one in (fft, cg, lu, hpl, compress)}
 SUITES = {**APPLICATIONS, **{one.__name__: one for one in (
-    petsc, reductions, spfft, real_codes, one_host, several_hosts, networks, messages, tracing, many_ranks, reproducible, slowdown, suite, overlap, parts)}}
+    methods, petsc, reductions, spfft, real_codes, one_host, several_hosts, networks, messages, tracing, many_ranks, reproducible, slowdown, suite, overlap, parts)}}

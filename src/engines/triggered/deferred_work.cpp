@@ -1,7 +1,5 @@
 #include "engines/triggered/deferred_work.hpp"
 
-#include "base/error.hpp"
-#if __has_include(<rdma/fi_trigger.h>)
 #include <fmt/format.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -18,17 +16,15 @@
 #include <mutex>
 #include <utility>
 
+#include "base/error.hpp"
 #include "engines/triggered/deferred_rules.hpp"
 #include "links/event/thread.hpp"
 #include "links/ofi/endpoint.hpp"
 #include "links/ofi/library.hpp"
 #include "links/ofi/providers.hpp"
 #include "links/ofi/registration.hpp"
-#endif
 
 namespace lapwing {
-
-#if __has_include(<rdma/fi_trigger.h>)
 namespace {
 
 using ofi::check;
@@ -348,10 +344,8 @@ std::unique_ptr<DeferredWork::Work> OfiDeferredWork::add(Counter& trigger, std::
 }
 
 }  // namespace
-#endif
 
 std::unique_ptr<DeferredWork> open_deferred_work(const DeferredWorkOptions& options) {
-#if __has_include(<rdma/fi_trigger.h>)
     const KeptSignals kept;
     const BlockedSignals blocked;
     const tcp::Options internet{.interfaces = options.interfaces, .family = options.family};
@@ -362,10 +356,6 @@ std::unique_ptr<DeferredWork> open_deferred_work(const DeferredWorkOptions& opti
         throw Error(error.code(),
                     fmt::format("{}, provider {}: {}", ofi::library().name, options.provider, error.what()));
     }
-#else
-    static_cast<void>(options);
-    throw Error(ErrorCode::unsupported, "Lapwing was built without libfabric (libfabric-dev)");
-#endif
 }
 
 }  // namespace lapwing

@@ -1,5 +1,3 @@
-#if __has_include(<rdma/fi_tagged.h>)
-
 #include "links/ofi/business_card.hpp"
 
 #include <fmt/format.h>
@@ -141,5 +139,3 @@ std::string why_apart(const std::vector<BusinessCard>& cards, const std::vector<
 }
 
 }  // namespace lapwing::ofi
-
-#endif

@@ -1,5 +1,3 @@
-#if __has_include(<rdma/fi_tagged.h>)
-
 #include "links/ofi/endpoint.hpp"
 
 #include <fmt/format.h>
@@ -119,5 +117,3 @@ std::unique_ptr<Endpoint> open_first(std::vector<Info> candidates, int ranks) {
 }
 
 }  // namespace lapwing::ofi
-
-#endif

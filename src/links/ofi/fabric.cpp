@@ -1,5 +1,3 @@
-#if __has_include(<rdma/fi_tagged.h>)
-
 #include "links/ofi/fabric.hpp"
 
 #include <fmt/format.h>
@@ -141,18 +139,3 @@ std::unique_ptr<Fabric> open_ofi(const FabricOptions& options) {
 }
 
 }  // namespace lapwing
-
-#else
-
-#include "base/error.hpp"
-#include "links/fabric.hpp"
-
-namespace lapwing {
-
-std::unique_ptr<Fabric> open_ofi(const FabricOptions&) {
-    throw Error(ErrorCode::system, "Lapwing was built without libfabric (libfabric-dev)");
-}
-
-}  // namespace lapwing
-
-#endif

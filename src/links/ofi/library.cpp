@@ -1,5 +1,3 @@
-#if __has_include(<rdma/fi_tagged.h>)
-
 #include "links/ofi/library.hpp"
 
 #include <dlfcn.h>
@@ -61,5 +59,3 @@ std::string why(long result) {
 }
 
 }  // namespace lapwing::ofi
-
-#endif

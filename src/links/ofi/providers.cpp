@@ -1,5 +1,3 @@
-#if __has_include(<rdma/fi_tagged.h>)
-
 #include "links/ofi/providers.hpp"
 
 #include <fmt/format.h>
@@ -216,5 +214,3 @@ Info candidate_for_deferred_work(const std::string& provider, const tcp::Options
 }
 
 }  // namespace lapwing::ofi
-
-#endif

@@ -1,5 +1,3 @@
-#if __has_include(<rdma/fi_tagged.h>)
-
 #include "links/ofi/registration.hpp"
 
 #include <fmt/format.h>
@@ -74,5 +72,3 @@ void Registration::release(Span& span) {
 }
 
 }  // namespace lapwing::ofi
-
-#endif

@@ -1,5 +1,3 @@
-#if __has_include(<rdma/fi_tagged.h>)
-
 #include "links/ofi/transfers.hpp"
 
 #include <fmt/format.h>
@@ -211,5 +209,3 @@ void OfiFabric::abandon(void* part) {
 }
 
 }  // namespace lapwing::ofi
-
-#endif

@@ -1,5 +1,3 @@
-#if __has_include(<ucp/api/ucp.h>)
-
 #include "links/ucx/fabric.hpp"
 
 #include <fmt/format.h>
@@ -250,18 +248,3 @@ std::unique_ptr<Fabric> open_ucx(const FabricOptions& options) {
 }
 
 }  // namespace lapwing
-
-#else
-
-#include "base/error.hpp"
-#include "links/fabric.hpp"
-
-namespace lapwing {
-
-std::unique_ptr<Fabric> open_ucx(const FabricOptions&) {
-    throw Error(ErrorCode::system, "Lapwing was built without UCX (libucx-dev)");
-}
-
-}  // namespace lapwing
-
-#endif

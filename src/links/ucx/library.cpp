@@ -1,5 +1,3 @@
-#if __has_include(<ucp/api/ucp.h>)
-
 #include "links/ucx/library.hpp"
 
 #include <dlfcn.h>
@@ -58,5 +56,3 @@ const Library& library() {
 }
 
 }  // namespace lapwing::ucx
-
-#endif
