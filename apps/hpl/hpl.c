@@ -9,7 +9,10 @@
  *   host      MPI_Ibcast, MPI_Test after each block of columns, which the host must do
  *   offload   MPI_Ibcast, and nothing until the panel is needed
  *
- * Compiled with HPL_COPY_L and HPL_NO_MPI_DATATYPE, so that a panel is PANEL->len doubles at PANEL->L2. */
+ * Compiled with HPL_COPY_L and HPL_NO_MPI_DATATYPE, so that a panel is PANEL->len doubles at PANEL->L2.
+ *
+ * The MPI calls of HPL and of this file, which move data, are timed: the linker gives them the functions of
+ * TIMED below. */
 #include <getopt.h>
 #include <hpl.h>
 #include <stdio.h>
@@ -18,8 +21,39 @@
 #include <unistd.h>
 
 static enum { RING, HOST, OFFLOAD } mode = OFFLOAD;
-static double seconds_in_broadcasts;
+static double seconds_in_mpi;
 static int plant_error;
+
+#define TIMED(name, parameters, arguments)         \
+    int __real_##name parameters;                  \
+    int __wrap_##name parameters {                 \
+        const double begin = MPI_Wtime();          \
+        const int error = __real_##name arguments; \
+        seconds_in_mpi += MPI_Wtime() - begin;     \
+        return error;                              \
+    }
+#define MESSAGE int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm
+TIMED(MPI_Send, (const void* data, MESSAGE), (data, count, type, peer, tag, comm))
+TIMED(MPI_Ssend, (const void* data, MESSAGE), (data, count, type, peer, tag, comm))
+TIMED(MPI_Issend, (const void* data, MESSAGE, MPI_Request* request),
+      (data, count, type, peer, tag, comm, request))
+TIMED(MPI_Recv, (void* data, MESSAGE, MPI_Status* status), (data, count, type, peer, tag, comm, status))
+TIMED(MPI_Irecv, (void* data, MESSAGE, MPI_Request* request), (data, count, type, peer, tag, comm, request))
+TIMED(MPI_Iprobe, (int peer, int tag, MPI_Comm comm, int* flag, MPI_Status* status),
+      (peer, tag, comm, flag, status))
+TIMED(MPI_Wait, (MPI_Request * request, MPI_Status* status), (request, status))
+TIMED(MPI_Test, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag, status))
+TIMED(MPI_Ibcast, (void* data, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request),
+      (data, count, type, root, comm, request))
+
+static double seconds_in_mpi_of_solver;
+void __real_HPL_pdgesv(HPL_T_grid* grid, HPL_T_palg* algorithm, HPL_T_pmat* matrix);
+/* What HPL times. */
+void __wrap_HPL_pdgesv(HPL_T_grid* grid, HPL_T_palg* algorithm, HPL_T_pmat* matrix) {
+    seconds_in_mpi = 0;
+    __real_HPL_pdgesv(grid, algorithm, matrix);
+    seconds_in_mpi_of_solver = seconds_in_mpi;
+}
 
 int __real_HPL_binit(HPL_T_panel* panel);
 int __real_HPL_bcast(HPL_T_panel* panel, int* flag);
@@ -27,17 +61,14 @@ int __real_HPL_bwait(HPL_T_panel* panel);
 
 int __wrap_HPL_binit(HPL_T_panel* panel) {
     if (mode == RING || panel->grid->npcol <= 1) return __real_HPL_binit(panel);
-    const double begin = MPI_Wtime();
     HPL_copyL(panel);
     const int error =
         MPI_Ibcast(panel->L2, panel->len, MPI_DOUBLE, panel->pcol, panel->grid->row_comm, panel->request);
-    seconds_in_broadcasts += MPI_Wtime() - begin;
     return error == MPI_SUCCESS ? HPL_SUCCESS : HPL_FAILURE;
 }
 
 /* HPL calls this without a panel, too, when there is none to send. */
 int __wrap_HPL_bcast(HPL_T_panel* panel, int* flag) {
-    const double begin = MPI_Wtime();
     if (mode == RING || panel == NULL || panel->grid->npcol <= 1) {
         __real_HPL_bcast(panel, flag);
     } else if (mode == OFFLOAD) {
@@ -47,13 +78,11 @@ int __wrap_HPL_bcast(HPL_T_panel* panel, int* flag) {
         MPI_Test(panel->request, &done, MPI_STATUS_IGNORE);
         *flag = done ? HPL_SUCCESS : HPL_KEEP_TESTING;
     }
-    seconds_in_broadcasts += MPI_Wtime() - begin;
     return *flag;
 }
 
 int __wrap_HPL_bwait(HPL_T_panel* panel) {
     if (panel->grid->npcol <= 1) return __real_HPL_bwait(panel);
-    const double begin = MPI_Wtime();
     int result = HPL_SUCCESS;
     if (mode == RING) {
         result = __real_HPL_bwait(panel);
@@ -64,7 +93,6 @@ int __wrap_HPL_bwait(HPL_T_panel* panel) {
         panel->L2[0] += 1;
         plant_error = 0;
     }
-    seconds_in_broadcasts += MPI_Wtime() - begin;
     return result;
 }
 
@@ -170,8 +198,8 @@ int main(int argc, char** argv) {
     memset(&data, 0, sizeof data);
     int failure = 0;
     HPL_main(argc, argv, &data, &failure);
-    double slowest;
-    MPI_Reduce(&seconds_in_broadcasts, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    double of_all;
+    MPI_Reduce(&seconds_in_mpi_of_solver, &of_all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     int status = 0;
     if (rank == 0) {
         // HPL's own check, from its norms.
@@ -179,12 +207,12 @@ int main(int argc, char** argv) {
         const int passed = data.Gflops > 0 && residual < 16;
         printf(json ? "{\"app\":\"hpl\",\"variant\":\"%s\",\"ranks\":%d,\"sizes\":{\"n\":%d,\"block\":%d,"
                       "\"depth\":%d},"
-                      "\"seconds\":[%g],\"phases\":{\"broadcast\":[%g]},\"results\":{\"GFlop/s\":%g},"
+                      "\"seconds\":[%g],\"phases\":{\"MPI\":[%g]},\"results\":{\"GFlop/s\":%g},"
                       "\"verification\":{\"passed\":%s,\"error\":%g}}\n"
-                    : "hpl, %s, %d ranks: n %d, block %d, depth %d\n  %.4f s, of which %.4f s in broadcasts: "
+                    : "hpl, %s, %d ranks: n %d, block %d, depth %d\n  %.4f s, of which %.4f s in MPI calls: "
                       "%.3f GFlop/s\n"
                       "  verification: %s, residual %.4g\n",
-               modes[mode], ranks, n, block, depth, data.time, slowest, data.Gflops,
+               modes[mode], ranks, n, block, depth, data.time, of_all / ranks, data.Gflops,
                json ? (passed ? "true" : "false") : (passed ? "passed" : "FAILED"),
                residual == residual && residual < 1e300 ? residual : 1e300);
         status = !passed;

@@ -68,6 +68,8 @@ class Application(Program):
     def __init__(self, name):
         self.name = name
         self.promised = {}  # by the case's title
+        if name == "hpl":
+            self.quantities = (*Program.quantities, ("mpi", "MPI %", percent))
 
     def prepare(self, build, mpis):
         if self.name == "hpl":
@@ -83,7 +85,10 @@ class Application(Program):
             self.profile(job, words, repeat[-1] if repeat else 1)
         job.run([*words, *(["--bound"] if job.is_first and repeat else [])])
         found = job.line()
-        return Outcome({"": {key: found[key] for key in ("seconds", "computing", "communicating") if key in found}})
+        row = {key: found[key] for key in ("seconds", "computing", "communicating") if key in found}
+        if self.name == "hpl":
+            row["mpi"] = [inside / whole for inside, whole in zip(found["phases"]["MPI"], found["seconds"])]
+        return Outcome({"": row})
 
     def profile(self, job, words, repeat):
         """What `lapwing profile` calls savable by Lapwing, in a repetition of the nonblocking program."""
