@@ -138,6 +138,13 @@ int thread_level(int wanted) {
 // have without Lapwing.
 std::atomic<int> told{-1};
 
+void before_start() {
+    bind_fortran();
+    // The program's collectives leave the MPI's connections idle. While a link is down, TCP's keep-alive,
+    // which UCX switches on, would end these, but not connections with data under way.
+    ::setenv("UCX_TCP_KEEPIDLE", "inf", 0);
+}
+
 int start_mpi(int* argc, char*** argv, int wanted, int* provided) {
     const int level = thread_level(wanted);
     const int error = NEXT_Init_thread(argc, argv, level, provided);
@@ -157,7 +164,7 @@ using namespace lapwing;
 
 LAPWING_MPI MPI_Init(int* argc, char*** argv) {
     const InMpi in_mpi(__builtin_return_address(0));
-    bind_fortran();
+    before_start();
     // The user has set the level that MPI_Init gives.
     const bool set = std::getenv("OMPI_MPI_THREAD_LEVEL") != nullptr ||
                      std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL") != nullptr;
@@ -171,7 +178,7 @@ LAPWING_MPI MPI_Init(int* argc, char*** argv) {
 
 LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     const InMpi in_mpi(__builtin_return_address(0));
-    bind_fortran();
+    before_start();
     if (provided == nullptr) return NEXT_Init_thread(argc, argv, required, provided);
     return start_mpi(argc, argv, required, provided);
 }
