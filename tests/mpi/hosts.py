@@ -49,6 +49,12 @@ class Hosts(jobs.Test):
         self.expect(f"a link that is cut for good ({time.monotonic() - began:.0f} s)",
                     status != 0 and "all done" not in output and re.search(error, output), output)
 
+    def idle_connections_stay(self):
+        """Of MPICH's connections none has the keep-alive of seconds that UCX gives them: a link may be down for longer."""
+        status, output = self.run(2, 2, "faults-mpich steady $made", "ssh node2 ss -tnopH")
+        self.expect("MPICH's connections stay while they are idle", status == 0 and "faults-mpich" in output and
+                    not re.search(r"faults-mpich.*timer:\(keepalive,[\d.]+(ms|sec)", output), output)
+
     def jobs_end(self):
         """Ranks that spin while they wait: MPICH 4.0 by itself hangs in some MPI_Finalize, see flush_native()."""
         failed = []
@@ -71,6 +77,7 @@ def main():
         hosts.many_ranks(2, 300)
     hosts.a_link_that_is_cut()
     if hosts.mpi == "mpich":
+        hosts.idle_connections_stay()
         hosts.jobs_end()
     return hosts.status()
 
