@@ -99,7 +99,7 @@ template <typename Native>
 int end_of_start(const Started& started, MPI_Comm communicator, MPI_Request* handle, Native native) {
     switch (started.outcome) {
         case Outcome::taken:
-            *handle = started.request->handle;
+            *handle = started.request->program_handle();
             return MPI_SUCCESS;
         case Outcome::declined:
             return native();
@@ -156,7 +156,7 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, con
         const int error = end_of_start(started, communicator, handle, native);
         recorded.returned(error);
         if (started.outcome == Outcome::taken)
-            started.request->starts_record = recorded.persistent(true);
+            started.request->persistent->recorded = recorded.persistent(true);
         else if (error == MPI_SUCCESS)
             native_requests().add(*handle, recorded.id(), recorded.persistent(false));
         return error;

@@ -101,9 +101,8 @@ Started start(Communicator& group, Problem& problem, const UserBuffers& buffers,
         runtime.report.count_fallback(problem.collective, Fallback::no_plan);
         return Started::declined();
     }
-    Request* const request = request_table.take(&error);
+    Request* const request = request_table.take(group, &error);
     if (request == nullptr) return Started::failed_by(error);
-    request->group = &group;
     request->plan = plan;
     request->collective = problem.collective;
     if (plan == nullptr) request->problem = problem;
@@ -112,12 +111,13 @@ Started start(Communicator& group, Problem& problem, const UserBuffers& buffers,
 }
 
 int start_again(Request& request) {
-    if (request.state != Request::State::inactive) return MPI_ERR_REQUEST;
+    if (request.state != Request::State::idle) return MPI_ERR_REQUEST;
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
     request.reset();
-    if (request.starts_record != nullptr) request.starts_record->start();
-    const int error = fill_and_run(request, request.persistent->buffers, began, false);
-    if (error != MPI_SUCCESS && request.starts_record != nullptr) request.starts_record->stop();
+    Persistent& persistent = *request.persistent;
+    if (persistent.recorded != nullptr) persistent.recorded->start();
+    const int error = fill_and_run(request, persistent.buffers, began, false);
+    if (error != MPI_SUCCESS && persistent.recorded != nullptr) persistent.recorded->stop();
     return error;
 }
 
@@ -233,20 +233,17 @@ Started make_persistent(Communicator& group, Problem& problem, const UserBuffers
     }
     if (plan->error() != MPI_SUCCESS) return Started::failed_by(plan->error());
     auto persistent = std::make_unique<Persistent>(buffers);
-    persistent->channel = plan->channel();
-    MPI_Request handle = MPI_REQUEST_NULL;
     {
         const Entry entry;
-        error = persistent->handle.make(&handle);
+        error = persistent->handle.make();
     }
     if (error != MPI_SUCCESS) return Started::failed_by(error);
     const Entry entry;
     if (buffers.reduction) persistent->reduction.hold(*persistent->buffers.reduction);
-    Request& request = request_table.add(handle, std::move(persistent));
-    request.group = &group;
+    Request& request = request_table.lend(group, std::move(persistent));
+    request.channel = plan->channel();
     request.plan = plan->take();  // in flight as long as the program may start it
     request.collective = problem.collective;
-    ++group.in_flight;
     return {Outcome::taken, MPI_SUCCESS, &request};
 }
 
