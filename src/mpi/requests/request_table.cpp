@@ -22,28 +22,8 @@ namespace {
 
 // Of a request whose list no longer runs.
 void release_resources(Request& request) {
-    for (Unpacking& part : request.packed.unpacking) {
-        if (part.type != MPI_DATATYPE_NULL) PMPI_Type_free(&part.type);
-    }
-    request.packed.unpacking.clear();
+    request.packed.release();
     request.reducer.release();
-    if (!request.packed.device.empty()) request.packed.device.release();
-}
-
-int unpack_all(const Request& request) {
-    DeviceData data;
-    int error = MPI_SUCCESS;
-    for (const Unpacking& part : request.packed.unpacking) {
-        if (error != MPI_SUCCESS) return error;
-        if (part.form) part.form->decode(part.bytes, part.count * part.layout.size);
-        error = data.unpack(part.place, part.bytes, part.elements, part.count, part.type, part.layout);
-        if (part.place.on_device()) {
-            CollectiveCount& count = runtime.report.of(request.collective);
-            ++count.device_buffers;
-            count.bytes_to_devices += part.count * part.layout.size;
-        }
-    }
-    return error == MPI_SUCCESS ? data.finish() : error;
 }
 
 void measure_completion(Request& request) {
@@ -267,7 +247,7 @@ void RequestTable::finish(Request& request) {
     if (request.error == MPI_SUCCESS) request.error = request.packed.error;
     if (request.error == MPI_SUCCESS) request.error = request.reducer.error();
     if (!request.packed.unpacking.empty() && request.error == MPI_SUCCESS)
-        request.error = unpack_all(request);
+        request.error = request.packed.unpack();
     release_resources(request);
     if (request.began != 0) measure_completion(request);
     Request* const last = running_.back();
