@@ -64,8 +64,6 @@ struct Request {
                                      : state == State::idle || persistent->handle.active();
     }
 
-    // The handle that the program holds.
-    MPI_Request program_handle() const { return persistent == nullptr ? handle : persistent->handle.get(); }
     // Before each start.
     void reset() {
         error = MPI_SUCCESS;

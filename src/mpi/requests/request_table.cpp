@@ -45,18 +45,24 @@ void record_completion(const Request& request) {
         request.recorded.communicator->completed(request.recorded.serial);
 }
 
-void begin(Request& request) {
+// Starts the list. Returns the MPI's error code.
+[[gnu::always_inline]] inline int begin(Request& request) {
     Communicator& group = *request.group;
-    if (request.plan == nullptr) request.plan = &group.planner().plan(request.problem);
-    Plan& plan = *request.plan;
-    if (runtime.measures) {
-        runtime.report.count_use(request.collective, plan.choice.algorithm, plan.engine);
-        timeline::starts(request);
+    try {
+        if (request.plan == nullptr) request.plan = &group.planner().plan(request.problem);
+        Plan& plan = *request.plan;
+        if (runtime.measures) {
+            runtime.report.count_use(request.collective, plan.choice.algorithm, plan.engine);
+            timeline::starts(request);
+        }
+        request.operation = plan.prepared->start(request.buffers, request.channel);
+        ++plan.in_flight;
+        runtime.report.of(request.collective).bytes_sent += plan.bytes_sent;
+        group.engine_used = plan.engine;
+        return MPI_SUCCESS;
+    } catch (const Error& error) {
+        return error_code_of(error);
     }
-    request.operation = plan.prepared->start(request.buffers, request.channel);
-    ++plan.in_flight;
-    runtime.report.of(request.collective).bytes_sent += plan.bytes_sent;
-    group.engine_used = plan.engine;
 }
 
 }  // namespace
@@ -139,18 +145,46 @@ Request& RequestTable::lend(Communicator& group, std::unique_ptr<Persistent> per
     return request;
 }
 
-void RequestTable::run(Request& request) {
+int RequestTable::launch(Request& request, const UserBuffers& user, std::uint64_t began, bool blocking) {
     Communicator& group = *request.group;
-    if (request.persistent == nullptr) request.channel = group.next_channel++ % first_persistent_channel;
-    if (request.plan != nullptr)
-        begin(request);
-    else
-        group.waiting.push_back(&request);
+    CollectiveCount& count = runtime.report.of(request.collective);
+    request.packed.count = &count;
+    request.packed.error = user.error;
+    request.began = began;
+    if (user.reduction) {
+        request.reducer.hold(*user.reduction);
+        request.buffers.reducer = &request.reducer;
+    }
+    int error = MPI_SUCCESS;
+    // An empty buffer is not stored: 5 ns, because the engine loads both addresses at once.
+    if (!user.sent.empty())
+        request.buffers.in = user.sent.send_address(
+            request.packed, user.copies_sent || user.sent.overlaps(user.received), &error);
+    if (!user.received.empty() && error == MPI_SUCCESS)
+        request.buffers.out = user.received.receive_address(request.packed, &error);
+    if (error == MPI_SUCCESS) {
+        if (request.persistent == nullptr) request.channel = group.next_channel++ % first_persistent_channel;
+        if (request.plan == nullptr)
+            group.waiting.push_back(&request);
+        else
+            error = begin(request);
+    }
+    if (error != MPI_SUCCESS) {
+        release(request);
+        return error;
+    }
     request.state = State::running;
     request.index = running_.size();
     running_.push_back(&request);
     ++live_;
     async_progress.list_started();
+    ++count.taken;
+    if (began != 0) {
+        request.started = nanoseconds();
+        count.start_time += request.started - began;
+        timeline::started(request, blocking);
+    }
+    return MPI_SUCCESS;
 }
 
 // The program has seen the completion, and asks no more for the communicator of an error.
@@ -165,7 +199,7 @@ void RequestTable::free_persistent(Request& request) {
     handles_.erase(persistent.handle.get());
     persistent.handle.free(request.error);
     if (persistent.recorded != nullptr)
-        persistent.buffers.recorded.communicator->release_persistent(persistent.buffers.recorded.serial);
+        request.recorded.communicator->release_persistent(request.recorded.serial);
     request.plan->prepared->release_channel(request.channel);
     --request.plan->in_flight;
     request.persistent.reset();
@@ -212,12 +246,8 @@ bool RequestTable::begin_waiting(Communicator& group) {
     while (!group.waiting.empty()) {
         Request& request = *group.waiting.front();
         group.waiting.pop_front();
-        try {
-            begin(request);
-        } catch (const Error& error) {
-            request.error = error_code_of(error);
-            finish(request);
-        }
+        request.error = begin(request);
+        if (request.error != MPI_SUCCESS) finish(request);
     }
     return true;
 }

@@ -30,13 +30,15 @@ class RequestTable {
     int persistent() const { return persistent_.load(std::memory_order_relaxed); }
 
     // Returns an idle request with a handle for the next nonblocking collective of the group; it stays idle
-    // until run(). Null, with the MPI's error code, if the MPI has no handle.
+    // until launch(). Null, with the MPI's error code, if the MPI has no handle.
     Request* take(Communicator& group, int* error);
     // Returns an idle request of this persistent collective.
     Request& lend(Communicator& group, std::unique_ptr<Persistent> persistent);
 
-    // Starts the request, or puts it off until its group's links are known. Throws Error.
-    void run(Request& request);
+    // Starts the request with these buffers, or puts its list off until its group's links are known. `began`:
+    // when the program's call began; 0 where no clocks are read. Returns the MPI's error code, after the
+    // request has been released.
+    int launch(Request& request, const UserBuffers& user, std::uint64_t began, bool blocking);
     // Makes a complete or unused request idle; and free, unless the program has a persistent one.
     void release(Request& request);
     // The program frees this request, which may run: it is released when it is complete.

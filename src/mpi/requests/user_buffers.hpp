@@ -19,7 +19,6 @@
 #include "mpi/native/refusals.hpp"
 #include "task/associative.hpp"
 #include "task/problem.hpp"
-#include "watch/journal.hpp"
 
 namespace lapwing {
 
@@ -215,8 +214,6 @@ struct UserBuffers {
     int error = MPI_SUCCESS;
     std::optional<MpiOperator> reduction;  // by the MPI's code
     bool converted = false;                // to an associative form
-    const void* call_site = nullptr;       // as in Buffers
-    watch::CallId recorded;                // in the journal
 
     UserBuffers() {}
 };
