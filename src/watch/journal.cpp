@@ -254,7 +254,7 @@ CallRecord* CommunicatorRecord::keep_locked(const CallWords& words) {
 }
 
 CallRecord* CommunicatorRecord::persistent(std::uint64_t init, bool by_lapwing) {
-    if (by_lapwing) taken(init);
+    if (by_lapwing) mark(init, CallRecord::by_lapwing);
     const std::lock_guard lock(kept_mutex_);
     return keep_locked(calls_[init % remembered].read());
 }

@@ -111,10 +111,13 @@ class CommunicatorRecord {
   public:
     static constexpr std::size_t remembered = 16;
 
-    // Records a call. Returns its serial number.
+    // The serial number of the next call.
+    std::uint64_t next() const { return serials_.load(std::memory_order_relaxed) + 1; }
+    // Records the next call, which began at `now`. `flags`: of CallRecord::state. Returns its serial number.
     [[gnu::always_inline]] std::uint64_t call(const CallArguments& arguments, Form form, const char* function,
-                                              const void* site, std::uint64_t now = CallClock::next()) {
-        const std::uint64_t serial = serials_.load(std::memory_order_relaxed) + 1;
+                                              const void* site, std::uint64_t flags = 0,
+                                              std::uint64_t now = CallClock::next()) {
+        const std::uint64_t serial = next();
         CallRecord& slot = calls_[serial % remembered];
         if (slot.in_flight()) [[unlikely]]
             keep(slot);
@@ -130,16 +133,14 @@ class CommunicatorRecord {
         slot.what.store(what, std::memory_order_release);
         // The init call of a persistent collective is complete at once, see persistent().
         const std::uint64_t done = form == Form::persistent_init ? CallRecord::complete : 0;
-        slot.state.store(serial << 2 | done, std::memory_order_release);
+        slot.state.store(serial << 2 | done | flags, std::memory_order_release);
         hash_.store(mix(hash_.load(std::memory_order_relaxed), what + arguments.bytes * spread),
                     std::memory_order_relaxed);
         serials_.store(serial, std::memory_order_release);
         return serial;
     }
-    // The blocks of a call of a collective with parts. By the thread that has recorded it.
+    // The blocks of a call of a collective with parts. By the thread that records the call, before or after.
     void blocks(std::uint64_t serial, const Problem& problem);
-    // Lapwing runs the call. By the thread that has recorded it.
-    void taken(std::uint64_t serial) { mark(serial, CallRecord::by_lapwing); }
     // By any thread.
     void completed(std::uint64_t serial) {
         if (!mark(serial, CallRecord::complete)) [[unlikely]]

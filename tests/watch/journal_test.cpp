@@ -52,8 +52,7 @@ TEST_F(JournalTest, ShowsTheArgumentsOfACall) {
     CommunicatorRecord& record = add(100, {0, 1, 2, 3, 7});
     const std::uint64_t serial =
         record.call({.collective = Collective::reduce, .root = 2, .bytes = 24, .type = 2, .operation = 1},
-                    Form::blocking, "MPI_Reduce", nullptr);
-    record.taken(serial);
+                    Form::blocking, "MPI_Reduce", nullptr, CallRecord::by_lapwing);
     const CommunicatorSnapshot communicator = shown(record);
     EXPECT_EQ(communicator.name, "communicator 0 of ranks 0-3, 7");
     EXPECT_EQ(communicator.calls, 1u);

@@ -30,45 +30,6 @@
 
 namespace lapwing {
 
-// The record of a call of a collective in the journal.
-class RecordedCall {
-  public:
-    template <typename Call>
-    RecordedCall(const Call& call, MPI_Comm communicator, watch::Form form, const CallSite& site,
-                 std::uint64_t now = watch::CallClock::next()) {
-        id_.communicator = record_of(communicator);
-        if (id_.communicator == nullptr) return;
-        watch::CallArguments arguments = call.recorded(id_.communicator->rank());
-        arguments.collective = Call::collective;
-        id_.serial = id_.communicator->call(arguments, form, site.function, site.address, now);
-    }
-    RecordedCall(const RecordedCall&) = delete;
-    RecordedCall& operator=(const RecordedCall&) = delete;
-    // The description of the call on this rank.
-    void described(const Problem& problem) const {
-        if (!problem.parts.empty() && id_.communicator != nullptr)
-            id_.communicator->blocks(id_.serial, problem);
-    }
-    // The call has returned this error of the MPI.
-    void returned(int error) const {
-        if (error != MPI_SUCCESS && id_.communicator != nullptr) [[unlikely]]
-            id_.communicator->refused();
-    }
-    const watch::CallId& id() const { return id_; }
-    void taken() const {
-        if (id_.communicator != nullptr) id_.communicator->taken(id_.serial);
-    }
-    void completed() const {
-        if (id_.communicator != nullptr) id_.communicator->completed(id_.serial);
-    }
-    watch::CallRecord* persistent(bool by_lapwing) const {
-        return id_.communicator == nullptr ? nullptr : id_.communicator->persistent(id_.serial, by_lapwing);
-    }
-
-  private:
-    watch::CallId id_;
-};
-
 // The group of the communicator; null if the native MPI must run the call.
 Communicator* taking_communicator(MPI_Comm communicator, Collective collective);
 
@@ -82,32 +43,26 @@ inline void left_to_mpi(Collective collective) {
 // `start(group, problem, buffers)` takes the description. Inline: 2 ns of 50 in each small collective.
 template <typename Call, typename Start>
 [[gnu::always_inline]] inline Started describe_and_start(const Call& call, MPI_Comm communicator,
-                                                         Start start) {
+                                                         const RecordedCall& recorded, Start start) {
     Communicator* const group = taking_communicator(communicator, Call::collective);
-    if (group == nullptr) return Started::declined();
+    if (group == nullptr) return {};
     Problem problem = {.collective = Call::collective, .ranks = group->ranks};
     UserBuffers buffers;
-    if (!call.describe(*group, problem, buffers)) {
+    if (!call.describe(*group, problem, buffers) || !fits(problem)) {
         runtime.report.count_fallback(Call::collective, Fallback::arguments);
-        return Started::declined();
+        return {};
     }
+    recorded.described(problem);
     return start(*group, problem, buffers);
 }
 
-// The end of a call that returns a request to the program.
+// A call that has started no list goes to the native MPI, or returns its error.
 template <typename Native>
-int end_of_start(const Started& started, MPI_Comm communicator, MPI_Request* handle, Native native) {
-    switch (started.outcome) {
-        case Outcome::taken:
-            *handle = started.request->handle;
-            return MPI_SUCCESS;
-        case Outcome::declined:
-            return native();
-        case Outcome::failed:
-            break;
-    }
+int end_without_list(const Started& started, MPI_Comm communicator, const RecordedCall& recorded,
+                     Native native) {
+    if (started.error == MPI_SUCCESS) return recorded.returned(native());
     PMPI_Comm_call_errhandler(communicator, started.error);
-    return started.error;
+    return recorded.returned(started.error);
 }
 
 template <typename Call, typename Native>
@@ -115,24 +70,22 @@ int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, co
                 Native native) {
     if (handle == nullptr) return native();
     return guarded([&] {
-        RecordedCall recorded(call, communicator, watch::Form::nonblocking, site);
+        const RecordedCall recorded(call, communicator, watch::Form::nonblocking, site.function,
+                                    site.address);
         const Started started =
-            describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
-                recorded.described(problem);
-                buffers.call_site = site.address;
-                buffers.recorded = recorded.id();
-                return start(group, problem, buffers, false);
+            describe_and_start(call, communicator, recorded, [&](auto& group, auto& problem, auto& buffers) {
+                return start(group, problem, buffers, recorded);
             });
-        if (started.outcome == Outcome::declined) left_to_mpi(Call::collective);
-        const int error = end_of_start(started, communicator, handle, native);
-        recorded.returned(error);
-        if (started.outcome == Outcome::taken) {
-            recorded.taken();
-        } else if (error == MPI_SUCCESS) {
+        if (started.request != nullptr) {
+            *handle = started.request->handle;
+            return MPI_SUCCESS;
+        }
+        recorded.record();
+        if (started.error == MPI_SUCCESS) left_to_mpi(Call::collective);
+        const int error = end_without_list(started, communicator, recorded, native);
+        if (error == MPI_SUCCESS) {
             native_requests().add(*handle, recorded.id(), nullptr);
             if (async_progress.serves_messages()) pending_messages.add(*handle, 1);
-        } else {
-            recorded.completed();
         }
         return error;
     });
@@ -145,20 +98,21 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, con
     if (handle == nullptr) return native();
     return guarded([&] {
         const watch::InCall inside(site.function, site.address, word_of(communicator));
-        RecordedCall recorded(call, communicator, watch::Form::persistent_init, site);
+        const RecordedCall recorded(call, communicator, watch::Form::persistent_init, site.function,
+                                    site.address);
+        recorded.record();
         const Started started =
-            describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
-                recorded.described(problem);
-                buffers.recorded = recorded.id();
-                return make_persistent(group, problem, buffers);
+            describe_and_start(call, communicator, recorded, [&](auto& group, auto& problem, auto& buffers) {
+                return make_persistent(group, problem, buffers, recorded);
             });
-        if (started.outcome == Outcome::declined) left_to_mpi(Call::collective);
-        const int error = end_of_start(started, communicator, handle, native);
-        recorded.returned(error);
-        if (started.outcome == Outcome::taken)
-            started.request->starts_record = recorded.persistent(true);
-        else if (error == MPI_SUCCESS)
-            native_requests().add(*handle, recorded.id(), recorded.persistent(false));
+        if (started.request != nullptr) {
+            *handle = started.request->persistent->handle.get();
+            return MPI_SUCCESS;
+        }
+        if (started.error == MPI_SUCCESS) left_to_mpi(Call::collective);
+        const int error = end_without_list(started, communicator, recorded, native);
+        if (error == MPI_SUCCESS)
+            native_requests().add(*handle, recorded.id(), recorded.record_starts(false));
         return error;
     });
 }
@@ -169,40 +123,30 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
     const std::uint64_t now = watch::CallClock::next();
     const watch::InCall inside(site.function, site.address, word_of(communicator), watch::Journal::no_peer,
                                -1, now);
-    RecordedCall recorded(call, communicator, watch::Form::blocking, site, now);
+    const RecordedCall recorded(call, communicator, watch::Form::blocking, site.function, site.address, now);
     const bool reproducible = runtime.options.reproducible && is_reduction(Call::collective);
     if (!takes || (!runtime.takes_blocking && !reproducible)) {
         if (!takes && reproducible && runtime.started)
             runtime.report.count_fallback(Call::collective, runtime.why_not);
         else if (runtime.measures)
             runtime.report.count_blocking(Call::collective);
-        const int error = native();
-        recorded.returned(error);
-        recorded.completed();
-        return error;
+        recorded.record();
+        return recorded.returned(native());
     }
     return guarded([&] {
-        const Started started =
-            describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
-                recorded.described(problem);
+        const Started started = describe_and_start(
+            call, communicator, recorded, [&](auto& group, auto& problem, auto& buffers) -> Started {
                 const bool must_take = reproducible && (buffers.converted || bracketing::matters(problem));
-                if (!must_take && !runtime.takes_blocking) {
-                    if (runtime.measures) runtime.report.count_blocking(Call::collective);
-                    return Started::declined();
-                }
-                buffers.recorded = recorded.id();
-                return start(group, problem, buffers, true);
+                if (must_take || runtime.takes_blocking) return start(group, problem, buffers, recorded);
+                if (runtime.measures) runtime.report.count_blocking(Call::collective);
+                return {};
             });
+        if (started.request == nullptr) {
+            recorded.record();
+            return end_without_list(started, communicator, recorded, native);
+        }
         MPI_Request handle = MPI_REQUEST_NULL;
-        const bool taken = started.outcome == Outcome::taken;
-        if (taken) recorded.taken();
-        int error = end_of_start(started, communicator, &handle, native);
-        recorded.returned(error);
-        if (taken)
-            error = wait_for(*started.request, &handle, MPI_STATUS_IGNORE, trace::Call::blocking_wait);
-        else
-            recorded.completed();
-        return error;
+        return wait_for(*started.request, &handle, MPI_STATUS_IGNORE, trace::Call::blocking_wait);
     });
 }
 

@@ -121,8 +121,9 @@ struct Completion {
 Completion take(Request& request, MPI_Request* handle, MPI_Status* status) {
     Completion completion{
         .complete = true, .error = request.error, .communicator = request.group->communicator};
-    completion.with_mpi = request_table.is_with_mpi(request);
+    completion.with_mpi = request.completes_in_mpi();
     if (completion.with_mpi) {
+        request_table.give_to_mpi(request);
         request.error = MPI_SUCCESS;  // raised by Lapwing, not by the MPI
     } else {
         set_empty(status);
@@ -185,8 +186,7 @@ bool complete_all(int count, MPI_Request* handles, MPI_Status* statuses) {
     for (int i = 0; i < count; ++i) {
         if (handles[i] == MPI_REQUEST_NULL) continue;
         Request* const request = request_table.find(handles[i]);
-        if (request == nullptr || request->state != Request::State::complete ||
-            request_table.is_with_mpi(*request))
+        if (request == nullptr || request->state != Request::State::complete || request->completes_in_mpi())
             return false;
     }
     for (int i = 0; i < count; ++i) {
@@ -206,7 +206,7 @@ void prepare_mpi(const std::vector<Request*>& ours) {
     for (Request* request : ours) {
         request_table.give_to_mpi(*request);
         if (request->persistent != nullptr && request->state == Request::State::running)
-            request->persistent->handle.start(request->handle);
+            request->persistent->handle.start();
     }
 }
 
@@ -402,7 +402,7 @@ LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* st
             WaitClock clock(trace::Call::get_status, {&request, 1});
             const Entry entry;
             // MPICH 5 counts a poll of a persistent request as its completion.
-            const bool tests = !request_table.is_with_mpi(*request);
+            const bool tests = !request->completes_in_mpi();
             if (tests) *flag = request_table.test(*request) ? 1 : 0;
             if (tests && *flag != 0) set_empty(status);
             clock.stop_inside_entry();

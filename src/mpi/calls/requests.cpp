@@ -120,18 +120,18 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
             if (const int answer = answer_for_collective(PMPI_Request_free); answer != MPI_SUCCESS)
                 return answer;
         }
-        bool given_to_mpi = false;
+        bool with_mpi = false;
         {
             const Entry entry;
             const bool active = !request_table.test(*request);
-            given_to_mpi = request->state == Request::State::given_to_mpi;
-            if (!given_to_mpi && !(active && refuses_to_free_active)) {
+            with_mpi = request->state == Request::State::with_mpi;
+            if (!with_mpi && !(active && refuses_to_free_active)) {
                 request_table.forget(*request);
                 *handle = MPI_REQUEST_NULL;
                 return MPI_SUCCESS;
             }
         }
-        return given_to_mpi ? NEXT_Request_free(handle) : raise(MPI_COMM_WORLD, MPI_ERR_REQUEST);
+        return with_mpi ? NEXT_Request_free(handle) : raise(MPI_COMM_WORLD, MPI_ERR_REQUEST);
     });
 }
 

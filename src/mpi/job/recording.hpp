@@ -36,6 +36,56 @@ inline watch::CommunicatorRecord* record_of(MPI_Comm communicator) {
     return record;
 }
 
+// A call of a collective for the journal. It is recorded once: when its list has started, or before the
+// native MPI runs the call.
+class RecordedCall {
+  public:
+    template <typename Call>
+    RecordedCall(const Call& call, MPI_Comm communicator, watch::Form form, const char* function,
+                 const void* site, std::uint64_t now = watch::CallClock::next())
+        : form_(form), function_(function), site_(site), now_(now), record_(record_of(communicator)) {
+        if (record_ == nullptr) return;
+        arguments_ = call.recorded(record_->rank());
+        arguments_.collective = Call::collective;
+        serial_ = record_->next();
+    }
+    RecordedCall(const RecordedCall&) = delete;
+    RecordedCall& operator=(const RecordedCall&) = delete;
+
+    bool is_blocking() const { return form_ == watch::Form::blocking; }
+    const void* site() const { return site_; }
+    watch::CallId id() const { return {record_, serial_}; }
+
+    // The description of the call on this rank.
+    void described(const Problem& problem) const {
+        if (!problem.parts.empty() && record_ != nullptr) record_->blocks(serial_, problem);
+    }
+    // Returns id().
+    watch::CallId record(std::uint64_t flags = 0) const {
+        if (record_ != nullptr) record_->call(arguments_, form_, function_, site_, flags, now_);
+        return id();
+    }
+    watch::CallRecord* record_starts(bool by_lapwing) const {
+        return record_ == nullptr ? nullptr : record_->persistent(serial_, by_lapwing);
+    }
+    // The native MPI has run the call, or the call has failed. Returns its error.
+    int returned(int error) const {
+        if (record_ == nullptr) return error;
+        if (error != MPI_SUCCESS) record_->refused();
+        if (error != MPI_SUCCESS || is_blocking()) record_->completed(serial_);
+        return error;
+    }
+
+  private:
+    watch::Form form_;
+    const char* function_;
+    const void* site_;
+    std::uint64_t now_;
+    watch::CommunicatorRecord* record_;  // null: the communicator's calls are not recorded
+    std::uint64_t serial_ = 0;
+    watch::CallArguments arguments_;
+};
+
 // What the journal knows of a datatype.
 struct RecordedType {
     MPI_Datatype handle{};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "mpi/requests/request.hpp"
@@ -22,21 +23,18 @@ class HandleTable {
             if (slot.handle == handle) return slot.request;
         }
     }
-    void insert(Request* request) {
+    void insert(MPI_Request handle, Request* request) {
         if (2 * ++used_ > slots_.size()) grow();
-        place(request);
+        place({handle, request});
     }
-    void erase(const Request* request) {
-        std::size_t at = hash(request->handle);
-        while (slots_[at & (slots_.size() - 1)].request != request) ++at;
+    void erase(MPI_Request handle) {
+        std::size_t at = hash(handle);
+        while (slots_[at & (slots_.size() - 1)].handle != handle) ++at;
         slots_[at & (slots_.size() - 1)] = {};
         --used_;
         // Entries that were moved on because this slot was taken move back.
-        for (++at; slots_[at & (slots_.size() - 1)].request != nullptr; ++at) {
-            Request* moved = slots_[at & (slots_.size() - 1)].request;
-            slots_[at & (slots_.size() - 1)] = {};
-            place(moved);
-        }
+        for (++at; slots_[at & (slots_.size() - 1)].request != nullptr; ++at)
+            place(std::exchange(slots_[at & (slots_.size() - 1)], {}));
     }
 
   private:
@@ -49,16 +47,16 @@ class HandleTable {
         std::memcpy(&bits, &handle, sizeof handle);
         return (bits * 0x9e3779b97f4a7c15U) >> 40;
     }
-    void place(Request* request) {
-        std::size_t at = hash(request->handle);
+    void place(const Slot& entry) {
+        std::size_t at = hash(entry.handle);
         while (slots_[at & (slots_.size() - 1)].request != nullptr) ++at;
-        slots_[at & (slots_.size() - 1)] = {request->handle, request};
+        slots_[at & (slots_.size() - 1)] = entry;
     }
     void grow() {
         std::vector<Slot> old(2 * slots_.size());
         old.swap(slots_);
         for (const Slot& slot : old) {
-            if (slot.request != nullptr) place(slot.request);
+            if (slot.request != nullptr) place(slot);
         }
     }
     std::vector<Slot> slots_ = std::vector<Slot>(64);

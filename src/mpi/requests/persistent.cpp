@@ -14,22 +14,22 @@ int next_tag = 0;
 
 }  // namespace
 
-int PersistentHandle::make(MPI_Request* handle) {
+int PersistentHandle::make() {
     if (free_tags.empty()) free_tags.push_back(next_tag++);
     tag_ = free_tags.back();
-    const int error = PMPI_Recv_init(nullptr, 0, MPI_BYTE, 0, tag_, own_communicator(), handle);
+    const int error = PMPI_Recv_init(nullptr, 0, MPI_BYTE, 0, tag_, own_communicator(), &handle_);
     if (error == MPI_SUCCESS) free_tags.pop_back();
     return error;
 }
 
-void PersistentHandle::start(MPI_Request handle) {
+void PersistentHandle::start() {
     if (active_) return;
-    PMPI_Start(&handle);
+    PMPI_Start(&handle_);
     active_ = true;
 }
 
-void PersistentHandle::complete(MPI_Request handle, int error) {
-    start(handle);
+void PersistentHandle::complete(int error) {
+    start();
     // Only a message that is too long makes a receive fail.
     static const char too_long = 0;
     MPI_Request sent = MPI_REQUEST_NULL;
@@ -38,9 +38,9 @@ void PersistentHandle::complete(MPI_Request handle, int error) {
     active_ = false;
 }
 
-void PersistentHandle::free(MPI_Request handle, int error) {
-    if (active_) complete(handle, error);
-    PMPI_Request_free(&handle);
+void PersistentHandle::free(int error) {
+    if (active_) complete(error);
+    PMPI_Request_free(&handle_);
     free_tags.push_back(tag_);
 }
 

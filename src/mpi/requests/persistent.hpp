@@ -9,33 +9,37 @@
 
 #include "mpi/native/reduction.hpp"
 #include "mpi/requests/user_buffers.hpp"
+#include "watch/journal.hpp"
 
 namespace lapwing {
 
-// Inside Entry.
+// The receive whose handle the program holds. Inside Entry.
 class PersistentHandle {
   public:
-    int make(MPI_Request* handle);  // returns the MPI's error code
-    void start(MPI_Request handle);
+    int make();  // returns the MPI's error code
+    MPI_Request get() const { return handle_; }
+    void start();
     // Whether the receive is active in the MPI.
     bool active() const { return active_; }
     // Completes the receive, and starts it first if it is inactive. Its status has an error if `error` is
     // one.
-    void complete(MPI_Request handle, int error);
+    void complete(int error);
     // Frees the receive, and completes it first if it is active.
-    void free(MPI_Request handle, int error);
+    void free(int error);
 
   private:
+    MPI_Request handle_ = MPI_REQUEST_NULL;
     int tag_ = 0;
     bool active_ = false;
 };
 
-// What a persistent request has beside a nonblocking one, from its creation until the program frees it.
+// A persistent collective, from its creation until the program frees it. It has borrowed a request meanwhile.
 struct Persistent {
     PersistentHandle handle;
-    UserBuffers buffers;  // with duplicates of the program's datatypes
-    std::uint32_t channel = 0;
-    MpiReducer reduction;  // holds the operator
+    UserBuffers buffers;                    // with duplicates of the program's datatypes
+    MpiReducer reduction;                   // holds the operator
+    watch::CallRecord* recorded = nullptr;  // its starts in the journal; may be null
+    std::uint32_t starts = 0;               // in a trace
 
     explicit Persistent(const UserBuffers& given);
     Persistent(const Persistent&) = delete;

@@ -24,21 +24,18 @@ namespace lapwing {
 
 struct Request {
     enum class State {
-        bare,          // unused, without a handle
-        idle,          // unused, with a handle for the next nonblocking collective
-        inactive,      // persistent, not started
-        running,       // started
-        complete,      // in Lapwing; the program has not seen it
-        given_to_mpi,  // completed in the MPI, which frees it; not of persistent requests
+        idle,      // unused, or persistent and inactive
+        running,   // started
+        complete,  // in Lapwing; the program has not seen it
+        with_mpi,  // completed in the MPI, which frees the handle; not of persistent requests
     };
-    static constexpr int states = 6;
 
-    MPI_Request handle = MPI_REQUEST_NULL;
-    State state = State::bare;
-    std::size_t index = 0;   // among the requests of this state
+    MPI_Request handle = MPI_REQUEST_NULL;  // of nonblocking collectives; null: made for the next one
+    State state = State::idle;
+    std::size_t index = 0;   // among the running requests
     bool forgotten = false;  // the program freed it while it ran
     int error = MPI_SUCCESS;
-    Communicator* group = nullptr;
+    Communicator* group = nullptr;  // whose `in_flight` counts this request
     Plan* plan = nullptr;  // null before the group's links are known; may be evicted after completion
     Collective collective = Collective::barrier;
     Problem problem;  // of a start without a plan
@@ -47,9 +44,8 @@ struct Request {
     std::uint32_t channel = 0;
     PackedData packed;
     MpiReducer reducer;
-    std::unique_ptr<Persistent> persistent;      // null: of a nonblocking call
-    watch::CallId recorded;                      // in the journal
-    watch::CallRecord* starts_record = nullptr;  // in the journal, of a persistent request; may be null
+    std::unique_ptr<Persistent> persistent;  // null: of a nonblocking call
+    watch::CallId recorded;                  // in the journal
 
     // Nanoseconds of the steady clock, where clocks are read.
     std::uint64_t began = 0;          // the starting call began; 0: no clock was read
@@ -57,10 +53,16 @@ struct Request {
     std::uint64_t waited = 0;         // the sum of finished calls that waited for this request
     std::uint64_t waiting_since = 0;  // the present waiting call began; 0: none
     std::uint64_t completed = 0;
-    std::uint32_t starts = 0;  // of a persistent request, in a trace
 
     std::atomic<bool> freed{false};  // the MPI freed the handle; see RequestTable::collect_freed
     Request* next_freed = nullptr;
+
+    // Whether the MPI must complete the handle of this started request: it was given to the MPI, or the MPI
+    // waits for it.
+    bool completes_in_mpi() const {
+        return persistent == nullptr ? state == State::with_mpi
+                                     : state == State::idle || persistent->handle.active();
+    }
 
     // Before each start.
     void reset() {

@@ -22,28 +22,8 @@ namespace {
 
 // Of a request whose list no longer runs.
 void release_resources(Request& request) {
-    for (Unpacking& part : request.packed.unpacking) {
-        if (part.type != MPI_DATATYPE_NULL) PMPI_Type_free(&part.type);
-    }
-    request.packed.unpacking.clear();
+    request.packed.release();
     request.reducer.release();
-    if (!request.packed.device.empty()) request.packed.device.release();
-}
-
-int unpack_all(const Request& request) {
-    DeviceData data;
-    int error = MPI_SUCCESS;
-    for (const Unpacking& part : request.packed.unpacking) {
-        if (error != MPI_SUCCESS) return error;
-        if (part.form) part.form->decode(part.bytes, part.count * part.layout.size);
-        error = data.unpack(part.place, part.bytes, part.elements, part.count, part.type, part.layout);
-        if (part.place.on_device()) {
-            CollectiveCount& count = runtime.report.of(request.collective);
-            ++count.device_buffers;
-            count.bytes_to_devices += part.count * part.layout.size;
-        }
-    }
-    return error == MPI_SUCCESS ? data.finish() : error;
 }
 
 void measure_completion(Request& request) {
@@ -58,45 +38,34 @@ void measure_completion(Request& request) {
 
 // In the journal: this rank's part of the collective is complete.
 void record_completion(const Request& request) {
-    if (request.starts_record != nullptr)
-        request.starts_record->stop();
+    const Persistent* const persistent = request.persistent.get();
+    if (persistent != nullptr && persistent->recorded != nullptr)
+        persistent->recorded->stop();
     else if (request.recorded.communicator != nullptr)
         request.recorded.communicator->completed(request.recorded.serial);
 }
 
-void begin(Request& request) {
+// Starts the list. Returns the MPI's error code.
+[[gnu::always_inline]] inline int begin(Request& request) {
     Communicator& group = *request.group;
-    if (request.plan == nullptr) request.plan = &group.planner().plan(request.problem);
-    Plan& plan = *request.plan;
-    if (runtime.measures) {
-        runtime.report.count_use(request.collective, plan.choice.algorithm, plan.engine);
-        timeline::starts(request);
+    try {
+        if (request.plan == nullptr) request.plan = &group.planner().plan(request.problem);
+        Plan& plan = *request.plan;
+        if (runtime.measures) {
+            runtime.report.count_use(request.collective, plan.choice.algorithm, plan.engine);
+            timeline::starts(request);
+        }
+        request.operation = plan.prepared->start(request.buffers, request.channel);
+        ++plan.in_flight;
+        runtime.report.of(request.collective).bytes_sent += plan.bytes_sent;
+        group.engine_used = plan.engine;
+        return MPI_SUCCESS;
+    } catch (const Error& error) {
+        return error_code_of(error);
     }
-    request.operation = plan.prepared->start(request.buffers, request.channel);
-    ++plan.in_flight;
-    runtime.report.of(request.collective).bytes_sent += plan.bytes_sent;
-    group.engine_used = plan.engine;
 }
 
 }  // namespace
-
-// Inline, with constant states at most callers: 5 ns of 50 in each small collective.
-[[gnu::always_inline]] inline void RequestTable::change(Request& request, State from, State to) {
-    std::vector<Request*>& left = in(from);
-    Request* const last = left.back();
-    left[request.index] = last;
-    last->index = request.index;
-    left.pop_back();
-    std::vector<Request*>& entered = in(to);
-    request.state = to;
-    request.index = entered.size();
-    entered.push_back(&request);
-    const auto is_live = [](State state) { return state == State::running || state == State::complete; };
-    if (is_live(to) && !is_live(from)) ++live_;
-    if (is_live(from) && !is_live(to)) --live_;
-    if (to == State::running) ++running_;
-    if (from == State::running) --running_;
-}
 
 // Callbacks of the generalized requests.
 
@@ -125,60 +94,97 @@ void RequestTable::collect_freed() {
     Request* request = freed_.exchange(nullptr, std::memory_order_acquire);
     while (request != nullptr) {
         Request* const next = request->next_freed;
-        handles_.erase(request);
+        handles_.erase(request->handle);
+        request->handle = MPI_REQUEST_NULL;
         request->freed.store(false, std::memory_order_relaxed);
+        request->state = State::idle;
         leave_group(*request);
-        change(*request, State::given_to_mpi, State::bare);
+        free_.push_back(request);
         request = next;
     }
 }
 
-Request& RequestTable::bare_request() {
+// The MPI may have used the handle of a freed request again.
+void RequestTable::add_handle(MPI_Request handle, Request& request) {
     collect_freed();
-    if (in(State::bare).empty()) {
-        all_.push_back(std::make_unique<Request>());
-        in(State::bare).push_back(all_.back().get());
-    }
-    return *in(State::bare).back();
+    handles_.insert(handle, &request);
 }
 
-Request* RequestTable::take(int* error) {
-    *error = MPI_SUCCESS;
-    if (in(State::idle).empty()) {
-        Request& request = bare_request();
-        *error = PMPI_Grequest_start(query, freed, cancel, &request, &request.handle);
-        if (*error != MPI_SUCCESS) return nullptr;
-        handles_.insert(&request);
-        change(request, State::bare, State::idle);
-    }
-    Request* const request = in(State::idle).back();
-    request->reset();
-    request->plan = nullptr;
+[[gnu::always_inline]] inline Request& RequestTable::free_request(Communicator& group) {
+    if (free_.empty()) collect_freed();
+    if (free_.empty()) free_.push_back(all_.emplace_back(std::make_unique<Request>()).get());
+    Request& request = *free_.back();
+    free_.pop_back();
+    request.group = &group;
+    ++group.in_flight;
     return request;
 }
 
-Request& RequestTable::add(MPI_Request handle, std::unique_ptr<Persistent> persistent) {
-    Request& request = bare_request();
-    request.handle = handle;
-    request.starts = 0;
+Request* RequestTable::take(Communicator& group, int* error) {
+    Request& request = free_request(group);
+    *error = MPI_SUCCESS;
+    if (request.handle == MPI_REQUEST_NULL) {
+        *error = PMPI_Grequest_start(query, freed, cancel, &request, &request.handle);
+        if (*error != MPI_SUCCESS) {
+            request.handle = MPI_REQUEST_NULL;
+            release(request);
+            return nullptr;
+        }
+        add_handle(request.handle, request);
+    }
+    request.reset();
+    request.plan = nullptr;
+    return &request;
+}
+
+Request& RequestTable::lend(Communicator& group, std::unique_ptr<Persistent> persistent) {
+    Request& request = free_request(group);
+    add_handle(persistent->handle.get(), request);
     request.persistent = std::move(persistent);
     ++persistent_;
-    handles_.insert(&request);
-    change(request, State::bare, State::inactive);
     return request;
 }
 
-void RequestTable::run(Request& request) {
+int RequestTable::launch(Request& request, const UserBuffers& user, std::uint64_t began, bool blocking) {
     Communicator& group = *request.group;
-    request.channel = request.persistent != nullptr ? request.persistent->channel
-                                                    : group.next_channel++ % first_persistent_channel;
-    if (request.plan != nullptr)
-        begin(request);
-    else
-        group.waiting.push_back(&request);
-    ++group.in_flight;
-    change(request, request.persistent != nullptr ? State::inactive : State::idle, State::running);
+    CollectiveCount& count = runtime.report.of(request.collective);
+    request.packed.count = &count;
+    request.packed.error = user.error;
+    request.began = began;
+    if (user.reduction) {
+        request.reducer.hold(*user.reduction);
+        request.buffers.reducer = &request.reducer;
+    }
+    int error = MPI_SUCCESS;
+    // An empty buffer is not stored: 5 ns, because the engine loads both addresses at once.
+    if (!user.sent.empty())
+        request.buffers.in = user.sent.send_address(
+            request.packed, user.copies_sent || user.sent.overlaps(user.received), &error);
+    if (!user.received.empty() && error == MPI_SUCCESS)
+        request.buffers.out = user.received.receive_address(request.packed, &error);
+    if (error == MPI_SUCCESS) {
+        if (request.persistent == nullptr) request.channel = group.next_channel++ % first_persistent_channel;
+        if (request.plan == nullptr)
+            group.waiting.push_back(&request);
+        else
+            error = begin(request);
+    }
+    if (error != MPI_SUCCESS) {
+        release(request);
+        return error;
+    }
+    request.state = State::running;
+    request.index = running_.size();
+    running_.push_back(&request);
+    ++live_;
     async_progress.list_started();
+    ++count.taken;
+    if (began != 0) {
+        request.started = nanoseconds();
+        count.start_time += request.started - began;
+        timeline::started(request, blocking);
+    }
+    return MPI_SUCCESS;
 }
 
 // The program has seen the completion, and asks no more for the communicator of an error.
@@ -187,38 +193,34 @@ void RequestTable::leave_group(Request& request) {
     request.group = nullptr;
 }
 
-// Frees the MPI's request and what the list has reserved. The request must not run.
+// The request must not run.
 void RequestTable::free_persistent(Request& request) {
     Persistent& persistent = *request.persistent;
-    persistent.handle.free(request.handle, request.error);
-    if (request.starts_record != nullptr)
-        persistent.buffers.recorded.communicator->release_persistent(persistent.buffers.recorded.serial);
-    request.starts_record = nullptr;
-    request.plan->prepared->release_channel(persistent.channel);
-    request.persistent.reset();
+    handles_.erase(persistent.handle.get());
+    persistent.handle.free(request.error);
+    if (persistent.recorded != nullptr)
+        request.recorded.communicator->release_persistent(request.recorded.serial);
+    request.plan->prepared->release_channel(request.channel);
     --request.plan->in_flight;
-    leave_group(request);
+    request.persistent.reset();
     --persistent_;
 }
 
 void RequestTable::release(Request& request) {
-    const bool is_persistent = request.persistent != nullptr;
-    const bool forgotten = std::exchange(request.forgotten, false);
-    if (request.state == State::complete) {
-        if (!is_persistent) leave_group(request);
-        change(request, State::complete, is_persistent ? State::inactive : State::idle);
-    } else {
-        release_resources(request);
-        if (!is_persistent) request.group = nullptr;  // it has not begun
-    }
-    if (!is_persistent) {
-        request.packed.in.trim();
-        request.packed.out.trim();
-    } else if (forgotten) {
-        handles_.erase(&request);
+    if (request.state == State::complete)
+        --live_;
+    else
+        release_resources(request);  // it has not begun
+    request.state = State::idle;
+    if (request.persistent != nullptr) {
+        if (!request.forgotten) return;
         free_persistent(request);
-        change(request, State::inactive, State::bare);
     }
+    request.forgotten = false;
+    leave_group(request);
+    request.packed.in.trim();
+    request.packed.out.trim();
+    free_.push_back(&request);
 }
 
 void RequestTable::forget(Request& request) {
@@ -228,11 +230,9 @@ void RequestTable::forget(Request& request) {
 
 Request* RequestTable::find(MPI_Request handle) const {
     Request* const request = handles_.find(handle);
-    if (request == nullptr || request->state == State::idle || request->state == State::inactive ||
-        request->freed.load(std::memory_order_acquire)) {
-        return nullptr;
-    }
-    return request;
+    const bool started = request != nullptr && request->state != State::idle &&
+                         !request->freed.load(std::memory_order_acquire);
+    return started ? request : nullptr;
 }
 
 Request* RequestTable::find_persistent(MPI_Request handle) const {
@@ -246,12 +246,8 @@ bool RequestTable::begin_waiting(Communicator& group) {
     while (!group.waiting.empty()) {
         Request& request = *group.waiting.front();
         group.waiting.pop_front();
-        try {
-            begin(request);
-        } catch (const Error& error) {
-            request.error = error_code_of(error);
-            finish(request);
-        }
+        request.error = begin(request);
+        if (request.error != MPI_SUCCESS) finish(request);
     }
     return true;
 }
@@ -281,28 +277,30 @@ void RequestTable::finish(Request& request) {
     if (request.error == MPI_SUCCESS) request.error = request.packed.error;
     if (request.error == MPI_SUCCESS) request.error = request.reducer.error();
     if (!request.packed.unpacking.empty() && request.error == MPI_SUCCESS)
-        request.error = unpack_all(request);
+        request.error = request.packed.unpack();
     release_resources(request);
-    if (request.persistent != nullptr) --request.group->in_flight;
     if (request.began != 0) measure_completion(request);
-    change(request, State::running, State::complete);
+    Request* const last = running_.back();
+    running_[request.index] = last;
+    last->index = request.index;
+    running_.pop_back();
+    request.state = State::complete;
     record_completion(request);
     if (request.forgotten) release(request);
 }
 
 int RequestTable::progress() {
     int completed = 0;
-    // From the end: change() puts the last request into the position of the one that completes.
-    const std::vector<Request*>& running = in(State::running);
-    for (std::size_t i = running.size(); i-- > 0;) {
-        if (i < running.size() && advance(*running[i], false)) ++completed;
+    // From the end: finish() puts the last request into the position of the one that completes.
+    for (std::size_t i = running_.size(); i-- > 0;) {
+        if (i < running_.size() && advance(*running_[i], false)) ++completed;
     }
     return completed;
 }
 
 bool RequestTable::test(Request& request) {
     if (request.state == State::running) {
-        if (in(State::running).size() == 1)
+        if (running_.size() == 1)
             advance(request, false);
         else
             progress();
@@ -313,7 +311,7 @@ bool RequestTable::test(Request& request) {
 bool RequestTable::progress(Request& request) {
     if (request.state == State::running) {
         // A peer may wait for one of the other lists.
-        if (in(State::running).size() > 1) progress();
+        if (running_.size() > 1) progress();
         if (request.state == State::running) advance(request, true);
     }
     return request.state != State::running;
@@ -322,61 +320,55 @@ bool RequestTable::progress(Request& request) {
 void RequestTable::give_to_mpi(Request& request) {
     if (request.state != State::complete) return;
     if (request.persistent != nullptr) {
-        request.persistent->handle.complete(request.handle, request.error);
+        request.persistent->handle.complete(request.error);
         release(request);
     } else {
-        change(request, State::complete, State::given_to_mpi);
+        request.state = State::with_mpi;
+        --live_;
         PMPI_Grequest_complete(request.handle);
     }
 }
 
 void RequestTable::give_all_to_mpi() {
-    const std::vector<Request*>& complete = in(State::complete);
-    for (std::size_t i = complete.size(); i-- > 0;) {
+    if (static_cast<std::size_t>(live_) == running_.size()) return;
+    for (const auto& request : all_) {
         // The MPI cannot wait for a persistent request that is inactive in the MPI.
-        Request& request = *complete[i];
-        if (request.persistent == nullptr || request.persistent->handle.active()) give_to_mpi(request);
+        if (request->persistent == nullptr || request->persistent->handle.active()) give_to_mpi(*request);
     }
-}
-
-bool RequestTable::is_with_mpi(Request& request) {
-    if (request.persistent == nullptr) return request.state == State::given_to_mpi;
-    if (request.persistent->handle.active()) give_to_mpi(request);
-    return request.state == State::inactive;
 }
 
 bool RequestTable::drain(std::uint64_t patience) {
+    std::size_t running = 0;
     const std::uint64_t began = nanoseconds();
-    while (running_ > 0 && nanoseconds() - began < patience) {
+    do {
         const Entry entry;
         progress();
-    }
-    const bool drained = running_ == 0;
-    if (!drained) {
+        running = running_.size();
+    } while (running > 0 && nanoseconds() - began < patience);
+    if (running > 0) {
         fmt::print(stderr, "lapwing: MPI_Finalize was called while {}\n",
-                   counted(static_cast<int>(running_), "collective does not complete",
+                   counted(static_cast<int>(running), "collective does not complete",
                            "collectives do not complete"));
     }
     std::vector<MPI_Request> unused;
     {
         const Entry entry;
-        while (!in(State::idle).empty()) {
-            Request& request = *in(State::idle).back();
-            unused.push_back(request.handle);
-            change(request, State::idle, State::given_to_mpi);
-        }
         collect_freed();
         for (const auto& request : all_) {
             if (request->persistent != nullptr && request->state != State::running) forget(*request);
             // The program has never waited for it.
             if (request->state == State::complete) leave_group(*request);
+            if (request->state != State::idle || request->handle == MPI_REQUEST_NULL) continue;
+            unused.push_back(request->handle);
+            request->state = State::with_mpi;
         }
+        free_.clear();
     }
     for (MPI_Request handle : unused) {
         PMPI_Grequest_complete(handle);
         PMPI_Request_free(&handle);
     }
-    return drained;
+    return running == 0;
 }
 
 int progress_of_all() {

@@ -3,7 +3,6 @@
 
 #include <mpi.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -15,32 +14,32 @@
 
 namespace lapwing {
 
-// All requests of this process, listed by their state. Every change of a state is here:
+// All requests of this process. Every change of a state is here:
 //
-//   bare -> idle -> running -> complete -> idle            nonblocking, completed by Lapwing
-//                              complete -> given_to_mpi -> bare        completed by the MPI
-//   bare -> inactive -> running -> complete -> inactive    persistent
-//           inactive -> bare                               freed by the program
+//   idle -> running -> complete -> idle              completed by Lapwing
+//                      complete -> with_mpi -> idle  nonblocking, completed by the MPI
+//
+// A request in no collective is free. A persistent collective borrows one until the program frees it.
 //
 // All functions inside Entry unless they say otherwise.
 class RequestTable {
   public:
-    // The requests that the program holds: running or complete, not those that were given to the MPI. May be
-    // read outside of Entry.
+    // The requests that are running or complete. May be read outside of Entry.
     const Count& live() const { return live_; }
-    const Count& running() const { return running_; }
     // The persistent requests that the program has not freed. May be read outside of Entry.
     int persistent() const { return persistent_.load(std::memory_order_relaxed); }
 
-    // Returns an idle request with a handle for the next nonblocking collective; it stays idle until run().
-    // Null, with the MPI's error code, if the MPI has no handle.
-    Request* take(int* error);
-    // Adds an inactive request, a persistent one, with this handle.
-    Request& add(MPI_Request handle, std::unique_ptr<Persistent> persistent);
+    // Returns an idle request with a handle for the next nonblocking collective of the group; it stays idle
+    // until launch(). Null, with the MPI's error code, if the MPI has no handle.
+    Request* take(Communicator& group, int* error);
+    // Returns an idle request of this persistent collective.
+    Request& lend(Communicator& group, std::unique_ptr<Persistent> persistent);
 
-    // Starts the request, or puts it off until its group's links are known. Throws Error.
-    void run(Request& request);
-    // Makes a complete or unused request idle or inactive. Frees a persistent one that the program has freed.
+    // Starts the request with these buffers, or puts its list off until its group's links are known. `began`:
+    // when the program's call began; 0 where no clocks are read. Returns the MPI's error code, after the
+    // request has been released.
+    int launch(Request& request, const UserBuffers& user, std::uint64_t began, bool blocking);
+    // Makes a complete or unused request idle; and free, unless the program has a persistent one.
     void release(Request& request);
     // The program frees this request, which may run: it is released when it is complete.
     void forget(Request& request);
@@ -48,7 +47,7 @@ class RequestTable {
     // Returns the request with this handle, if the program has started it and has not seen its completion.
     // Null otherwise.
     Request* find(MPI_Request handle) const;
-    // Returns the persistent request with this handle, active or not; null if there is none.
+    // Returns the persistent request with this handle, started or not; null if there is none.
     Request* find_persistent(MPI_Request handle) const;
 
     // Advances everything that runs. Returns how many requests completed.
@@ -62,8 +61,6 @@ class RequestTable {
     void give_to_mpi(Request& request);
     // The same for all complete requests that the MPI may wait for.
     void give_all_to_mpi();
-    // Whether the MPI must complete this complete request, because it was given to the MPI.
-    bool is_with_mpi(Request& request);
     // Takes back what the MPI has freed.
     void collect_freed();
 
@@ -77,9 +74,8 @@ class RequestTable {
     static int freed(void* request);
     static int cancel(void* request, int complete);
 
-    std::vector<Request*>& in(State state) { return by_state_[static_cast<std::size_t>(state)]; }
-    void change(Request& request, State from, State to);
-    Request& bare_request();
+    Request& free_request(Communicator& group);
+    void add_handle(MPI_Request handle, Request& request);
     void leave_group(Request& request);
     bool begin_waiting(Communicator& group);
     bool advance(Request& request, bool waited_for);
@@ -87,13 +83,13 @@ class RequestTable {
     void free_persistent(Request& request);
 
     std::vector<std::unique_ptr<Request>> all_;
-    std::array<std::vector<Request*>, Request::states> by_state_;
+    std::vector<Request*> running_;
+    std::vector<Request*> free_;
     HandleTable handles_;
     // Requests whose handles the MPI has freed. A stack without a lock: the MPI frees a handle inside a call
     // of any thread while it holds locks of its own.
     std::atomic<Request*> freed_{nullptr};
     static inline constinit Count live_;
-    static inline constinit Count running_;
     static inline constinit std::atomic<int> persistent_{0};
 };
 

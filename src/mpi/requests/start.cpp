@@ -7,62 +7,16 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "mpi/job/recording.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/requests/request_table.hpp"
-#include "mpi/requests/timeline.hpp"
 #include "task/bracketing.hpp"
 
 namespace lapwing {
 namespace {
-
-// Sets the addresses in request.buffers. Copies and packs where needed. Returns the MPI's error code.
-[[gnu::always_inline]] inline int fill(Request& request, const UserBuffers& user) {
-    if (user.reduction) {
-        request.reducer.hold(*user.reduction);
-        request.buffers.reducer = &request.reducer;
-    }
-    request.buffers.call_site = user.call_site;
-    request.recorded = user.recorded;
-    int error = MPI_SUCCESS;
-    request.packed.error = user.error;
-    // An empty buffer is not stored: 5 ns, because the engine loads both addresses at once.
-    if (!user.sent.empty())
-        request.buffers.in = user.sent.send_address(
-            request.packed, user.copies_sent || user.sent.overlaps(user.received), &error);
-    if (!user.received.empty() && error == MPI_SUCCESS)
-        request.buffers.out = user.received.receive_address(request.packed, &error);
-    return error;
-}
-
-// `began`: when the program's call began, where clocks are read. Inline: 2 ns of 50 in each small collective.
-[[gnu::always_inline]] inline int fill_and_run(Request& request, const UserBuffers& buffers,
-                                               std::uint64_t began, bool blocking) {
-    CollectiveCount& count = runtime.report.of(request.collective);
-    request.packed.count = &count;
-    request.began = began;
-    int error = fill(request, buffers);
-    if (error == MPI_SUCCESS) {
-        try {
-            request_table.run(request);
-        } catch (const Error& failed) {
-            error = error_code_of(failed);
-        }
-    }
-    if (error != MPI_SUCCESS) {
-        request_table.release(request);
-        return error;
-    }
-    ++count.taken;
-    if (began != 0) {
-        request.started = nanoseconds();
-        count.start_time += request.started - began;
-        timeline::started(request, blocking);
-    }
-    return MPI_SUCCESS;
-}
 
 // Throws Error (unsupported) if the problem will have no plan.
 void require_algorithm(const Problem& problem, const PlanOptions& options) {
@@ -71,23 +25,19 @@ void require_algorithm(const Problem& problem, const PlanOptions& options) {
     select(options.reproducible ? bracketing::in_rank_order(problem) : problem, options.requested, guidance);
 }
 
-}  // namespace
-
-bool fits(const Problem& problem) {
-    constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
-    // Avoids the division, which takes longer than the rest: no number of ranks is too large here.
-    if (problem.bytes < std::uint64_t{1} << 31) return true;
-    return problem.bytes <= max_bytes / static_cast<std::uint64_t>(problem.ranks);
+// In a catch clause.
+Started left_without_plan(const Problem& problem, const Error& declined) {
+    if (declined.code() != ErrorCode::unsupported) throw;
+    runtime.report.count_fallback(problem.collective, Fallback::no_plan);
+    return {};
 }
 
-Started start(Communicator& group, Problem& problem, const UserBuffers& buffers, bool blocking) {
-    if (!fits(problem)) {
-        runtime.report.count_fallback(problem.collective, Fallback::arguments);
-        return Started::declined();
-    }
+}  // namespace
+
+Started start(Communicator& group, Problem& problem, const UserBuffers& buffers, const RecordedCall& call) {
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
     int error = begin_group(group);
-    if (error != MPI_SUCCESS) return Started::failed_by(error);
+    if (error != MPI_SUCCESS) return {nullptr, error};
     problem.placement = group.group->placement();
     const Entry entry;
     Plan* plan = nullptr;
@@ -97,27 +47,28 @@ Started start(Communicator& group, Problem& problem, const UserBuffers& buffers,
         else
             require_algorithm(problem, group.options);
     } catch (const Error& declined) {
-        if (declined.code() != ErrorCode::unsupported) throw;
-        runtime.report.count_fallback(problem.collective, Fallback::no_plan);
-        return Started::declined();
+        return left_without_plan(problem, declined);
     }
-    Request* const request = request_table.take(&error);
-    if (request == nullptr) return Started::failed_by(error);
-    request->group = &group;
+    Request* const request = request_table.take(group, &error);
+    if (request == nullptr) return {nullptr, error};
     request->plan = plan;
     request->collective = problem.collective;
     if (plan == nullptr) request->problem = problem;
-    error = fill_and_run(*request, buffers, began, blocking);
-    return error == MPI_SUCCESS ? Started{Outcome::taken, MPI_SUCCESS, request} : Started::failed_by(error);
+    if (!call.is_blocking()) request->buffers.call_site = call.site();
+    error = request_table.launch(*request, buffers, began, call.is_blocking());
+    if (error != MPI_SUCCESS) return {nullptr, error};
+    request->recorded = call.record(watch::CallRecord::by_lapwing);
+    return {request};
 }
 
 int start_again(Request& request) {
-    if (request.state != Request::State::inactive) return MPI_ERR_REQUEST;
+    if (request.state != Request::State::idle) return MPI_ERR_REQUEST;
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
     request.reset();
-    if (request.starts_record != nullptr) request.starts_record->start();
-    const int error = fill_and_run(request, request.persistent->buffers, began, false);
-    if (error != MPI_SUCCESS && request.starts_record != nullptr) request.starts_record->stop();
+    Persistent& persistent = *request.persistent;
+    if (persistent.recorded != nullptr) persistent.recorded->start();
+    const int error = request_table.launch(request, persistent.buffers, began, false);
+    if (error != MPI_SUCCESS && persistent.recorded != nullptr) persistent.recorded->stop();
     return error;
 }
 
@@ -210,44 +161,38 @@ class PersistentPlan {
 
 }  // namespace
 
-Started make_persistent(Communicator& group, Problem& problem, const UserBuffers& buffers) {
+Started make_persistent(Communicator& group, Problem& problem, const UserBuffers& buffers,
+                        const RecordedCall& call) {
     if (!takes_persistent_requests()) {
         runtime.report.count_fallback(problem.collective, Fallback::tool);
-        return Started::declined();
-    }
-    if (!fits(problem)) {
-        runtime.report.count_fallback(problem.collective, Fallback::arguments);
-        return Started::declined();
+        return {};
     }
     int error = begin_group(group);
-    if (error != MPI_SUCCESS) return Started::failed_by(error);
+    if (error != MPI_SUCCESS) return {nullptr, error};
     finish_group(group);
     problem.placement = group.group->placement();
     std::optional<PersistentPlan> plan;
     try {
         plan.emplace(group, problem);
     } catch (const Error& declined) {
-        if (declined.code() != ErrorCode::unsupported) throw;
-        runtime.report.count_fallback(problem.collective, Fallback::no_plan);
-        return Started::declined();
+        return left_without_plan(problem, declined);
     }
-    if (plan->error() != MPI_SUCCESS) return Started::failed_by(plan->error());
+    if (plan->error() != MPI_SUCCESS) return {nullptr, plan->error()};
     auto persistent = std::make_unique<Persistent>(buffers);
-    persistent->channel = plan->channel();
-    MPI_Request handle = MPI_REQUEST_NULL;
     {
         const Entry entry;
-        error = persistent->handle.make(&handle);
+        error = persistent->handle.make();
     }
-    if (error != MPI_SUCCESS) return Started::failed_by(error);
+    if (error != MPI_SUCCESS) return {nullptr, error};
     const Entry entry;
     if (buffers.reduction) persistent->reduction.hold(*persistent->buffers.reduction);
-    Request& request = request_table.add(handle, std::move(persistent));
-    request.group = &group;
+    Request& request = request_table.lend(group, std::move(persistent));
+    request.channel = plan->channel();
     request.plan = plan->take();  // in flight as long as the program may start it
     request.collective = problem.collective;
-    ++group.in_flight;
-    return {Outcome::taken, MPI_SUCCESS, &request};
+    request.recorded = call.id();
+    request.persistent->recorded = call.record_starts(true);
+    return {&request};
 }
 
 }  // namespace lapwing

@@ -12,33 +12,31 @@ namespace lapwing {
 
 struct Communicator;
 struct Request;
+class RecordedCall;
 
-enum class Outcome {
-    taken,
-    declined,  // the native MPI must run the call
-    failed,
-};
-
+// Without a request and an error, the native MPI must run the call.
 struct Started {
-    Outcome outcome;
-    int error = MPI_SUCCESS;
     Request* request = nullptr;
-
-    static Started declined() { return {Outcome::declined}; }
-    static Started failed_by(int code) { return {Outcome::failed, code}; }
+    int error = MPI_SUCCESS;
 };
 
 // Whether the problem's bytes can be counted at all. The MPI refuses calls that do not fit.
-bool fits(const Problem& problem);
+inline bool fits(const Problem& problem) {
+    constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
+    // Avoids the division, which takes longer than the rest: no number of ranks is too large here.
+    if (problem.bytes < std::uint64_t{1} << 31) return true;
+    return problem.bytes <= max_bytes / static_cast<std::uint64_t>(problem.ranks);
+}
 
-// Starts a nonblocking or a blocking call. Never waits for another rank. Outside of Entry.
-Started start(Communicator& group, Problem& problem, const UserBuffers& buffers, bool blocking);
+// Starts and records a nonblocking or a blocking call. Never waits for another rank. Outside of Entry.
+Started start(Communicator& group, Problem& problem, const UserBuffers& buffers, const RecordedCall& call);
 
 // Starts a persistent request. Returns the MPI's error code. Inside Entry.
 int start_again(Request& request);
 
 // Makes an inactive persistent request. Collective: waits for the other ranks. Outside of Entry.
-Started make_persistent(Communicator& group, Problem& problem, const UserBuffers& buffers);
+Started make_persistent(Communicator& group, Problem& problem, const UserBuffers& buffers,
+                        const RecordedCall& call);
 
 // Waits for the agreement that begin_group() began, if it began one; at most `patience` nanoseconds. Runs
 // what is in flight meanwhile. Returns whether the agreement is complete. Only in calls that are collective

@@ -57,7 +57,7 @@ std::uint32_t number(Request& request) {
 void starts(Request& request) {
     if (!trace::on()) return;
     number(request);
-    if (request.persistent != nullptr) ++request.starts;
+    if (request.persistent != nullptr) ++request.persistent->starts;
     if (request.group->trace_number == 0) add_group(*request.group);
     if (request.plan->trace_number == 0) add_plan(*request.plan, request.group->rank);
 }
@@ -75,9 +75,10 @@ void started(Request& request, bool blocking) {
 
 void completed(Request& request, std::uint64_t now) {
     if (!trace::on() || request.plan == nullptr) return;
+    const std::uint32_t starts = request.persistent != nullptr ? request.persistent->starts : 0;
     trace::record({.began = request.began,
                    .ended = now,
-                   .bytes = trace::which(request.channel, request.starts),
+                   .bytes = trace::which(request.channel, starts),
                    .operation = number(request),
                    .index = request.plan->trace_number,
                    .peer = static_cast<std::int32_t>(request.group->trace_number),

@@ -10,17 +10,21 @@
 namespace lapwing {
 namespace {
 
-// Packs elements one after the other. If a driver fails, the packed data become zeros.
+// Packs elements at the end of room for their new form. If a driver fails, the packed data become zeros.
 class Packer {
   public:
-    Packer(PackedData& data, std::byte* packed, std::uint64_t bytes,
-           const std::optional<device::Location>& device)
-        : packed_data_(data), packed_(packed), bytes_(bytes), device_(device) {}
+    Packer(PackedData& data, const Staged& staged, std::byte* room, std::uint64_t bytes)
+        : packed_data_(data),
+          staged_(staged),
+          room_(room),
+          packed_(room + staged.in_form(bytes) - bytes),
+          bytes_(bytes) {}
 
     // Returns the MPI's error code.
-    int pack(const Elements& elements, std::byte* to) {
+    int pack(const Elements& elements, std::uint64_t offset) {
+        std::byte* const to = packed_ + offset;
         if (elements.bytes() == 0) return MPI_SUCCESS;
-        if (!device_) {
+        if (!staged_.device) {
             if (!elements.layout.contiguous)
                 return lapwing::pack(elements.address, elements.count, elements.type, elements.layout, to);
             std::memcpy(to, elements.address, elements.bytes());
@@ -28,7 +32,7 @@ class Packer {
         }
         device::Location place;
         try {
-            place = elements.place(*device_);
+            place = elements.place(*staged_.device);
         } catch (const Error& error) {
             return device_error(error);
         }
@@ -42,56 +46,77 @@ class Packer {
         return MPI_SUCCESS;
     }
     void finish() {
-        if (!device_) return;
         if (driver_error_ == MPI_SUCCESS) driver_error_ = data_.finish();
-        if (driver_error_ == MPI_SUCCESS) return;
-        std::memset(packed_, 0, bytes_);
-        packed_data_.error = driver_error_;
+        if (driver_error_ != MPI_SUCCESS) {
+            std::memset(packed_, 0, bytes_);
+            packed_data_.error = driver_error_;
+        }
+        if (staged_.form) staged_.form->encode(room_, packed_, bytes_);
     }
 
   private:
     PackedData& packed_data_;
+    const Staged& staged_;
+    std::byte* room_;
     std::byte* packed_;
     std::uint64_t bytes_;
-    const std::optional<device::Location>& device_;
     DeviceData data_;
     int driver_error_ = MPI_SUCCESS;
 };
 
+std::byte* take_room(PackedData& data, Staging& staging, const Staged& staged, std::uint64_t bytes) {
+    const std::uint64_t room = staged.in_form(bytes);
+    return staged.device ? data.device.take(*staged.device, room) : staging.take(room);
+}
+
 // Adds `elements` to the data that are unpacked from `packed` when the list is complete.
-int unpack_later(PackedData& data, const Elements& elements, std::byte* packed,
-                 const std::optional<device::Location>& device, const std::optional<AssociativeForm>& form) {
+int unpack_later(PackedData& data, const Elements& elements, std::byte* packed, const Staged& staged) {
     if (elements.bytes() == 0) return MPI_SUCCESS;
-    Unpacking unpacking;
-    if (device) {
+    Unpacking unpacking{packed, elements, {}, staged.form};
+    if (staged.device) {
         try {
-            unpacking.place = elements.place(*device);
+            unpacking.place = elements.place(*staged.device);
         } catch (const Error& error) {
             return device_error(error);
         }
     }
-    unpacking.bytes = packed;
-    unpacking.elements = static_cast<char*>(const_cast<void*>(elements.address));
-    unpacking.count = elements.count;
-    unpacking.layout = elements.layout;
-    unpacking.form = form;
     // The program may free its datatype as soon as the call returns.
-    const int error = PMPI_Type_dup(elements.type, &unpacking.type);
+    const int error = PMPI_Type_dup(elements.type, &unpacking.elements.type);
     if (error == MPI_SUCCESS) data.unpacking.push_back(unpacking);
     return error;
 }
 
 }  // namespace
 
+int PackedData::unpack() {
+    DeviceData copies;
+    for (const auto& [bytes, elements, place, form] : unpacking) {
+        if (form) form->decode(bytes, elements.bytes());
+        if (place.on_device()) {
+            ++count->device_buffers;
+            count->bytes_to_devices += elements.bytes();
+        }
+        const int failed = copies.unpack(place, bytes, const_cast<void*>(elements.address), elements.count,
+                                         elements.type, elements.layout);
+        if (failed != MPI_SUCCESS) return failed;
+    }
+    return copies.finish();
+}
+
+void PackedData::release() {
+    for (Unpacking& part : unpacking) PMPI_Type_free(&part.elements.type);
+    unpacking.clear();
+    if (!device.empty()) device.release();
+}
+
 void UserBuffer::find_device(const Elements& elements) {
     try {
-        const device::Location place = elements.place(device_.value_or(device::Location()));
-        if (!place.on_device()) return;
-        device_ = place;
+        const device::Location place =
+            elements.place(staged_ && staged_->device ? *staged_->device : device::Location());
+        if (place.on_device()) stage().device = place;
     } catch (const Error& failed) {
-        device_error_ = device_error(failed);
+        stage().device_error = device_error(failed);
     }
-    packs_ = true;
 }
 
 void UserBuffer::contributes_block(std::size_t index) {
@@ -152,70 +177,61 @@ bool UserBuffer::blocks_meet(std::span<const Block> some, std::span<const Block>
 std::vector<Part> UserBuffer::parts() const {
     std::vector<Part> parts;
     parts.reserve(blocks().size());
-    const std::byte* const lowest = packs_ ? nullptr : first_byte();
+    const std::byte* const lowest = staged_ ? nullptr : first_byte();
     std::uint64_t packed = 0;
     for (const auto& [peer, elements] : blocks()) {
         const std::uint64_t bytes = elements.bytes();
         const std::uint64_t offset =
-            packs_ ? packed
-                   : static_cast<std::uint64_t>(static_cast<const std::byte*>(elements.address) - lowest);
+            staged_ ? packed
+                    : static_cast<std::uint64_t>(static_cast<const std::byte*>(elements.address) - lowest);
         parts.push_back({peer, bytes > 0 ? offset : 0, bytes});
         if (!repeats_) packed += bytes;
     }
     return parts;
 }
 
-std::byte* UserBuffer::take_room(PackedData& data, Staging& staging) const {
-    const std::uint64_t room = in_form(bytes());
-    return device_ ? data.device.take(*device_, room) : staging.take(room);
+std::byte* UserBuffer::copied_to_send(PackedData& data) const {
+    // The blocks keep their distances. Memory between them may not be the program's: it is not read.
+    std::uint64_t end = 0;
+    const std::vector<Part> all = parts();
+    for (const Part& part : all) end = std::max(end, part.bytes > 0 ? part.offset + part.bytes : 0);
+    std::byte* const copy = data.in.take(end);
+    const std::byte* const from = first_byte();
+    for (const Part& part : all) {
+        if (part.bytes > 0) std::memcpy(copy + part.offset, from + part.offset, part.bytes);
+    }
+    return copy;
 }
 
 const std::byte* UserBuffer::packed_to_send(PackedData& data, int* error) const {
-    if (!packs_) {
-        // The blocks keep their distances. Memory between them may not be the program's: it is not read.
-        std::uint64_t end = 0;
-        const std::vector<Part> all = parts();
-        for (const Part& part : all) end = std::max(end, part.bytes > 0 ? part.offset + part.bytes : 0);
-        std::byte* const copy = data.in.take(end);
-        const std::byte* const from = first_byte();
-        for (const Part& part : all) {
-            if (part.bytes > 0) std::memcpy(copy + part.offset, from + part.offset, part.bytes);
-        }
-        return copy;
-    }
-    std::byte* const packed = take_room(data, data.in);
-    *error = device_error_;
-    // Elements that are converted are packed at the end of the room of their new form.
-    std::byte* const elements = packed + in_form(bytes()) - bytes();
-    Packer packer(data, elements, bytes(), device_);
+    std::byte* const room = take_room(data, data.in, *staged_, bytes());
+    *error = staged_->device_error;
+    Packer packer(data, *staged_, room, bytes());
     std::uint64_t at = 0;
     for (const Block& block : packed_blocks()) {
         if (*error != MPI_SUCCESS) break;
-        *error = packer.pack(block.elements, elements + at);
+        *error = packer.pack(block.elements, at);
         at += block.elements.bytes();
     }
     packer.finish();
-    if (form_) form_->encode(packed, elements, bytes());
-    return packed;
+    return room;
 }
 
 std::byte* UserBuffer::packed_to_receive(PackedData& data, int* error) const {
-    std::byte* const packed = take_room(data, data.out);
-    *error = device_error_;
+    std::byte* const room = take_room(data, data.out, *staged_, bytes());
+    *error = staged_->device_error;
     if (contribution_ && *error == MPI_SUCCESS) {
-        std::byte* const elements = packed + in_form(bytes()) - bytes();
-        Packer packer(data, elements, bytes(), device_);
-        *error = packer.pack(contribution_->elements, elements + contribution_->offset);
+        Packer packer(data, *staged_, room, bytes());
+        *error = packer.pack(contribution_->elements, contribution_->offset);
         packer.finish();
-        if (form_) form_->encode(packed, elements, bytes());
     }
     std::uint64_t at = 0;
     for (const Block& block : blocks()) {
         if (*error != MPI_SUCCESS) break;
-        *error = unpack_later(data, block.elements, packed + at, device_, form_);
+        *error = unpack_later(data, block.elements, room + at, *staged_);
         at += block.elements.bytes();
     }
-    return packed;
+    return room;
 }
 
 }  // namespace lapwing

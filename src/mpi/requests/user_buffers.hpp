@@ -19,7 +19,6 @@
 #include "mpi/native/refusals.hpp"
 #include "task/associative.hpp"
 #include "task/problem.hpp"
-#include "watch/journal.hpp"
 
 namespace lapwing {
 
@@ -58,13 +57,10 @@ struct Elements {
 
 // Data to unpack into the program's buffer when the list is complete.
 struct Unpacking {
-    std::byte* bytes = nullptr;
-    char* elements = nullptr;
-    std::uint64_t count = 0;
-    MPI_Datatype type = MPI_DATATYPE_NULL;  // a duplicate: the program may free its own
-    Layout layout;
+    std::byte* bytes;
+    Elements elements;  // of a duplicate of the type: the program may free its own
     device::Location place;
-    std::optional<AssociativeForm> form = std::nullopt;  // of the bytes
+    std::optional<AssociativeForm> form;  // of the bytes
 };
 
 // The packed copies of the program's data that one collective in flight uses.
@@ -77,6 +73,20 @@ struct PackedData {
     // failed to copy data from a device, and the list sends zeros instead; or UserBuffers::error.
     int error = MPI_SUCCESS;
     CollectiveCount* count = nullptr;  // of the report
+
+    // Returns the MPI's error code.
+    int unpack();
+    // When the list no longer runs.
+    void release();
+};
+
+// What a list needs that works on a packed copy of the program's data.
+struct Staged {
+    std::optional<device::Location> device;  // of the last block in the memory of a device
+    int device_error = MPI_SUCCESS;
+    std::optional<AssociativeForm> form;  // in which the list reduces the elements
+
+    std::uint64_t in_form(std::uint64_t bytes) const { return form ? form->bytes(bytes) : bytes; }
 };
 
 // The send buffer or the receive buffer of a call: one block of elements, several blocks, or nothing.
@@ -87,16 +97,14 @@ class UserBuffer {
     // Makes it a buffer of one block. `peer` matters only where the problem has parts.
     void set(const Elements& elements, int peer = 0) {
         one_.emplace(peer, elements);
-        packs_ = !elements.contiguous();
-        if (device::present()) find_device(elements);
+        look_at(elements);
     }
 
     // Of a buffer of several blocks.
     void reserve(std::size_t count) { several_.reserve(count); }
     void add(int peer, const Elements& elements) {
         several_.emplace_back(peer, elements);
-        packs_ = packs_ || !elements.contiguous();
-        if (device::present()) find_device(elements);
+        look_at(elements);
     }
 
     // All blocks are the same elements, which are packed once.
@@ -108,10 +116,7 @@ class UserBuffer {
     void contributes_block(std::size_t index);  // of several
 
     // The list reduces the elements of this buffer of one block in another form.
-    void convert(const AssociativeForm& form) {
-        form_ = form;
-        packs_ = true;
-    }
+    void convert(const AssociativeForm& form) { stage().form = form; }
 
     bool empty() const { return !one_ && several_.empty(); }
     // The elements of a buffer of one block.
@@ -137,18 +142,18 @@ class UserBuffer {
     // The address where a list reads the send buffer, or its packed data. `copies`: always a copy, because
     // the list may overwrite the program's data before it is sent. Null if there is nothing to send.
     const std::byte* send_address(PackedData& data, bool copies, int* error) const {
-        return packs_ || copies ? packed_to_send(data, error) : first_byte();
+        return staged_ ? packed_to_send(data, error) : copies ? copied_to_send(data) : first_byte();
     }
     // Whether a list that writes to `received` would overwrite data of this buffer. MPI forbids it, and MPIs
     // give right results where programs do it: only this rank can see it, so its data are copied.
     bool overlaps(const UserBuffer& received) const {
-        if (packs_ || received.packs_ || empty() || received.empty()) return false;
+        if (staged_ || received.staged_ || empty() || received.empty()) return false;
         return one_ && received.one_ ? range_of(*one_).meets(range_of(*received.one_))
                                      : blocks_meet(blocks(), received.blocks());
     }
     // The address where a list writes. Data that need unpacking are added to data.unpacking.
     std::byte* receive_address(PackedData& data, int* error) const {
-        return packs_ ? packed_to_receive(data, error) : const_cast<std::byte*>(first_byte());
+        return staged_ ? packed_to_receive(data, error) : const_cast<std::byte*>(first_byte());
     }
 
   private:
@@ -183,20 +188,21 @@ class UserBuffer {
         return {begin, begin + block.elements.bytes()};
     }
     static bool blocks_meet(std::span<const Block> some, std::span<const Block> others);
+    std::byte* copied_to_send(PackedData& data) const;
     const std::byte* packed_to_send(PackedData& data, int* error) const;
     std::byte* packed_to_receive(PackedData& data, int* error) const;
+    Staged& stage() { return staged_ ? *staged_ : staged_.emplace(); }
+    void look_at(const Elements& elements) {
+        if (!elements.contiguous()) stage();
+        if (device::present()) find_device(elements);
+    }
     void find_device(const Elements& elements);
-    std::byte* take_room(PackedData& data, Staging& staging) const;
-    std::uint64_t in_form(std::uint64_t bytes) const { return form_ ? form_->bytes(bytes) : bytes; }
 
     std::optional<Block> one_;
     std::vector<Block> several_;
-    std::optional<Contribution> contribution_;
-    std::optional<device::Location> device_;  // of the last block in the memory of a device
-    std::optional<AssociativeForm> form_;
-    int device_error_ = MPI_SUCCESS;
     bool repeats_ = false;
-    bool packs_ = false;  // lists do not use the program's memory directly
+    std::optional<Contribution> contribution_;
+    std::optional<Staged> staged_;  // empty: lists use the program's memory directly
 };
 
 struct UserBuffers {
@@ -208,8 +214,6 @@ struct UserBuffers {
     int error = MPI_SUCCESS;
     std::optional<MpiOperator> reduction;  // by the MPI's code
     bool converted = false;                // to an associative form
-    const void* call_site = nullptr;       // as in Buffers
-    watch::CallId recorded;                // in the journal
 
     UserBuffers() {}
 };
