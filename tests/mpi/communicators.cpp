@@ -326,7 +326,9 @@ void live(MPI_Comm communicator, Random random, int depth) {
                 MPI_Comm_free(&made);
             }
         }
-        if (in_flight.size() > 3 || random.one_in(3)) {
+        // Ranks draw the same numbers, also those that are not in a communicator which is in use.
+        const bool now = random.one_in(3);
+        if (now || in_flight.size() > 3) {
             // In any order.
             while (!in_flight.empty()) {
                 in_flight.back().wait();
