@@ -105,6 +105,11 @@ Verdict has_chains(const List& list);
 // waits for receives that it has not posted, or has a receive without a wait.
 Chains lower_to_chains(const List& list, const ChainLimits& limits = {},
                        const std::vector<bool>& intra_node = {});
+// Returns whether the task is a message of an intra-node peer, or a wait for one.
+inline bool is_intra_node(const std::vector<bool>& intra_node, const Task& task) {
+    const auto peer = static_cast<std::size_t>(task.peer);
+    return task.peer >= 0 && peer < intra_node.size() && intra_node[peer];
+}
 // Returns which ranks share a host with `rank`; hosts[r] is the host of rank r.
 std::vector<bool> intra_node_peers(std::span<const int> hosts, int rank);
 
