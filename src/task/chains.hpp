@@ -20,7 +20,7 @@
 //   reductions before the first wait of a stage move to the beginning of the stage. They overtake only sends,
 //   and a list does not overwrite spans that it has sent (rule hazard), so the sends carry the same bytes.
 // - A message of zero bytes is one byte on the connection.
-// - With intra-node peers, the processor has a sequence of its own (class HostSequence).
+// - With intra-node peers, the processor has a sequence of its own (is_beside_sends() in chains.cpp).
 //
 // Why chains complete: a receive chain waits only for its peer's bytes, and receives among sends fit the
 // connection. Therefore no send waits for a later action of its peer, and an await or a receive waits only
