@@ -16,10 +16,10 @@
 namespace lapwing {
 namespace {
 
-// The tasks that the processor runs when some peers of a list are intra-node: messages of intra-node peers,
-// which use another link, and copies and reductions. The processor runs them in list order, beside the chain
-// of sends, whose peers are then all inter-node. Each side waits for the other only where the list requires
-// it:
+// If some peers of a list are intra-node, the processor has a sequence of its own: messages of intra-node
+// peers, which use another link, and copies and reductions. The processor runs them in list order, beside the
+// chain of sends, whose peers are then all inter-node. Each side waits for the other only where the list
+// requires it:
 //
 // - An inter-node send waits for all earlier tasks of the processor except intra-node sends. Therefore an
 //   intra-node wait, a copy or a reduction between inter-node sends starts a new stage.
@@ -27,67 +27,11 @@ namespace {
 //   sequence has a wait for that inter-node peer, which counts receives from the beginning of the list. The
 //   processor checks receives itself and needs no gate.
 //
-// The sequence is empty if the list has no intra-node peer.
-class HostSequence {
-  public:
-    // `intra_node`: by rank; must outlive this object.
-    HostSequence(const List& list, const std::vector<bool>& intra_node) : intra_node_(intra_node) {
-        exists_ = std::any_of(list.tasks.begin(), list.tasks.end(),
-                              [this](const Task& task) { return is_intra_node(task); });
-    }
-
-    // Returns whether the task belongs to the sequence.
-    bool takes(const Task& task) const {
-        return exists_ && (task.kind == Kind::copy || task.kind == Kind::reduce || is_intra_node(task));
-    }
-    // Whether sends and waits precede a task in the chain of sends of the current stage.
-    struct Before {
-        bool sends = false;
-        bool waits = false;
-    };
-    // Before the first wait of a stage, copies, reductions and intra-node sends may overtake the stage's
-    // sends. An intra-node wait may not, because the sends must not wait for it.
-    void add(const Task& task, Stage& stage, Before before) {
-        const bool is_wait = task.kind == Kind::wait;
-        if (is_wait && task.count == 0) return;
-        if (!before.waits && stage.beside.empty() && !(is_wait && before.sends)) {
-            stage.local.push_back(task);
-            return;
-        }
-        stage.beside.insert(stage.beside.end(), awaited_.begin(), awaited_.end());
-        awaited_.clear();
-        stage.beside.push_back(task);
-        const bool is_message = task.kind == Kind::recv || sends(task.kind);
-        next_send_waits_ = next_send_waits_ || !is_message;
-    }
-    // The list has waited for the first `receives` receives of an inter-node peer.
-    void note_wait(int peer, std::uint64_t receives) {
-        if (!exists_) return;
-        std::size_t& index = index_[peer];
-        if (index >= awaited_.size() || awaited_[index].peer != peer) {
-            index = awaited_.size();
-            Task& wait = awaited_.emplace_back();
-            wait.kind = Kind::wait;
-            wait.peer = peer;
-        }
-        awaited_[index].count = receives;
-    }
-    // Returns whether an inter-node send must begin a new stage, to wait for the processor.
-    bool next_send_waits() const { return next_send_waits_; }
-    void finish_stage() { next_send_waits_ = false; }
-
-  private:
-    bool is_intra_node(const Task& task) const {
-        return task.peer >= 0 && static_cast<std::size_t>(task.peer) < intra_node_.size() &&
-               intra_node_[static_cast<std::size_t>(task.peer)];
-    }
-
-    const std::vector<bool>& intra_node_;
-    bool exists_ = false;
-    bool next_send_waits_ = false;
-    std::vector<Task> awaited_;  // waits for inter-node peers since the last task of the sequence
-    std::unordered_map<int, std::size_t> index_;  // peer to index in awaited_
-};
+// Returns whether the task belongs to that sequence. `intra_node`: empty if the list has no intra-node peer.
+bool is_beside_sends(const std::vector<bool>& intra_node, const Task& task) {
+    return !intra_node.empty() &&
+           (task.kind == Kind::copy || task.kind == Kind::reduce || is_intra_node(intra_node, task));
+}
 
 struct PlannedReceive {
     std::uint32_t task = 0;
@@ -109,9 +53,9 @@ struct PeerReceives {
 class ChainReceives {
   public:
     // The list's waits must be right.
-    ChainReceives(const List& list, const ChainLimits& limits, const HostSequence& host) {
+    ChainReceives(const List& list, const ChainLimits& limits, const std::vector<bool>& intra_node) {
         find_tail(list);
-        const int groups = find_receives(list, host);
+        const int groups = find_receives(list, intra_node);
         for (PeerReceives& peer : peers_) {
             peer.among_sends = peer.bytes <= limits.eager_bytes;
             for (PlannedReceive& receive : peer.receives) {
@@ -141,14 +85,14 @@ class ChainReceives {
     }
     // Finds the wait that completes each receive. Adjacent waits form one group. Returns the number of groups
     // that are followed by a send, or by a copy or reduction that is not at the end of the list.
-    int find_receives(const List& list, const HostSequence& host) {
+    int find_receives(const List& list, const std::vector<bool>& intra_node) {
         std::vector<std::size_t> waited;  // receives of each peer
         int groups = 0;
         int followed = 0;
         bool in_group = false;
         for (std::uint32_t i = 0; i < list.tasks.size(); ++i) {
             const Task& task = list.tasks[i];
-            if (host.takes(task)) continue;  // the processor waits at no gate
+            if (is_beside_sends(intra_node, task)) continue;  // the processor waits at no gate
             if (task.kind == Kind::recv) {
                 PeerReceives& peer = of(task.peer);
                 peer.receives.push_back({i, task.target});
@@ -229,7 +173,13 @@ void check_waits(const List& list) {
 class Lowering {
   public:
     Lowering(const List& list, const ChainLimits& limits, const std::vector<bool>& intra_node)
-        : list_(list), limits_(limits), host_(list, intra_node), receives_(list, limits, host_) {
+        : list_(list),
+          limits_(limits),
+          intra_node_(std::ranges::any_of(list.tasks,
+                                          [&](const Task& task) { return is_intra_node(intra_node, task); })
+                          ? intra_node
+                          : std::vector<bool>()),
+          receives_(list, limits, intra_node_) {
         chains_.rank = list.rank;
         chains_.ranks = list.ranks;
         chains_.in_bytes = list.in_bytes;
@@ -254,10 +204,10 @@ class Lowering {
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("only lowering makes {}: a list must not hold it", print(task)));
         }
-        if (host_.takes(task)) {
-            host_.add(task, chains_.stages.back(), {.sends = !sending_.empty(), .waits = waits_in_stage_});
+        if (is_beside_sends(intra_node_, task)) {
+            add_beside(task, chains_.stages.back());
         } else if (sends(task.kind)) {
-            if (host_.next_send_waits()) next_stage();
+            if (next_send_waits_) next_stage();
             add_message(sending_, Step::Kind::send, task.peer, task.source, index);
         } else if (task.kind == Kind::wait) {
             if (task.count > 0) add_wait(task, index);
@@ -295,7 +245,34 @@ class Lowering {
                 }
             }
         }
-        host_.note_wait(task.peer, peer.taken);
+        if (!intra_node_.empty()) await_beside(task.peer, peer.taken);
+    }
+
+    // Before the first wait of a stage, copies, reductions and intra-node sends may overtake the stage's
+    // sends. An intra-node wait may not, because the sends must not wait for it.
+    void add_beside(const Task& task, Stage& stage) {
+        const bool is_wait = task.kind == Kind::wait;
+        if (is_wait && task.count == 0) return;
+        if (!waits_in_stage_ && stage.beside.empty() && (!is_wait || sending_.empty())) {
+            stage.local.push_back(task);
+            return;
+        }
+        stage.beside.insert(stage.beside.end(), awaited_.begin(), awaited_.end());
+        awaited_.clear();
+        stage.beside.push_back(task);
+        next_send_waits_ = next_send_waits_ || (task.kind != Kind::recv && !sends(task.kind));
+    }
+
+    // The list has waited for the first `receives` receives of an inter-node peer.
+    void await_beside(int peer, std::uint64_t receives) {
+        std::size_t& index = awaited_index_[peer];
+        if (index >= awaited_.size() || awaited_[index].peer != peer) {
+            index = awaited_.size();
+            Task& wait = awaited_.emplace_back();
+            wait.kind = Kind::wait;
+            wait.peer = peer;
+        }
+        awaited_[index].count = receives;
     }
 
     void add_receives(const PeerReceives& peer) {
@@ -327,8 +304,7 @@ class Lowering {
     void finish_stage() {
         if (!sending_.empty()) cut(std::move(sending_), chains_.stages.back().chains);
         sending_.clear();
-        waits_in_stage_ = false;
-        host_.finish_stage();
+        waits_in_stage_ = next_send_waits_ = false;
     }
 
     void cut(Chain chain, std::vector<Chain>& pieces) {
@@ -355,11 +331,14 @@ class Lowering {
 
     const List& list_;
     const ChainLimits& limits_;
-    HostSequence host_;
+    const std::vector<bool> intra_node_;  // by rank; empty if the list has no intra-node peer
     ChainReceives receives_;
     Chains chains_;
     Chain sending_;  // of the current stage
     bool waits_in_stage_ = false;
+    bool next_send_waits_ = false;  // for the processor, and begins a new stage
+    std::vector<Task> awaited_;     // waits for inter-node peers since the last task beside the sends
+    std::unordered_map<int, std::size_t> awaited_index_;  // peer to index in awaited_
 };
 
 void print_chain(std::string& text, const std::string& title, const Chain& chain) {

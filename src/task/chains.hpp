@@ -20,7 +20,7 @@
 //   reductions before the first wait of a stage move to the beginning of the stage. They overtake only sends,
 //   and a list does not overwrite spans that it has sent (rule hazard), so the sends carry the same bytes.
 // - A message of zero bytes is one byte on the connection.
-// - With intra-node peers, the processor has a sequence of its own (class HostSequence).
+// - With intra-node peers, the processor has a sequence of its own (is_beside_sends() in chains.cpp).
 //
 // Why chains complete: a receive chain waits only for its peer's bytes, and receives among sends fit the
 // connection. Therefore no send waits for a later action of its peer, and an await or a receive waits only
@@ -105,6 +105,11 @@ Verdict has_chains(const List& list);
 // waits for receives that it has not posted, or has a receive without a wait.
 Chains lower_to_chains(const List& list, const ChainLimits& limits = {},
                        const std::vector<bool>& intra_node = {});
+// Returns whether the task is a message of an intra-node peer, or a wait for one.
+inline bool is_intra_node(const std::vector<bool>& intra_node, const Task& task) {
+    const auto peer = static_cast<std::size_t>(task.peer);
+    return task.peer >= 0 && peer < intra_node.size() && intra_node[peer];
+}
 // Returns which ranks share a host with `rank`; hosts[r] is the host of rank r.
 std::vector<bool> intra_node_peers(std::span<const int> hosts, int rank);
 

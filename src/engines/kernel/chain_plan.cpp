@@ -7,24 +7,25 @@
 
 namespace lapwing::kernel {
 
-void HostStepPlan::add(const Task& task) {
+void HostProgram::add(const Task& task) {
     switch (task.kind) {
         case Kind::copy:
         case Kind::reduce:
-            has_work_ = true;
-            if (task.kind == Kind::reduce && task.op == Operator::user) needs_program_ = true;
-            steps_.push_back({HostStep::Kind::work, 0, 0, task});
+            has_work = true;
+            needs_program = needs_program || (task.kind == Kind::reduce && task.op == Operator::user);
+            steps.push_back({HostStep::Kind::work, 0, 0, task});
             return;
         case Kind::enable_send:
         case Kind::enable_recv:
             throw Error(ErrorCode::internal, "the kernel engine runs lists, not queues");
         default:
-            steps_.push_back({HostStep::Kind::intra_node, 0, intra_node_.add(task), task});
+            break;
     }
-}
-
-void HostStepPlan::add_receipt(std::uint32_t chain, std::uint32_t steps) {
-    steps_.push_back({HostStep::Kind::receipt, chain, steps});
+    const std::size_t index = task.kind == Kind::wait   ? messages.wait(task.peer, task.count)
+                              : task.kind == Kind::recv ? messages.recv(task.peer)
+                                                        : messages.send();
+    steps.push_back({HostStep::Kind::intra_node, 0, index, task});
+    if (task.kind == Kind::recv) receives_until = steps.size();
 }
 
 namespace {
@@ -72,12 +73,12 @@ ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node, con
     }
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const Stage& stage = all.stages[i];
-        if (i > 0 && !stage.local.empty()) host.add_stage(i);
+        if (i > 0 && !stage.local.empty()) host.steps.push_back({HostStep::Kind::stage, 0, i});
         add_host_steps(stage.local, intra_node, receipts);
-        stages[i].host_steps = i == 0 && work_may_follow(stage) ? 0 : host.steps().size();
+        stages[i].host_steps = i == 0 && work_may_follow(stage) ? 0 : host.steps.size();
         add_host_steps(stage.beside, intra_node, receipts);
     }
-    if (!all.last.empty()) host.add_end();
+    if (!all.last.empty()) host.steps.push_back({HostStep::Kind::end});
     add_host_steps(all.last, intra_node, receipts);
     fits_sockets_ = fits(options.socket_bytes);
 }
@@ -154,7 +155,7 @@ void ChainPlan::add_host_steps(const std::vector<Task>& tasks, const std::vector
         }
         const Receipt& last = receipts.at(task.peer).at(task.count - 1);
         chain(last.chain)[last.steps - 1].signals_completion = true;
-        host.add_receipt(last.chain, last.steps);
+        host.steps.push_back({HostStep::Kind::receipt, last.chain, last.steps});
     }
 }
 

@@ -9,8 +9,8 @@
 
 #include "base/short_message.hpp"
 #include "engines/engine.hpp"
-#include "engines/kernel/intra_node.hpp"
 #include "engines/kernel/options.hpp"
+#include "engines/messages.hpp"
 #include "task/chains.hpp"
 #include "task/task.hpp"
 
@@ -27,30 +27,22 @@ struct HostStep {
     };
     Kind kind = Kind::work;
     std::uint32_t chain = 0;
-    std::size_t index = 0;  // intra_node: the result of IntraNodePlan::add()
+    std::size_t index = 0;  // intra_node: the transfer, or the end of the wait's receives, in messages
     Task task = {};         // work, intra_node
 };
 
 // The host steps of a list, in order.
-class HostStepPlan {
-  public:
+struct HostProgram {
+    std::vector<HostStep> steps;
+    MessagePlan messages;            // of intra-node peers, on a link of their own
+    std::size_t receives_until = 0;  // the steps before this one post all receives of `messages`
+    bool has_work = false;
+    // A reduction calls the program's own function, which only threads of the program may do.
+    bool needs_program = false;
+
     // `task`: a copy, a reduction, or a task with an intra-node peer. Throws Error (internal) for an enable.
     void add(const Task& task);
-    void add_receipt(std::uint32_t chain, std::uint32_t steps);
-    void add_stage(std::size_t stage) { steps_.push_back({HostStep::Kind::stage, 0, stage}); }
-    void add_end() { steps_.push_back({HostStep::Kind::end}); }
-
-    const std::vector<HostStep>& steps() const { return steps_; }
-    const IntraNodePlan& intra_node() const { return intra_node_; }
-    bool has_work() const { return has_work_; }
-    // Whether a reduction calls the program's own function, which only threads of the program may do.
-    bool needs_program() const { return needs_program_; }
-
-  private:
-    std::vector<HostStep> steps_;
-    IntraNodePlan intra_node_;
-    bool has_work_ = false;
-    bool needs_program_ = false;
+    bool has_messages() const { return messages.transfers() > 0; }
 };
 
 struct PlannedStep {
@@ -89,7 +81,7 @@ struct ChainPlan {
     // Chains are numbered: first the receives, then stage by stage.
     std::vector<PlannedChain> receives;
     std::vector<PlannedStage> stages;
-    HostStepPlan host;
+    HostProgram host;
 
     // The messages of a short list fit into the sockets, too.
     bool is_short() const { return wire_bytes <= max_short_bytes; }

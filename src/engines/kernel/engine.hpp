@@ -7,13 +7,12 @@
 //
 // The files, from a list to its completion:
 //   chain_plan                   the plan of a list, made once
-//   prepared, run                the runs of a list, each with its progress (chain_progress, intra_node)
-//   group, event_thread          a group: its mutex, and the calls of the event thread
-//   scheduler                    takes runs through their stages, by
+//   prepared, run                the runs of a list, each with its progress (chain_progress)
+//   group, event_thread          a group takes runs through their stages, by
 //     lanes                        the lanes of runs
 //     submission                   chains into io_uring (ring), and their completions
-//     run                          the same steps by plain system calls
-//     host_steps, intra_node       the steps that the processor does
+//     run                          the same steps by plain system calls, and the steps that the processor
+//     does
 //   trace                        the events of a traced job
 #pragma once
 

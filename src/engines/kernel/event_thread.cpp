@@ -35,9 +35,16 @@ void EventThreadCalls::watch_ring() {
     connections_.event_loop().watch(ring_, EPOLLIN, [target = target_](unsigned) { target->run(); });
 }
 
-void EventThreadCalls::watch_sockets(int sockets) {
-    connections_.event_loop().watch(sockets, EPOLLIN, [target = target_](unsigned) { target->run(); });
-    sockets_ = sockets;
+bool EventThreadCalls::watch_sockets(SocketWatch& sockets) {
+    if (sockets_ >= 0) return true;
+    try {
+        const int descriptor = sockets.descriptor();
+        connections_.event_loop().watch(descriptor, EPOLLIN, [target = target_](unsigned) { target->run(); });
+        sockets_ = descriptor;
+    } catch (const Error&) {
+        return false;
+    }
+    return true;
 }
 
 void EventThreadCalls::forget_ring() {

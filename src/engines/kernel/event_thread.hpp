@@ -10,44 +10,6 @@
 
 namespace lapwing::kernel {
 
-// Lets the event thread call into a group: when connections change, when the ring has completions, or on
-// request. The event thread may outlive the group. No call comes after the destructor.
-class EventThreadCalls {
-  public:
-    // `call` may run before the constructor returns. `ring` is a descriptor.
-    EventThreadCalls(Connections& connections, int ring, std::function<void()> call);
-    // Waits for a call in progress.
-    ~EventThreadCalls();
-    EventThreadCalls(const EventThreadCalls&) = delete;
-    EventThreadCalls& operator=(const EventThreadCalls&) = delete;
-
-    // Requests one call.
-    void request();
-    // Requests a call whenever the ring is readable, until forget_ring().
-    void watch_ring();
-    void forget_ring();
-    bool watches_ring() const { return watches_ring_; }
-    // Requests a call whenever `sockets` is readable, from now on. Throws Error (system).
-    void watch_sockets(int sockets);
-
-  private:
-    // The event thread may use it after this object is gone.
-    struct Target {
-        std::mutex mutex;
-        std::function<void()> call;  // empty after the destructor
-        void run() {
-            const std::lock_guard lock(mutex);
-            if (call) call();
-        }
-    };
-
-    Connections& connections_;
-    const int ring_;
-    const std::shared_ptr<Target> target_;
-    bool watches_ring_ = false;
-    int sockets_ = -1;
-};
-
 // Makes one descriptor readable when any of several sockets and gates is ready. The event thread sleeps on
 // it while it advances short lists: for these, a wake-up for each message costs the program less than
 // io_uring's operations and their interrupts. Not thread-safe.
@@ -72,6 +34,45 @@ class SocketWatch {
     int poller_ = -1;
     // The epoll events for which each known socket is watched; 0: it has become ready.
     std::unordered_map<int, unsigned> watched_;
+};
+
+// Lets the event thread call into a group: when connections change, when the ring has completions, or on
+// request. The event thread may outlive the group. No call comes after the destructor.
+class EventThreadCalls {
+  public:
+    // `call` may run before the constructor returns. `ring` is a descriptor.
+    EventThreadCalls(Connections& connections, int ring, std::function<void()> call);
+    // Waits for a call in progress.
+    ~EventThreadCalls();
+    EventThreadCalls(const EventThreadCalls&) = delete;
+    EventThreadCalls& operator=(const EventThreadCalls&) = delete;
+
+    // Requests one call.
+    void request();
+    // Requests a call whenever the ring is readable, until forget_ring().
+    void watch_ring();
+    void forget_ring();
+    bool watches_ring() const { return watches_ring_; }
+    // Requests a call whenever one of `sockets` is ready, from now on. Returns false if the process has no
+    // descriptor left.
+    bool watch_sockets(SocketWatch& sockets);
+
+  private:
+    // The event thread may use it after this object is gone.
+    struct Target {
+        std::mutex mutex;
+        std::function<void()> call;  // empty after the destructor
+        void run() {
+            const std::lock_guard lock(mutex);
+            if (call) call();
+        }
+    };
+
+    Connections& connections_;
+    const int ring_;
+    const std::shared_ptr<Target> target_;
+    bool watches_ring_ = false;
+    int sockets_ = -1;
 };
 
 }  // namespace lapwing::kernel

@@ -1,70 +1,360 @@
 #include "engines/kernel/group.hpp"
 
+#include <fmt/format.h>
+#include <sys/socket.h>
+
 #include <algorithm>
-#include <vector>
+#include <chrono>
+#include <cstring>
+#include <thread>
 
 #include "base/error.hpp"
 
 namespace lapwing::kernel {
 
 KernelGroup::KernelGroup(Connections& connections, const Options& options, Link* intra_node)
-    : scheduler_(connections, options, intra_node, [this] { event_thread_.request(); }),
-      event_thread_(connections, scheduler_.ring().descriptor(), [this] { call_by_event_thread(); }) {}
+    : connections_(connections),
+      options_(options),
+      intra_node_(intra_node),
+      lanes_(static_cast<std::size_t>(std::max(1, connections.lanes() - options.persistent_lanes))),
+      submission_(ring_),
+      completions_(ring_, runs_, changed_),
+      event_thread_(connections, ring_.descriptor(), [this] { call_by_event_thread(); }) {}
 
 void KernelGroup::want(const ChainPlan& plan) {
     const std::lock_guard lock(mutex_);
-    scheduler_.want(plan);
+    for (std::size_t lane = 0; lane < lanes_.shared(); ++lane) {
+        for (const int peer : plan.peers) connections_.want(peer, static_cast<int>(lane));
+    }
 }
 
 bool KernelGroup::start(KernelRun& run, std::uint32_t channel, bool by_event_thread) {
     const std::lock_guard lock(mutex_);
-    if (by_event_thread) by_event_thread = watch_sockets();
-    scheduler_.start(run, channel, by_event_thread);
-    scheduler_.intra_node().flush();
-    if (!event_thread_.watches_ring() && scheduler_.needs_event_thread()) event_thread_.watch_ring();
-    return run.alive() && run.host.intra_node.open;
-}
-
-bool KernelGroup::advance_intra_node(KernelRun& run) {
-    const std::lock_guard lock(mutex_);
-    if (scheduler_.advance_intra_node(run)) scheduler_.ring().wake();
-    scheduler_.intra_node().flush();
-    return !run.alive();
+    caller_ = Caller::program;
+    run.restart(by_event_thread && event_thread_.watch_sockets(sockets_));
+    run.channel = channel;
+    run.lane = lanes_.lane_of(channel);
+    // Lanes of persistent channels are connected at their first use.
+    if (run.lane >= lanes_.shared()) {
+        for (const int peer : run.plan->peers) connections_.want(peer, static_cast<int>(run.lane));
+    }
+    runs_.add(run);
+    lanes_.add(run);
+    // The messages of the run before it may no longer wait in the sockets.
+    if (!lanes_.has_lane(run)) changed_.push_back(&lanes_.holder(run));
+    // Host steps that the first sends depend on come before the launch, the others after it.
+    if (run.plan->stages.front().host_steps > 0) advance(run);
+    process_for_program(run);
+    watch_ring_if_needed();
+    return run.alive() && run.host.open;
 }
 
 bool KernelGroup::test(KernelRun& run) {
     // The event thread may be inside a long reduction.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
-    scheduler_.test(run);
-    scheduler_.intra_node().flush();
+    caller_ = Caller::program;
+    if (run.driver == Driver::caller) run.driver = run.driver_outside_calls();
+    completions_.poll();
+    process_for_program(run);
     return is_complete(run);
 }
 
 bool KernelGroup::progress(KernelRun& run) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
-    scheduler_.progress(run);
-    scheduler_.intra_node().flush();
+    caller_ = Caller::program;
+    completions_.poll();
+    // A caller that waits for a short list, or for messages that stayed in the sockets, does the steps
+    // itself. That saves an interrupt for each message.
+    if (run.state == KernelRun::State::running && (run.plan->is_short() || may_stay_in_sockets(run)))
+        hand_to_caller(run);
+    process_for_program(run);
     return is_complete(run);
 }
 
 int KernelGroup::prepare_to_sleep(KernelRun& run) {
     const std::lock_guard lock(mutex_);
-    scheduler_.prepare_to_sleep(run);
-    scheduler_.intra_node().flush();
-    if (!event_thread_.watches_ring() && scheduler_.needs_event_thread()) event_thread_.watch_ring();
+    caller_ = Caller::program;
+    // Completions stay in the ring, to wake the caller.
+    run.driver = Driver::kernel;
+    process_for_program(run);
+    watch_ring_if_needed();
     if (!run.alive()) return -1;
-    const int ring = scheduler_.ring().descriptor();
-    return scheduler_.awaits_intra_node() ? poll_set_.of(ring, scheduler_.intra_node().poll_descriptor())
-                                          : ring;
+    const bool awaits_intra_node =
+        std::ranges::any_of(awaiting_program_, [](const KernelRun* any) { return any->host.open; });
+    return awaits_intra_node ? poll_set_.of(ring_.descriptor(), intra_node_->poll_descriptor())
+                             : ring_.descriptor();
+}
+
+bool KernelGroup::advance_intra_node(KernelRun& run) {
+    const std::lock_guard lock(mutex_);
+    caller_ = Caller::event_thread;
+    if (run.alive() && run.driver != Driver::caller) advance(run);
+    process_changed();
+    return !run.alive();
+}
+
+void KernelGroup::call_by_event_thread() {
+    const std::lock_guard lock(mutex_);
+    caller_ = Caller::event_thread;
+    const std::uint64_t handled = completions_.handled();
+    const std::size_t awaiting = awaiting_program_.size();
+    completions_.poll();
+    sockets_.collect();
+    lanes_.for_each_holder([this](KernelRun& run) {
+        if (run.driver != Driver::caller) changed_.push_back(&run);
+    });
+    process_changed();
+    // For threads that sleep on the ring.
+    if (awaiting_program_.size() != awaiting ||
+        (completions_.handled() != handled && !awaiting_program_.empty()))
+        ring_.wake();
+    if (event_thread_.watches_ring() && !needs_event_thread()) event_thread_.forget_ring();
+}
+
+// Whether the event thread must begin the next run on a lane or do local work.
+bool KernelGroup::needs_event_thread() const {
+    return lanes_.any_run_waits() || std::ranges::any_of(runs_.by_id(), [this](const KernelRun* run) {
+               return run != nullptr && run->state == KernelRun::State::running &&
+                      (!run->any_thread || run->driver == Driver::kernel) && event_thread_may_help(*run);
+           });
+}
+
+void KernelGroup::watch_ring_if_needed() {
+    if (!event_thread_.watches_ring() && needs_event_thread()) event_thread_.watch_ring();
+}
+
+// Whether the event thread has work for the run, now or when chains complete.
+bool KernelGroup::event_thread_may_help(const KernelRun& run) const {
+    return event_thread_may_work(run) && run.host_steps_left() && run.plan->host.has_work;
+}
+
+bool KernelGroup::event_thread_may_work(const KernelRun& run) const {
+    return options_.event_thread_lists != ProgressLists::none && !run.plan->host.needs_program &&
+           (options_.event_thread_lists == ProgressLists::all || run.any_thread ||
+            !run.plan->may_wait_in_sockets());
+}
+
+// Advances the run, and all runs that wait for a thread of the program.
+void KernelGroup::process_for_program(KernelRun& run) {
+    for (KernelRun* const awaiting : awaiting_program_) {
+        awaiting->awaits_program = false;
+        if (awaiting != &run) changed_.push_back(awaiting);
+    }
+    awaiting_program_.clear();
+    std::erase(changed_, &run);  // once, although completions may have added it
+    changed_.push_back(&run);
+    process_changed();
+}
+
+// Advances the runs that have changed, and those that get a lane thereby.
+void KernelGroup::process_changed() {
+    while (!changed_.empty()) {
+        KernelRun& run = *changed_.back();
+        changed_.pop_back();
+        if (run.state == KernelRun::State::queued) {
+            launch(run);
+        } else if (advances_inline(run)) {
+            advance_inline_or_fail(run);
+        }
+        if (run.state == KernelRun::State::running && run.broken_step != nullptr) fail_broken(run);
+        submit_if_needed(run);
+        advance(run);
+    }
+    // Wakes intra-node peers that sleep until something is sent.
+    if (intra_node_ != nullptr) intra_node_->flush();
+}
+
+// If the run has its lane and all its connections are made.
+void KernelGroup::launch(KernelRun& run) {
+    if (!lanes_.has_lane(run)) return;
+    StepOperands& operands = run.operands;
+    try {
+        operands.sockets.clear();
+        bool all = true;
+        for (const int peer : run.plan->peers) {
+            operands.sockets.push_back(connections_.descriptor(peer, static_cast<int>(run.lane)));
+            all = all && operands.sockets.back() >= 0;
+        }
+        if (!all) return;
+        while (operands.gates.size() < static_cast<std::size_t>(run.plan->gates))
+            operands.gates.push_back(gates_.acquire());
+    } catch (const Error& error) {
+        operands.sockets.clear();
+        fail(run, error.what());
+        return;
+    }
+    run.state = KernelRun::State::running;
+    run.chains.begin_receives(*run.plan);
+    if (run.may_begin_stage()) begin_stage(run);
+}
+
+void KernelGroup::begin_stage(KernelRun& run) {
+    run.chains.begin_stage(*run.plan);
+    if (run.plan->may_wait_in_sockets()) advance_inline_or_fail(run);
+    // Before the local work, if that may follow.
+    submit_if_needed(run);
+}
+
+// Until a thread calls, the run only receives: either no other rank waits for what this rank does with the
+// messages, or the list is short and a thread must work before the next send. Then the messages may wait in
+// the sockets. Submitting the chains, with an interrupt for each message, would cost more than the copies
+// that it hides.
+bool KernelGroup::may_stay_in_sockets(const KernelRun& run) const {
+    return run.plan->may_wait_in_sockets() && !run.plan->host.has_messages() &&
+           run.state == KernelRun::State::running && run.driver != Driver::kernel &&
+           !lanes_.has_waiter(run) && !event_thread_may_help(run) && !run.chains.any_in_kernel() &&
+           run.chains.only_receives_left(*run.plan);
+}
+
+// Whether the thread that is inside does the steps of the chains.
+bool KernelGroup::advances_inline(const KernelRun& run) const {
+    if (run.state != KernelRun::State::running) return false;
+    if (run.driver == Driver::event_thread) return true;
+    return caller_ == Caller::program && (run.driver == Driver::caller || may_stay_in_sockets(run));
+}
+
+// Submits chains that are not in the kernel, unless a thread does their steps or they may stay outside.
+void KernelGroup::submit_if_needed(KernelRun& run) {
+    if (run.state != KernelRun::State::running || run.driver == Driver::caller ||
+        run.driver == Driver::event_thread || run.chains.all_in_kernel() || may_stay_in_sockets(run))
+        return;
+    if (options_.event_thread_submits && caller_ == Caller::program) return event_thread_.request();
+    try {
+        submission_.submit(run);
+    } catch (const Error& error) {
+        fail(run, error.what());
+    }
+}
+
+// Of a run that the event thread advances: the descriptors that its chains wait for.
+void KernelGroup::watch_sockets(KernelRun& run) {
+    if (run.driver != Driver::event_thread || run.state != KernelRun::State::running) return;
+    try {
+        for (std::size_t i = 0; i < run.chains.size(); ++i) {
+            const ChainProgress& chain = run.chains[i];
+            if (chain.in_kernel || chain.done()) continue;
+            sockets_.watch(run.operands.descriptor(chain.next()), chain.next().sends());
+        }
+    } catch (const Error&) {
+        run.driver = Driver::kernel;
+        submit_if_needed(run);
+    }
+}
+
+void KernelGroup::hand_to_caller(KernelRun& run) {
+    run.driver = Driver::caller;
+    cancel_in_kernel(run);
+    // The thread that submitted the operations does not run.
+    if (run.chains.any_in_kernel()) run.driver = run.driver_outside_calls();
+}
+
+// Repeats, because a step may complete and the next begin while the chain is being cancelled.
+void KernelGroup::cancel_in_kernel(KernelRun& run) {
+    const bool alone = runs_.size() == 1;
+    for (int tries = 0; run.chains.any_in_kernel() && tries <= 10000; ++tries) {
+        if (alone) {
+            submission_.cancel_all();
+        } else {
+            submission_.cancel(run);
+        }
+        completions_.poll();
+        if (tries > 10) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+}
+
+// Does host steps and begins stages, until the run must wait.
+void KernelGroup::advance(KernelRun& run) {
+    if (!run.alive()) return;
+    bool awaits_program = false;
+    for (bool moved = true; moved;) {
+        if (run.trace != nullptr) run.trace->record_completed(run.chains);
+        const std::size_t before = run.host.next;
+        awaits_program = advance_host_steps_or_fail(run);
+        moved = run.host.next != before;
+        if (run.chains.stage_is_complete()) {
+            run.chains.end_stage();
+            moved = true;
+        }
+        if (run.may_begin_stage()) {
+            begin_stage(run);
+            moved = true;
+        }
+    }
+    if (!run.alive()) return;
+    if (run.everything_is_done()) return complete(run);
+    watch_sockets(run);
+    if ((!awaits_program && !run.host.open) || run.awaits_program) return;
+    run.awaits_program = true;
+    awaiting_program_.push_back(&run);
+}
+
+bool KernelGroup::advance_host_steps_or_fail(KernelRun& run) {
+    if (!run.alive()) return false;
+    const bool program = caller_ == Caller::program;
+    try {
+        return advance_host_steps(run, program || run.any_thread ? intra_node_ : nullptr,
+                                  program || event_thread_may_work(run));
+    } catch (const Error& error) {
+        fail(run, error.what());
+        return false;
+    }
+}
+
+void KernelGroup::advance_inline_or_fail(KernelRun& run) {
+    if (!advance_inline(run)) fail_broken(run);
+}
+
+void KernelGroup::complete(KernelRun& run) {
+    for (const Gate gate : run.operands.gates) gates_.release(gate);
+    run.operands.gates.clear();
+    run.state = KernelRun::State::complete;
+    remove(run);
+}
+
+void KernelGroup::fail_broken(KernelRun& run) {
+    const PlannedStep& step = *run.broken_step;
+    const bool at_gate = step.kind == Step::Kind::signal || step.kind == Step::Kind::await;
+    fail(run, at_gate ? fmt::format("a gate of the kernel engine failed: {}", std::strerror(run.broken_by))
+                      : why_broken(connections_, run.plan->peers[step.slot], run.broken_by));
+}
+
+void KernelGroup::fail(KernelRun& run, const std::string& why) {
+    run.error = why;
+    run.state = KernelRun::State::failed;
+    // The peers notice the failure, and operations in the kernel complete.
+    for (const int socket : run.operands.sockets) ::shutdown(socket, SHUT_RDWR);
+    cancel_in_kernel(run);
+    for (const int socket : run.operands.sockets) sockets_.forget(socket);
+    for (const Gate gate : run.operands.gates) {
+        sockets_.forget(gate.exit);
+        sockets_.forget(gate.entrance);
+        Gates::close(gate);
+    }
+    run.operands.gates.clear();
+    remove(run);
+}
+
+// The lane goes to the next run in its queue.
+void KernelGroup::remove(KernelRun& run) {
+    if (run.driver == Driver::kernel && caller_ == Caller::event_thread) ring_.wake();
+    runs_.remove(run);
+    std::erase(changed_, &run);
+    std::erase(awaiting_program_, &run);
+    if (KernelRun* const next = lanes_.remove(run)) changed_.push_back(next);
+}
+
+bool KernelGroup::is_complete(const KernelRun& run) {
+    if (run.state == KernelRun::State::failed) throw Error(ErrorCode::link, run.error);
+    return run.state == KernelRun::State::complete;
 }
 
 std::optional<Prepared::Position> KernelGroup::position(const KernelRun& run) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return std::nullopt;
     const ChainPlan& plan = *run.plan;
-    const std::vector<HostStep>& host_steps = plan.host.steps();
+    const std::vector<HostStep>& host_steps = plan.host.steps;
     Prepared::Position position{run.host.next, host_steps.size(), {}};
     const auto count = [&position](const std::vector<PlannedChain>& chains) {
         for (const PlannedChain& chain : chains) position.tasks += chain.size();
@@ -87,29 +377,6 @@ std::optional<Prepared::Position> KernelGroup::position(const KernelRun& run) {
     const auto repeated = std::unique(position.awaited.begin(), position.awaited.end());
     position.awaited.erase(repeated, position.awaited.end());
     return position;
-}
-
-bool KernelGroup::watch_sockets() {
-    if (watches_sockets_) return true;
-    try {
-        event_thread_.watch_sockets(scheduler_.sockets().descriptor());
-        watches_sockets_ = true;
-    } catch (const Error&) {
-        // No descriptor is left: the kernel and the program's calls advance the list.
-    }
-    return watches_sockets_;
-}
-
-bool KernelGroup::is_complete(const KernelRun& run) {
-    if (run.state == KernelRun::State::failed) throw Error(ErrorCode::link, run.error);
-    return run.state == KernelRun::State::complete;
-}
-
-void KernelGroup::call_by_event_thread() {
-    const std::lock_guard lock(mutex_);
-    if (scheduler_.run_on_event_thread()) scheduler_.ring().wake();
-    scheduler_.intra_node().flush();
-    if (event_thread_.watches_ring() && !scheduler_.needs_event_thread()) event_thread_.forget_ring();
 }
 
 }  // namespace lapwing::kernel

@@ -1,33 +1,42 @@
-// The kernel engine of one group. Thread-safe: one thread at a time is inside.
+// The kernel engine of one group. Runs lists from start to completion: gives them lanes, begins their stages,
+// submits their chains to the kernel, and does their host steps. Thread-safe: one thread at a time is inside.
 #pragma once
 
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "engines/engine.hpp"
 #include "engines/kernel/event_thread.hpp"
+#include "engines/kernel/lanes.hpp"
 #include "engines/kernel/options.hpp"
-#include "engines/kernel/scheduler.hpp"
+#include "engines/kernel/ring.hpp"
+#include "engines/kernel/run.hpp"
+#include "engines/kernel/submission.hpp"
+#include "links/connections.hpp"
 #include "links/event/poll_set.hpp"
 
 namespace lapwing::kernel {
 
 class KernelGroup {
   public:
-    // Throws Error (system).
+    // `intra_node` may be null if there are no intra-node peers. Throws Error (system).
     KernelGroup(Connections& connections, const Options& options, Link* intra_node);
 
     // Requests the connections of a plan.
     void want(const ChainPlan& plan);
+    // Threads of the program call start(), test(), progress() and prepare_to_sleep().
     // Starts the run on the lane of its channel, after the runs that are queued for that lane.
-    // The event thread advances the run if `by_event_thread` (see Scheduler::start). Returns whether messages
-    // of intra-node peers are incomplete.
+    // `by_event_thread`: the event thread advances the run when its sockets are ready. The plan must be
+    // short, and must not need the program. Returns whether messages of intra-node peers are incomplete.
     bool start(KernelRun& run, std::uint32_t channel, bool by_event_thread);
     // For a thread that is woken when messages of intra-node peers may have arrived. `run` was started with
     // `by_event_thread`. Returns whether it is complete or has failed.
     bool advance_intra_node(KernelRun& run);
     // As in Prepared. The group no longer uses a run that is complete. Throw Error (link) if the run has
-    // failed.
+    // failed. All of them also advance the other runs that wait for a thread of the program.
     bool test(KernelRun& run);
     bool progress(KernelRun& run);
     int prepare_to_sleep(KernelRun& run);
@@ -35,14 +44,54 @@ class KernelGroup {
     std::optional<Prepared::Position> position(const KernelRun& run);
 
   private:
-    bool watch_sockets();
-    static bool is_complete(const KernelRun& run);
-    void call_by_event_thread();
+    // The thread that is inside.
+    enum class Caller {
+        program,  // a thread of the program, in one of its calls
+        // The event thread, or the progress thread of the job. Must not call the program's own reduction
+        // function, and uses the intra-node link only for runs that allow that.
+        event_thread,
+    };
 
+    void call_by_event_thread();
+    bool needs_event_thread() const;
+    void watch_ring_if_needed();
+    bool event_thread_may_help(const KernelRun& run) const;
+    bool event_thread_may_work(const KernelRun& run) const;
+
+    void process_for_program(KernelRun& run);
+    void process_changed();
+    void launch(KernelRun& run);
+    void begin_stage(KernelRun& run);
+    bool may_stay_in_sockets(const KernelRun& run) const;
+    bool advances_inline(const KernelRun& run) const;
+    void submit_if_needed(KernelRun& run);
+    void watch_sockets(KernelRun& run);
+    void hand_to_caller(KernelRun& run);
+    void cancel_in_kernel(KernelRun& run);
+    void advance(KernelRun& run);
+    bool advance_host_steps_or_fail(KernelRun& run);
+    void advance_inline_or_fail(KernelRun& run);
+    void complete(KernelRun& run);
+    void fail_broken(KernelRun& run);
+    void fail(KernelRun& run, const std::string& why);
+    void remove(KernelRun& run);
+    static bool is_complete(const KernelRun& run);
+
+    Connections& connections_;
+    const Options options_;
+    Link* const intra_node_;
     std::mutex mutex_;
-    Scheduler scheduler_;
+    Caller caller_ = Caller::program;
+    Ring ring_;
+    Gates gates_;
+    SocketWatch sockets_;
+    RunTable runs_;
+    LaneQueue lanes_;
+    std::vector<KernelRun*> changed_;           // to be processed by process_changed()
+    std::vector<KernelRun*> awaiting_program_;  // only a thread of the program can advance them
+    Submission submission_;
+    Completions completions_;
     PollSet poll_set_;
-    bool watches_sockets_ = false;
     EventThreadCalls event_thread_;  // the last member, because its calls use all others
 };
 

@@ -24,9 +24,9 @@ KernelPrepared::KernelPrepared(const Problem& problem, const List& list, const s
                                const Chains& chains, const Shared& shared)
     : problem_(problem),
       plan_(chains, intra_node, shared.options),
-      progress_thread_(plan_.host.intra_node().empty() ? nullptr : shared.progress_thread),
-      suits_event_thread_(plan_.is_short() && plan_.host.has_work() && !plan_.host.needs_program() &&
-                          (plan_.host.intra_node().empty() || progress_thread_ != nullptr)),
+      progress_thread_(plan_.host.has_messages() ? shared.progress_thread : nullptr),
+      suits_event_thread_(plan_.is_short() && plan_.host.has_work && !plan_.host.needs_program &&
+                          (!plan_.host.has_messages() || progress_thread_ != nullptr)),
       shared_(shared) {
     // Requests the connections now, so that the first start may find them connected.
     shared_.group->want(plan_);

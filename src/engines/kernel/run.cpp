@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "engines/local_work.hpp"
 
 namespace lapwing::kernel {
 
@@ -65,6 +66,23 @@ int advance_chain(StepOperands& operands, ChainProgress& progress) {
     return 0;
 }
 
+// Starts a message, or returns whether those of a wait have arrived.
+bool do_message(KernelRun& run, const HostStep& step, Link* link) {
+    const Task& task = step.task;
+    if (task.kind == Kind::wait) return run.host.messages.seen(step.index);
+    if (link == nullptr) return false;
+    const Memory& memory = run.operands.memory;
+    Link::Transfer& transfer = run.host.messages[step.index];
+    if (task.kind == Kind::recv) {
+        link->recv(task.peer, memory.target(task.target), task.target.length, run.channel, transfer);
+    } else {
+        link->send(task.peer, memory.source(task.source), task.source.length, run.channel, transfer);
+        ++run.host.sends;
+    }
+    run.host.open = true;
+    return true;
+}
+
 }  // namespace
 
 bool advance_inline(KernelRun& run) {
@@ -78,6 +96,42 @@ bool advance_inline(KernelRun& run) {
         if (progress.done()) run.chains.completed(i);
     }
     return true;
+}
+
+bool advance_host_steps(KernelRun& run, Link* link, bool may_work) {
+    const HostProgram& program = run.plan->host;
+    HostCursor& at = run.host;
+    // Receives are tested from the first on, so all of them must have been posted.
+    if (at.open && link != nullptr && at.next >= program.receives_until) {
+        const bool arrived = at.messages.arrived(*link, program.messages, program.messages.awaited().size());
+        const bool sent = at.messages.sent(*link, program.messages, at.sends);
+        at.open = !arrived || !sent;
+    }
+    for (; !run.may_begin_stage() && run.host_steps_left(); ++at.next) {
+        const HostStep& step = program.steps[at.next];
+        if (run.trace != nullptr) run.trace->begin_host_step(step);
+        switch (step.kind) {
+            case HostStep::Kind::work:
+                if (!may_work) return true;
+                work(run.operands.memory, {&step.task, 1});
+                break;
+            case HostStep::Kind::intra_node:
+                if (!do_message(run, step, link)) return true;
+                break;
+            case HostStep::Kind::receipt:
+                if (step.chain >= run.chains.size() || run.chains[step.chain].steps_done() < step.index)
+                    return false;
+                break;
+            case HostStep::Kind::stage:
+                if (run.chains.stage() < step.index) return false;
+                break;
+            case HostStep::Kind::end:
+                if (!run.chains.all_complete(*run.plan)) return false;
+                break;
+        }
+        if (run.trace != nullptr) run.trace->end_host_step(at.next);
+    }
+    return false;
 }
 
 }  // namespace lapwing::kernel

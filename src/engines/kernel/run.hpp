@@ -9,10 +9,10 @@
 
 #include "engines/engine.hpp"
 #include "engines/kernel/chain_progress.hpp"
-#include "engines/kernel/intra_node.hpp"
 #include "engines/kernel/thread_choice.hpp"
 #include "engines/kernel/trace.hpp"
 #include "engines/memory.hpp"
+#include "links/link.hpp"
 
 namespace lapwing::kernel {
 
@@ -69,10 +69,20 @@ struct StepOperands {
     }
 };
 
-// The progress of the host steps of a run.
-struct HostProgress {
-    std::size_t next = 0;
-    IntraNodeProgress intra_node;
+// The progress of a run through its HostProgram.
+struct HostCursor {
+    std::size_t next = 0;  // step
+    Messages messages = {};
+    std::size_t sends = 0;  // started, of `messages`
+    bool open = false;      // a message may be incomplete
+};
+
+// Who advances the chains of a run.
+enum class Driver {
+    unattended,    // the kernel, or no one while messages may stay in the sockets
+    kernel,        // all chains, because a thread sleeps until completions of the ring wake it
+    caller,        // a call that waits for the run, by plain system calls
+    event_thread,  // by plain system calls, when the sockets are ready
 };
 
 struct KernelRun : Operation {
@@ -91,13 +101,11 @@ struct KernelRun : Operation {
 
     StepOperands operands;
     RunChains chains;
-    HostProgress host;
-    bool advanced_inline =
-        false;                    // the caller advances the chains; none is submitted to the kernel meanwhile
-    bool awaits_program = false;  // it is among Scheduler::awaiting_program_
-    // The event thread advances the chains, by plain system calls, when their sockets are ready.
-    bool by_event_thread = false;
-    bool has_sleeper = false;  // a thread sleeps until an operation of the run completes
+    HostCursor host;
+    Driver driver = Driver::unattended;
+    // Threads of Lapwing may also advance its intra-node messages, and its chains by Driver::event_thread.
+    bool any_thread = false;
+    bool awaits_program = false;  // it is among KernelGroup::awaiting_program_
 
     // For ThreadChoice, where it is learned who advances the run.
     struct {
@@ -117,15 +125,19 @@ struct KernelRun : Operation {
         if (traced != nullptr) trace = std::make_unique<RunTrace>(*traced);
         operands.memory.make_scratch(of.scratch_bytes);
         operands.signals.resize(of.max_signals);
-        host.intra_node.prepare(of.host.intra_node());
+        host.messages.make(of.host.messages);
     }
 
-    void restart() {
+    // `by_threads`: threads of Lapwing may advance it.
+    void restart(bool by_threads) {
         state = State::queued;
+        any_thread = by_threads;
+        driver = driver_outside_calls();
+        awaits_program = false;
         chains.restart();
-        host.next = 0;
-        host.intra_node.restart(plan->host.intra_node());
-        advanced_inline = awaits_program = by_event_thread = has_sleeper = false;
+        host.next = host.sends = 0;
+        host.messages.restart();
+        host.open = plan->host.has_messages();
         broken_step = nullptr;
         error.clear();
     }
@@ -136,15 +148,12 @@ struct KernelRun : Operation {
     }
 
     bool alive() const { return state == State::queued || state == State::running; }
-    // The kernel does so instead while a thread sleeps: completions of the ring wake that thread.
-    bool event_thread_advances() const { return by_event_thread && !has_sleeper; }
+    Driver driver_outside_calls() const { return any_thread ? Driver::event_thread : Driver::unattended; }
     bool may_begin_stage() const {
         return state == State::running && chains.may_begin_stage(*plan, host.next);
     }
-    bool host_steps_left() const { return host.next < plan->host.steps().size(); }
-    bool everything_is_done() const {
-        return chains.all_complete(*plan) && !host_steps_left() && !host.intra_node.open;
-    }
+    bool host_steps_left() const { return host.next < plan->host.steps.size(); }
+    bool everything_is_done() const { return chains.all_complete(*plan) && !host_steps_left() && !host.open; }
 };
 
 // The runs of a group that are in flight, by small numbers that completions carry.
@@ -179,5 +188,11 @@ class RunTable {
 // only waits saves the kernel's interrupts. Returns false if a step fails, and records the failure in the
 // run.
 bool advance_inline(KernelRun& run);
+
+// Does host steps until one must wait or a stage can begin. Tests all intra-node messages that have been
+// started, also before the step that waits for them, because the peer may need that to advance. `link`: null
+// if the caller must not use it. `may_work`: the caller may copy and reduce. Returns whether the next step
+// waits for a thread of the program. Throws Error (link).
+bool advance_host_steps(KernelRun& run, Link* link, bool may_work);
 
 }  // namespace lapwing::kernel

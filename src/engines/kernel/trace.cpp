@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
-#include "engines/kernel/intra_node.hpp"
 
 namespace lapwing::kernel {
 
@@ -39,9 +38,9 @@ TracePlan::TracedChain TracePlan::traced(const Chain& chain, bool receives) cons
 }
 
 // Host steps that are tasks of the list are in the list's order.
-void TracePlan::find_host_steps(const HostStepPlan& plan) {
+void TracePlan::find_host_steps(const HostProgram& program) {
     std::uint32_t next = 0;
-    for (const HostStep& step : plan.steps()) {
+    for (const HostStep& step : program.steps) {
         if (step.kind != HostStep::Kind::work && step.kind != HostStep::Kind::intra_node) {
             host_steps_.push_back(none);
             continue;

@@ -38,7 +38,7 @@ class TracePlan {
         std::vector<std::uint32_t> receives;
     };
     TracedChain traced(const Chain& chain, bool receives) const;
-    void find_host_steps(const HostStepPlan& plan);
+    void find_host_steps(const HostProgram& program);
     void find_waits(const std::vector<bool>& intra_node);
 
     std::vector<Task> tasks_;

@@ -35,7 +35,7 @@ class CompletionsTest : public testing::Test {
         completions_.emplace(*ring_, runs_, changed_);
         plan_.emplace(chain_of(first, second, third));
         run_.emplace(*plan_);
-        run_->restart();
+        run_->restart(false);
         runs_.add(*run_);
         run_->state = KernelRun::State::running;
         run_->operands.sockets = {-1};

@@ -300,7 +300,7 @@ TEST_F(KernelEngine, ThreadsOfTheProgramReduce) {
 
 TEST(KernelPlan, RecordsWhetherItNeedsTheProgram) {
     const auto needs_program = [](const List& list) {
-        return kernel::ChainPlan(lower_to_chains(list)).host.needs_program();
+        return kernel::ChainPlan(lower_to_chains(list)).host.needs_program;
     };
     const ListSet compositions = line_of_compositions();
     EXPECT_FALSE(needs_program(compositions.lists[0]));
