@@ -30,7 +30,7 @@ struct Request {
         with_mpi,  // completed in the MPI, which frees the handle; not of persistent requests
     };
 
-    MPI_Request handle = MPI_REQUEST_NULL;  // of nonblocking collectives; null: made for the next one
+    MPI_Request handle{};  // of nonblocking collectives; without one, it is made for the next
     State state = State::idle;
     std::size_t index = 0;   // among the running requests
     bool forgotten = false;  // the program freed it while it ran

@@ -95,7 +95,7 @@ void RequestTable::collect_freed() {
     while (request != nullptr) {
         Request* const next = request->next_freed;
         handles_.erase(request->handle);
-        request->handle = MPI_REQUEST_NULL;
+        request->handle = {};
         request->freed.store(false, std::memory_order_relaxed);
         request->state = State::idle;
         leave_group(*request);
@@ -123,10 +123,10 @@ void RequestTable::add_handle(MPI_Request handle, Request& request) {
 Request* RequestTable::take(Communicator& group, int* error) {
     Request& request = free_request(group);
     *error = MPI_SUCCESS;
-    if (request.handle == MPI_REQUEST_NULL) {
+    if (request.handle == MPI_Request{}) {  // not MPI_REQUEST_NULL, which Open MPI has to look up
         *error = PMPI_Grequest_start(query, freed, cancel, &request, &request.handle);
         if (*error != MPI_SUCCESS) {
-            request.handle = MPI_REQUEST_NULL;
+            request.handle = {};
             release(request);
             return nullptr;
         }
@@ -241,7 +241,7 @@ Request* RequestTable::find_persistent(MPI_Request handle) const {
 }
 
 // Starts the requests that waited for the group's links, in order. Returns false while the links are unknown.
-bool RequestTable::begin_waiting(Communicator& group) {
+[[gnu::noinline]] bool RequestTable::begin_waiting(Communicator& group) {
     if (!open_group(group)) return false;
     while (!group.waiting.empty()) {
         Request& request = *group.waiting.front();
@@ -358,7 +358,7 @@ bool RequestTable::drain(std::uint64_t patience) {
             if (request->persistent != nullptr && request->state != State::running) forget(*request);
             // The program has never waited for it.
             if (request->state == State::complete) leave_group(*request);
-            if (request->state != State::idle || request->handle == MPI_REQUEST_NULL) continue;
+            if (request->state != State::idle || request->handle == MPI_Request{}) continue;
             unused.push_back(request->handle);
             request->state = State::with_mpi;
         }
