@@ -91,7 +91,8 @@ struct Arrival {
 };
 struct Write {  // to memory of an endpoint's peer
     std::byte* to = nullptr;
-    std::vector<std::uint64_t> words;  // that are not there yet
+    std::vector<std::uint64_t> words;  // that are not there yet, but for the first
+    bool begun = false;                // the first is there
 };
 struct Endpoint {
     fid_ep fid{};
