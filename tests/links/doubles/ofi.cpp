@@ -12,8 +12,8 @@
 //   DOUBLE_OFI_LOST_EVENTS=2      so many of three events do not wake at the descriptor
 //   DOUBLE_OFI_LATE=50            a completion shows after so many reads
 //
-// Writes to memory of a peer are in no order: at each read of the peer one word appears, first the first,
-// then the last, and so on to the second. They wake nobody.
+// Writes to memory of a peer are in no order: at each read of the peer the last word that is missing appears.
+// They wake nobody.
 #include "links/doubles/ofi.hpp"
 
 #include <rdma/fi_cm.h>
@@ -26,7 +26,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 namespace {
 
@@ -186,8 +185,7 @@ ssize_t write(fid_ep* fid, const void* from, std::size_t bytes, void* descriptor
     rule(region != regions.end() && ((*region)->access & FI_REMOTE_WRITE) != 0, "a write has no valid key");
     rule(offset + bytes <= (*region)->bytes, "a write is not inside its region");
     rule(offset % 8 == 0 && bytes % 8 == 0, "the double writes words");
-    Write made{const_cast<std::byte*>((*region)->begin) + offset, std::vector<std::uint64_t>(bytes / 8),
-               false};
+    Write made{const_cast<std::byte*>((*region)->begin) + offset, std::vector<std::uint64_t>(bytes / 8)};
     std::memcpy(made.words.data(), from, bytes);
     peer->second->writes.push_back(std::move(made));
     finish(endpoint, context, FI_WRITE | FI_RMA, bytes);
@@ -197,10 +195,9 @@ ssize_t write(fid_ep* fid, const void* from, std::size_t bytes, void* descriptor
 void place_word(Endpoint& endpoint) {
     if (endpoint.writes.empty()) return;
     Write& last = endpoint.writes.back();
-    const std::size_t index = std::exchange(last.begun, true) ? last.words.size() - 1 : 0;
-    std::memcpy(last.to + index * 8, &last.words[index], 8);
-    if (index > 0) last.words.pop_back();
-    if (last.words.size() == 1) endpoint.writes.pop_back();
+    std::memcpy(last.to + (last.words.size() - 1) * 8, &last.words.back(), 8);
+    last.words.pop_back();
+    if (last.words.empty()) endpoint.writes.pop_back();
 }
 
 ssize_t cancel(fid_t fid, void* context) {

@@ -91,8 +91,7 @@ struct Arrival {
 };
 struct Write {  // to memory of an endpoint's peer
     std::byte* to = nullptr;
-    std::vector<std::uint64_t> words;  // that are not there yet, but for the first
-    bool begun = false;                // the first is there
+    std::vector<std::uint64_t> words;  // that are not there yet
 };
 struct Endpoint {
     fid_ep fid{};
