@@ -23,7 +23,7 @@ std::unique_ptr<Link> FabricBase::link(std::uint64_t group, std::vector<int> mem
 }
 
 bool FabricBase::progress() {
-    return lock_.drive([&] { return advance(); }, [&] { watch_peers(); });
+    return lock_.drive([&] { return step(); }, [&] { watch_peers(); });
 }
 
 bool FabricBase::has_events() {
@@ -39,9 +39,8 @@ void FabricBase::forget_completed() {
 
 bool FabricBase::flush() {
     const auto lock = hold();
-    advance();
-    return ((inboxes_ == nullptr || !inboxes_->has_backlog()) && flushed()) || some_lost_ ||
-           !given_up_.empty();
+    step();
+    return flushed() || some_lost_ || !given_up_.empty();
 }
 
 void FabricBase::give_up(const std::string& why) {
@@ -81,11 +80,7 @@ FabricMessage& FabricBase::start(FabricGroup& group, int peer, bool receive, con
     message.code = ErrorCode::link;
     group.messages.push_back(&message);
     if (!group.internal) watch_.started(peer);
-    message.by_inbox = inboxes_ != nullptr && !group.internal && bytes <= Inboxes::max_bytes;
-    if (message.by_inbox)
-        inboxes_->begin(message);
-    else
-        begin(message);
+    begin(message);
     return message;
 }
 
@@ -96,7 +91,7 @@ bool FabricBase::test(Link::Transfer& transfer) {
     if (message.left > 0) {
         // The progress thread may be asleep.
         watch_peers();
-        advance();
+        step();
     }
     if (message.left > 0) return false;
     if (!message.failure.empty()) throw Error(message.code, message.failure);
@@ -139,7 +134,6 @@ void FabricBase::abandon_parts(FabricMessage& message) {
     if (message.left == 0) return;
     message.left = 0;
     end(message);
-    if (message.by_inbox) inboxes_->abandon(message);
     for (void* const part : message.parts) abandon(part);
     message.parts.clear();
 }
@@ -238,7 +232,7 @@ void FabricLink::start(int peer, bool receive, const std::byte* data, std::uint6
 void FabricLink::progress() {
     const auto lock = fabric_.hold();
     fabric_.watch_peers();
-    fabric_.advance();
+    fabric_.step();
     check();
 }
 
