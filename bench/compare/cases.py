@@ -194,11 +194,6 @@ def networks():
     yield Case("beside work", overlap, f"overlap --compute work {long}", ways, 2, 2, "--cores-per-host 0,1 --rate 100mbit", baseline=2)
     yield Case("base times", Bench("base", ()), "base --bytes 8 --collective ibarrier,iallreduce --rounds 5 --seconds 2", ways, 2, 2,
                "--cores-per-host 0,1 --rate 1gbit", baseline=2)
-    for network in ("ucx", "ofi"):
-        ways = tuple(Variant(f"host, {network}, by {way}", "host", variables={"LAPWING_NETWORK": network, "LAPWING_SHORT_MESSAGES": way})
-                     for way in ("send", "put"))
-        yield Case(f"short messages, {network}", Bench("base", ()), "base --bytes 8 --collective ibarrier,ibcast,iallreduce --rounds 9 --seconds 3",
-                   ways, 2, 2, "--cores-per-host 0,1 --rate none")
 
 
 # The progress threads of the MPIs themselves.
