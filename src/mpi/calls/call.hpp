@@ -69,7 +69,7 @@ template <typename Call, typename Native>
 int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, const CallSite& site,
                 Native native) {
     if (handle == nullptr) return native();
-    return guarded([&] {
+    return guarded([&]() -> int {
         const RecordedCall recorded(call, communicator, watch::Form::nonblocking, site.function,
                                     site.address);
         const Started started =
@@ -96,7 +96,7 @@ template <typename Call, typename Native>
 int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, const CallSite& site,
                Native native) {
     if (handle == nullptr) return native();
-    return guarded([&] {
+    return guarded([&]() -> int {
         const watch::InCall inside(site.function, site.address, word_of(communicator));
         const RecordedCall recorded(call, communicator, watch::Form::persistent_init, site.function,
                                     site.address);
@@ -133,7 +133,7 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
         recorded.record();
         return recorded.returned(native());
     }
-    return guarded([&] {
+    return guarded([&]() -> int {
         const Started started = describe_and_start(
             call, communicator, recorded, [&](auto& group, auto& problem, auto& buffers) -> Started {
                 const bool must_take = reproducible && (buffers.converted || bracketing::matters(problem));
