@@ -210,7 +210,7 @@ void RequestTable::release(Request& request) {
     if (request.state == State::complete)
         --live_;
     else
-        release_resources(request);  // it has not begun
+        release_resources(request);  // its list has not started
     request.state = State::idle;
     if (request.persistent != nullptr) {
         if (!request.forgotten) return;
