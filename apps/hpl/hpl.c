@@ -11,8 +11,8 @@
  *
  * Compiled with HPL_COPY_L and HPL_NO_MPI_DATATYPE, so that a panel is PANEL->len doubles at PANEL->L2.
  *
- * The calls of HPL and of this file that move data are timed: the linker replaces the MPI's functions by those
- * that TIMED defines. */
+ * The calls of HPL and of this file that move data are timed: the linker replaces the MPI's functions by
+ * those that TIMED defines. */
 #include <getopt.h>
 #include <hpl.h>
 #include <stdio.h>
