@@ -194,6 +194,15 @@ def networks():
     yield Case("beside work", overlap, f"overlap --compute work {long}", ways, 2, 2, "--cores-per-host 0,1 --rate 100mbit", baseline=2)
     yield Case("base times", Bench("base", ()), "base --bytes 8 --collective ibarrier,iallreduce --rounds 5 --seconds 2", ways, 2, 2,
                "--cores-per-host 0,1 --rate 1gbit", baseline=2)
+    # UCX has no shared memory where it must report lost peers.
+    inside = {"LAPWING_SHARED_MEMORY": "0"}
+    for name, hosts, variables in (("UCX", 2, {"LAPWING_NETWORK": "ucx"}), ("libfabric", 2, {"LAPWING_NETWORK": "ofi"}),
+                                   ("UCX", 0, {"LAPWING_NETWORK": "ucx", "UCX_TLS": "tcp,self", **inside}),
+                                   ("libfabric", 0, {"LAPWING_NETWORK": "ofi", "FI_PROVIDER": "tcp", **inside}),
+                                   ("libfabric's shared memory", 0, {"LAPWING_NETWORK": "ofi", "FI_PROVIDER": "shm", **inside})):
+        ways = tuple(Variant(way, "host", variables={**variables, "LAPWING_SHORT_MESSAGES": way}) for way in ("send", "put"))
+        yield Case(f"short messages, {name}", Bench("base", ()), "base --bytes 8 --collective ibarrier,ibcast,iallreduce --rounds 9 --seconds 3",
+                   ways, 2, hosts, "--cores-per-host 0,1 --rate none" if hosts else "")
 
 
 # The progress threads of the MPIs themselves.

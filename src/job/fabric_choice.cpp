@@ -41,6 +41,7 @@ std::unique_ptr<Fabric> choose_fabric(Job& job, const std::string& network,
     options.ranks = job.ranks();
     options.internet = tcp::read_options(job.settings());
     options.rdma_only = any;
+    options.puts = job.settings().short_messages == "put";
     for (const FabricKind& kind : fabrics()) {
         if (any ? !kind.may_have_rdma : network != kind.name) continue;
         std::unique_ptr<Fabric> fabric;

@@ -31,6 +31,7 @@ NetworkSettings read_network_settings(const Settings& settings) {
     for (const FabricKind& kind : fabrics()) networks.emplace_back(kind.name);
     check_word("LAPWING_NETWORK", settings.network, networks);
     network.network = settings.network;
+    check_word("LAPWING_SHORT_MESSAGES", settings.short_messages, {"send", "put"});
     network.shared_memory = parse_switch("LAPWING_SHARED_MEMORY", settings.shared_memory);
     network.transfer = read_transfer(settings.transfer);
     network.memory_only_inside = settings.inside == "memory";

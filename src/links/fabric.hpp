@@ -20,6 +20,9 @@ struct FabricOptions {
     // Accepts only a transport with remote memory access. On a machine without a device for it the library is
     // not loaded.
     bool rdma_only = false;
+    // Short messages are written into the receiver's memory (links/inboxes.hpp), where the library can; else
+    // they are sent as all others.
+    bool puts = false;
     // For networks over the Internet protocols, and for questions to the kernels of peers.
     tcp::Options internet = {};
 };

@@ -23,7 +23,7 @@ std::unique_ptr<Link> FabricBase::link(std::uint64_t group, std::vector<int> mem
 }
 
 bool FabricBase::progress() {
-    return lock_.drive([&] { return step(); }, [&] { watch_peers(); });
+    return lock_.drive([&] { return advance(); }, [&] { watch_peers(); });
 }
 
 bool FabricBase::has_events() {
@@ -39,8 +39,9 @@ void FabricBase::forget_completed() {
 
 bool FabricBase::flush() {
     const auto lock = hold();
-    step();
-    return flushed() || some_lost_ || !given_up_.empty();
+    advance();
+    return ((inboxes_ == nullptr || !inboxes_->has_backlog()) && flushed()) || some_lost_ ||
+           !given_up_.empty();
 }
 
 void FabricBase::give_up(const std::string& why) {
@@ -80,7 +81,11 @@ FabricMessage& FabricBase::start(FabricGroup& group, int peer, bool receive, con
     message.code = ErrorCode::link;
     group.messages.push_back(&message);
     if (!group.internal) watch_.started(peer);
-    begin(message);
+    message.by_inbox = inboxes_ != nullptr && !group.internal && bytes <= Inboxes::max_bytes;
+    if (message.by_inbox)
+        inboxes_->begin(message);
+    else
+        begin(message);
     return message;
 }
 
@@ -91,7 +96,7 @@ bool FabricBase::test(Link::Transfer& transfer) {
     if (message.left > 0) {
         // The progress thread may be asleep.
         watch_peers();
-        step();
+        advance();
     }
     if (message.left > 0) return false;
     if (!message.failure.empty()) throw Error(message.code, message.failure);
@@ -134,6 +139,7 @@ void FabricBase::abandon_parts(FabricMessage& message) {
     if (message.left == 0) return;
     message.left = 0;
     end(message);
+    if (message.by_inbox) inboxes_->abandon(message);
     for (void* const part : message.parts) abandon(part);
     message.parts.clear();
 }
@@ -232,7 +238,7 @@ void FabricLink::start(int peer, bool receive, const std::byte* data, std::uint6
 void FabricLink::progress() {
     const auto lock = fabric_.hold();
     fabric_.watch_peers();
-    fabric_.step();
+    fabric_.advance();
     check();
 }
 

@@ -12,6 +12,7 @@
 #include "base/object_pool.hpp"
 #include "links/fabric.hpp"
 #include "links/fabric_lock.hpp"
+#include "links/inboxes.hpp"
 #include "links/peer_watch.hpp"
 
 namespace lapwing {
@@ -34,6 +35,7 @@ struct FabricMessage {
     std::size_t index = 0;  // among the group's messages
     int peer = 0;           // rank in the job
     bool receive = false;
+    bool by_inbox = false;
     std::uint32_t channel = 0;
     std::byte* data = nullptr;  // a send only reads it
     std::uint64_t bytes = 0;
@@ -76,6 +78,15 @@ class FabricBase : public Fabric {
     virtual bool step() = 0;
     // Whether all that was sent has left this process.
     virtual bool flushed() = 0;
+    // Starts to write to the peer's inboxes. The bytes, which are in this process's memory for inboxes, stay
+    // as they are until the peer has them. `message`, which may be null, completes when the network needs no
+    // more calls for the write. Returns false if there is no room, or the peer is lost.
+    virtual bool put(int peer, const std::byte* bytes, std::uint64_t offset, std::size_t count,
+                     FabricMessage* message) {
+        static_cast<void>(peer), static_cast<void>(bytes), static_cast<void>(offset),
+            static_cast<void>(count), static_cast<void>(message);
+        return false;
+    }
     // A group begins, and ends. The first may throw Error.
     virtual void open_group(FabricGroup&) {}
     virtual void close_group(FabricGroup&) {}
@@ -90,6 +101,14 @@ class FabricBase : public Fabric {
 
     // Called once by join(), before the first link. `addresses` as of PeerWatch::join().
     void join_ranks(const std::vector<Peer>& peers, std::vector<tcp::Address> addresses = {});
+    // After join_ranks(): short messages go by inboxes in this memory.
+    void open_inboxes(std::byte* memory, int self, const JobKey& key) {
+        inboxes_ = std::make_unique<Inboxes>(*this, memory, self, static_cast<int>(ranks()), key);
+    }
+    // Whether a message may come that wakes nobody, unless the network's descriptor tells of writes.
+    bool polls() const { return inboxes_ != nullptr && inboxes_->has_receives(); }
+    bool poll_inboxes() { return inboxes_ != nullptr && inboxes_->poll(); }
+    const char* way_of_short_messages() const { return inboxes_ == nullptr ? "" : ", short messages by put"; }
     void add(FabricGroup& group);
     // Abandons the group's messages.
     void remove(FabricGroup& group);
@@ -116,7 +135,12 @@ class FabricBase : public Fabric {
 
   private:
     friend class FabricLink;
+    friend class Inboxes;
 
+    bool advance() {
+        const bool moved = step();
+        return poll_inboxes() || moved;
+    }
     bool test(Link::Transfer& transfer);
     void watch_peers();
     void end(FabricMessage& message);
@@ -132,6 +156,7 @@ class FabricBase : public Fabric {
     std::string given_up_;  // why
     std::vector<FabricGroup*> groups_;
     ObjectPool<FabricMessage> messages_;
+    std::unique_ptr<Inboxes> inboxes_;  // null: all messages go to the library
     // Completions are unseen until a caller has tested them, or forget_completed() begins a new epoch.
     std::uint64_t epoch_ = 1;
     std::size_t unseen_ = 0;

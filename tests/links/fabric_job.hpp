@@ -21,12 +21,16 @@ struct FabricCase {
     const char* fabric;    // ucx
     const char* variable;  // of the library's; null: none
     const char* value;
+    bool puts = false;  // short messages are written
 };
 inline constexpr FabricCase fabric_cases[] = {
     {"ucx_tcp", "ucx", "UCX_TLS", "tcp,self"},
     {"ucx_all", "ucx", nullptr, nullptr},
     {"ofi", "ofi", nullptr, nullptr},
     {"tcp", "tcp", nullptr, nullptr},
+    {"ucx_tcp_puts", "ucx", "UCX_TLS", "tcp,self", true},
+    {"ucx_all_puts", "ucx", nullptr, nullptr, true},
+    {"ofi_puts", "ofi", nullptr, nullptr, true},
 };
 inline void PrintTo(const FabricCase& which, std::ostream* stream) {
     *stream << which.name;
@@ -46,7 +50,7 @@ inline std::unique_ptr<Fabric> open_fabric(const FabricCase& which, int ranks) {
     for (const FabricKind& kind : fabrics()) {
         if (kind.name != std::string(which.fabric)) continue;
         try {
-            fabric = kind.open({.ranks = ranks});
+            fabric = kind.open({.ranks = ranks, .puts = which.puts});
         } catch (const Error& error) {
             why = error.what();
         }

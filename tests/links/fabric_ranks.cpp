@@ -2,7 +2,7 @@
 // its form of the problem and its bytes, several in flight. Then one rank is killed, and all others must name
 // it.
 //
-//   fabric_ranks PROVIDER RANKS
+//   fabric_ranks PROVIDER RANKS [put]     put: short messages are written
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -101,9 +101,9 @@ int run_all(Fabric& fabric, Link& link, int rank, int ranks) {
     return lists;
 }
 
-int run_rank(Shared& shared, const char* provider, int rank, int ranks) {
+int run_rank(Shared& shared, const char* provider, int rank, int ranks, bool puts) {
     try {
-        const auto fabric = ofi_fabric(provider, {.ranks = ranks});
+        const auto fabric = ofi_fabric(provider, {.ranks = ranks, .puts = puts});
         if (rank == 0) fmt::print("{}{}\n", fabric->description(), fabric->rdma() ? ", RDMA" : "");
         fabric->join(exchange(shared, *fabric, rank, ranks), rank, {0x123456789});
         std::vector<int> members;
@@ -145,7 +145,8 @@ int run_rank(Shared& shared, const char* provider, int rank, int ranks) {
 
 int main(int count, char** arguments) {
     using namespace lapwing;
-    const int ranks = count == 3 ? std::atoi(arguments[2]) : 0;
+    const bool puts = count == 4 && arguments[3] == std::string("put");
+    const int ranks = count == 3 || puts ? std::atoi(arguments[2]) : 0;
     if (ranks < 2 || ranks > max_ranks) {
         fmt::print(stderr, "fabric_ranks: PROVIDER and RANKS, 2 to {}\n", max_ranks);
         return 2;
@@ -158,7 +159,7 @@ int main(int count, char** arguments) {
         const pid_t process = ::fork();
         if (process == 0) {
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            const int result = run_rank(shared, arguments[1], rank, ranks);
+            const int result = run_rank(shared, arguments[1], rank, ranks, puts);
             std::fflush(stdout);
             ::_exit(result);
         }

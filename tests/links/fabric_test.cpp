@@ -81,6 +81,46 @@ TEST_P(Fabrics, ShortAndLongMessagesKeepTheirOrderOnAChannel) {
     }
 }
 
+// More than there is room for at the receiver, which answers nothing.
+TEST_P(Fabrics, ManyShortMessagesInOneDirection) {
+    FabricJob job(GetParam(), 2);
+    const auto from = job.at(0).link(5, {0, 1});
+    const auto to = job.at(1).link(5, {0, 1});
+    constexpr std::size_t count = 300;
+    std::deque<Bytes> sent;
+    std::deque<Bytes> received;
+    std::vector<Link::Transfer> sends(count);
+    std::vector<Link::Transfer> receives(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t bytes = i % 60;  // those of more than 48 bytes are never written
+        sent.push_back(message(bytes, static_cast<int>(i)));
+        from->send(1, sent.back().data(), bytes, static_cast<std::uint32_t>(i % 3), sends[i]);
+        if (i % 2 == 0) job.progress();
+    }
+    // The channels one after the other.
+    for (std::uint32_t channel = 0; channel < 3; ++channel) {
+        for (std::size_t i = channel; i < count; i += 3) {
+            to->recv(0, received.emplace_back(sent[i].size()).data(), sent[i].size(), channel, receives[i]);
+            finish(job, *to, receives[i]);
+            EXPECT_EQ(received.back(), sent[i]) << i;
+        }
+    }
+    for (Link::Transfer& send : sends) finish(job, *from, send);
+}
+
+// A peer that takes nothing, and ends.
+TEST_P(Fabrics, SendsThatWaitForRoomFailWithTheirPeer) {
+    if (!GetParam().puts) return;  // others always have room
+    FabricJob job(GetParam(), 2);
+    const auto link = job.at(0).link(1, {0, 1});
+    const Bytes sent = message(48, 1);
+    std::vector<Link::Transfer> sends(100);
+    for (Link::Transfer& send : sends) link->send(1, sent.data(), 48, 0, send);
+    EXPECT_TRUE(sends.back().active);
+    job.end(1);
+    EXPECT_THAT(failure_of(job, *link, sends.back()), HasSubstr("rank 1 (node1) is unreachable"));
+}
+
 TEST_P(Fabrics, GroupsAndChannelsDoNotMix) {
     FabricJob job(GetParam(), 3);
     constexpr std::uint64_t groups[] = {1, (std::uint64_t{3} << 32) | 1};

@@ -53,12 +53,14 @@ class Environment {
 // The ranks of a job in this process.
 class Job {
   public:
-    Job(const char* provider, int ranks, std::chrono::seconds patience = std::chrono::seconds(10)) {
+    Job(const char* provider, int ranks, bool puts = false,
+        std::chrono::seconds patience = std::chrono::seconds(10)) {
         std::vector<Fabric::Peer> peers;
         for (int rank = 0; rank < ranks; ++rank) {
             fabrics_.push_back(ofi_fabric(
-                provider,
-                {.ranks = ranks, .internet = {.interfaces = "", .family = "auto", .patience = patience}}));
+                provider, {.ranks = ranks,
+                           .puts = puts,
+                           .internet = {.interfaces = "", .family = "auto", .patience = patience}}));
             peers.push_back({fabrics_.back()->address(), "node" + std::to_string(rank)});
         }
         for (int rank = 0; rank < ranks; ++rank) at(rank).join(peers, rank, {0xfedcba9876543210});
@@ -90,8 +92,9 @@ void sleep_until_complete(Fabric& fabric, Link& link, std::vector<Link::Transfer
 
 // All ranks, each by a thread, send each other messages of many lengths in two groups at once, on many
 // channels; the receives of odd rounds come after what is received.
-void exchange(const char* provider, int ranks, const std::vector<std::size_t>& sizes, int rounds) {
-    Job job(provider, ranks);
+void exchange(const char* provider, int ranks, const std::vector<std::size_t>& sizes, int rounds,
+              bool puts = false) {
+    Job job(provider, ranks, puts);
     std::vector<std::thread> threads;
     std::vector<std::string> wrong(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) {
@@ -168,7 +171,7 @@ const std::vector<std::size_t> sizes = {0, 1, 8, 32, 33, 2048, 2049, 5000, 10000
 class OfiProviders : public testing::TestWithParam<const char*> {};
 
 TEST_P(OfiProviders, MessagesOfAllLengths) {
-    exchange(GetParam(), 3, sizes, LAPWING_TEST_FEWER ? 2 : 4);
+    for (const bool puts : {false, true}) exchange(GetParam(), 3, sizes, LAPWING_TEST_FEWER ? 2 : 4, puts);
     exchange(GetParam(), 2, {std::size_t{1} << 20, (std::size_t{LAPWING_TEST_FEWER ? 1 : 8} << 20) + 1}, 2);
 }
 // Those of Debian's libfabric that need no hardware.
@@ -197,8 +200,13 @@ TEST(Ofi, FabricsWithTheirWaysAndFaults) {
         const Demands& demands = all[i];
         SCOPED_TRACE(testing::PrintToString(demands));
         const Environment environment(demands);
-        exchange("double", 3, sizes, LAPWING_TEST_FEWER ? 2 : 6);
+        for (const bool puts : {false, true}) exchange("double", 3, sizes, LAPWING_TEST_FEWER ? 2 : 6, puts);
     }
+}
+
+// No word of them in order, and far more than the receiver has room for.
+TEST(Ofi, WrittenMessages) {
+    exchange("double", 2, std::vector<std::size_t>(200, 48), 8, true);
 }
 
 TEST(Ofi, AProviderThatRefusesIsTheReason) {

@@ -77,6 +77,15 @@ class Networks(jobs.Test):
         self.expect("a link that is cut for good", status != 0 and "all done" not in output and re.search(error, output),
                     f"{status} {output}")
 
+    def by_put(self):
+        """Short messages are written into the receiver's memory."""
+        status, output, report = self.run(2, 3 if self.mpi == "openmpi" else 2, f"fuzz-{self.mpi} 9000 100", LAPWING_SHORT_MESSAGES="put")
+        self.expect("short messages by put", status == 0 and "nothing differs" in output and self.taken(report) and
+                    report["network"].endswith("short messages by put)"), f"{status} {output} {report}")
+        status, output, _ = self.run(2, 3, f"faults-{self.mpi} killed 1 awaited", limit=60, LAPWING_SHORT_MESSAGES="put")
+        self.expect("a killed rank ends a job with short messages by put", status not in (0, None, 124) and
+                    "rank 1 is about to be killed" in output, f"{status} {output}")
+
     def a_wait_inside_the_mpi(self):
         """A rank answers its peers while it waits for a message of the MPI itself."""
         status, output, _ = self.run(2, 2, f"faults-{self.mpi} mixed 6", limit=60, LAPWING_TIMEOUT="4")
@@ -136,6 +145,8 @@ def main():
             networks.random(2, 2, 1000, 100)
         if full or mpi == "openmpi":
             networks.without_a_thread()
+        if name != "tcp":
+            networks.by_put()
         networks.a_killed_rank()
         networks.a_wait_inside_the_mpi()
         networks.a_link_that_is_cut()

@@ -14,7 +14,7 @@
 namespace lapwing::ofi {
 namespace {
 
-constexpr std::uint32_t mark = 0x4c4f4631;  // "LOF1": the form of a card
+constexpr std::uint32_t mark = 0x4c4f4632;  // "LOF2": the form of a card
 
 class Writer {
   public:
@@ -87,6 +87,8 @@ std::vector<std::byte> bytes_of(const BusinessCard& card) {
     to.number(card.format);
     to.number(card.tag_bits);
     to.block(card.address.data(), card.address.size());
+    to.number(card.memory);
+    to.number(card.memory_key);
     to.number(card.presence);
     return to.take();
 }
@@ -103,6 +105,8 @@ BusinessCard card_of(const std::vector<std::byte>& bytes) {
     card.format = from.number<std::uint32_t>();
     card.tag_bits = from.number<std::uint32_t>();
     card.address = from.block();
+    card.memory = from.number<std::uint64_t>();
+    card.memory_key = from.number<std::uint64_t>();
     card.presence = from.number<tcp::Address>();
     return card;
 }

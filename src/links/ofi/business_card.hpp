@@ -16,6 +16,9 @@ struct BusinessCard {
     std::uint32_t format = 0;    // of the address; libfabric's number
     std::uint32_t tag_bits = 0;  // of a message
     std::vector<std::byte> address;
+    // Of the inboxes: where they begin, as libfabric counts, and their key.
+    std::uint64_t memory = 0;
+    std::uint64_t memory_key = 0;
     tcp::Address presence{};  // of the kernel that answers for the process (tcp/presence.hpp)
 };
 

@@ -1,6 +1,7 @@
 #include "links/ofi/fabric.hpp"
 
 #include <fmt/format.h>
+#include <rdma/fi_domain.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,7 +48,14 @@ OfiFabric::OfiFabric(std::unique_ptr<Endpoint> endpoint, const FabricOptions& op
       overflow_(endpoint_->traits().excess_disconnects && endpoint_->info().rx_attr->iov_limit > 1 ? max_eager
                                                                                                    : 0),
       provider_(endpoint_->provider()),
-      registration_(std::make_unique<Registration>(*endpoint_)) {}
+      registration_(std::make_unique<Registration>(*endpoint_)) {
+    if (!options.puts) return;
+    const std::size_t bytes = Inboxes::bytes_of_memory(options.ranks);
+    inboxes_memory_.resize((bytes + sizeof(InboxLine) - 1) / sizeof(InboxLine));
+    // Registrations of messages have the keys from 1 on.
+    inboxes_region_ = register_memory(*endpoint_, inboxes_memory_.front().bytes, bytes,
+                                      FI_WRITE | FI_REMOTE_WRITE, [] { return std::uint64_t{0}; });
+}
 
 OfiFabric::~OfiFabric() {
     if (process_ == ::getpid()) {
@@ -55,18 +63,25 @@ OfiFabric::~OfiFabric() {
     } else {
         // A child of fork shares the network's state with its parent.
         for (const auto& piece : pieces_.objects()) static_cast<void>(piece->span.region.release());
+        static_cast<void>(inboxes_region_.release());
         static_cast<void>(registration_.release());
         static_cast<void>(endpoint_.release());
     }
 }
 
 std::string OfiFabric::description() const {
-    return fmt::format("{}, {} on {}", library().name, provider_, endpoint_->device());
+    return fmt::format("{}, {} on {}{}", library().name, provider_, endpoint_->device(),
+                       way_of_short_messages());
 }
 
 std::vector<std::byte> OfiFabric::address() const {
     BusinessCard card = endpoint_->card();
     card.presence = watch().address();
+    if (inboxes_region_ != nullptr) {
+        if ((endpoint_->info().domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0)
+            card.memory = reinterpret_cast<std::uintptr_t>(inboxes_memory_.data());
+        card.memory_key = ::fi_mr_key(inboxes_region_.get());
+    }
     return bytes_of(card);
 }
 
@@ -87,7 +102,12 @@ void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
     for (const BusinessCard& card : cards) all.insert(all.end(), card.address.begin(), card.address.end());
     const std::vector<fi_addr_t> addresses = endpoint_->insert(all, cards.size());
     peers_.resize(cards.size());
-    for (std::size_t rank = 0; rank < cards.size(); ++rank) peers_[rank].address = addresses[rank];
+    for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+        peers_[rank].address = addresses[rank];
+        peers_[rank].memory = cards[rank].memory;
+        peers_[rank].memory_key = cards[rank].memory_key;
+    }
+    if (inboxes_region_ != nullptr) open_inboxes(inboxes_memory_.front().bytes, self, key);
     tags_ = Tags(cards.at(static_cast<std::size_t>(self)).tag_bits, static_cast<int>(cards.size()), key[0]);
     farewells_.internal = true;
     farewells_.number = farewell_group;
@@ -96,15 +116,17 @@ void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
 
 bool OfiFabric::prepare_to_sleep() {
     const auto lock = hold();
-    return endpoint_->may_sleep();
+    // The question may have taken in writes.
+    return endpoint_->may_sleep() && !poll_inboxes();
 }
 
 std::chrono::nanoseconds OfiFabric::max_sleep() {
     const auto lock = hold();
     if (watch().idle() && sends_ == 0) return std::chrono::nanoseconds(-1);
-    if (endpoint_->descriptor() < 0) return without_descriptor;
+    const bool wakes = endpoint_->traits().descriptor_wakes;
+    if (endpoint_->descriptor() < 0 || (polls() && !wakes)) return without_descriptor;
     if (has_backlog()) return with_backlog;
-    return endpoint_->traits().descriptor_wakes ? with_descriptor : with_doubtful_descriptor;
+    return wakes ? with_descriptor : with_doubtful_descriptor;
 }
 
 bool OfiFabric::flushed() {
@@ -123,8 +145,8 @@ namespace lapwing {
 std::unique_ptr<Fabric> ofi_fabric(const std::string& provider, const FabricOptions& options) {
     const KeptSignals kept;
     const BlockedSignals blocked;
-    auto endpoint =
-        ofi::open_first(ofi::candidates(provider, options.rdma_only, options.internet), options.ranks);
+    auto endpoint = ofi::open_first(
+        ofi::candidates(provider, options.rdma_only, options.puts, options.internet), options.ranks);
     return std::make_unique<ofi::OfiFabric>(std::move(endpoint), options);
 }
 

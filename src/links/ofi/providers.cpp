@@ -37,7 +37,7 @@ bool means(std::string_view named, std::string_view provider) {
 // The memory modes that cost nothing for sends and receives.
 constexpr int memory_modes = FI_MR_ENDPOINT | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
 
-enum class Use { messages, deferred_work };
+enum class Use { messages, messages_and_puts, deferred_work };
 
 Info ask(Use use, const std::string& provider, int memory, bool manual_progress) {
     const Library& fabric = library();
@@ -46,6 +46,7 @@ Info ask(Use use, const std::string& provider, int memory, bool manual_progress)
     const bool deferred = use == Use::deferred_work;
     hints->caps = deferred ? FI_RMA | FI_WRITE | FI_REMOTE_WRITE | FI_RMA_EVENT | FI_TRIGGER
                            : FI_TAGGED | FI_DIRECTED_RECV;
+    if (use == Use::messages_and_puts) hints->caps |= FI_RMA | FI_WRITE | FI_REMOTE_WRITE;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = FI_EP_RDM;
     hints->tx_attr->msg_order = hints->rx_attr->msg_order = deferred ? FI_ORDER_WAW : FI_ORDER_SAS;
@@ -146,13 +147,14 @@ ProviderTraits traits(const fi_info& info) {
     return result;
 }
 
-std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp::Options& options) {
+std::vector<Info> candidates(const std::string& named, bool rdma_only, bool puts,
+                             const tcp::Options& options) {
     // Its descriptor stays readable in libfabric 1.17 although there is nothing to read: a sleeping thread
     // would occupy a core.
     if (means("net", named))
         throw Error(ErrorCode::unsupported, "libfabric's provider 'net' cannot wake a thread; use tcp");
     const std::vector<tcp::IpAddress> allowed = ips(options);
-    std::vector<Info> offers = ask_everywhere(Use::messages, named);
+    std::vector<Info> offers = ask_everywhere(puts ? Use::messages_and_puts : Use::messages, named);
 
     const auto best_of = [&](const auto& wanted) {
         const fi_info* best = nullptr;

@@ -32,10 +32,11 @@ ProviderTraits traits(const fi_info& info);
 
 // The usable providers, best first: with reliable datagrams, tags and directed receives, at the best address
 // that `options` allows. `named`: the only provider to look for, as the user writes it ("tcp",
-// "verbs;ofi_rxm"); empty: those that are worth using. `rdma_only`: only those with RDMA. Throws Error
-// (unsupported) that lists what libfabric offers instead, and (invalid_argument) if no interface fits
-// `options`.
-std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp::Options& options);
+// "verbs;ofi_rxm"); empty: those that are worth using. `rdma_only`: only those with RDMA. `puts`: only those
+// that can write into the memory of peers. Throws Error (unsupported) that lists what libfabric offers
+// instead, and (invalid_argument) if no interface fits `options`.
+std::vector<Info> candidates(const std::string& named, bool rdma_only, bool puts,
+                             const tcp::Options& options);
 
 // The provider for deferred work: ordered writes that counters trigger and count. A trial may still fail.
 Info candidate_for_deferred_work(const std::string& provider, const tcp::Options& options);

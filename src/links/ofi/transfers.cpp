@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
 #include <algorithm>
@@ -88,11 +89,42 @@ OfiFabric::Posted OfiFabric::post(Piece& piece) {
         return Posted::failed;
     }
     if (!piece.receive && !silent) ++sends_;
-    if (silent && !std::exchange(peer_of(piece.peer).has_silent_sends, true))
-        silent_peers_.push_back(piece.peer);
+    if (silent) sent_silently(piece.peer);
     if (inject) settle(piece);
     if (silent) free(piece);
     return Posted::yes;
+}
+
+void OfiFabric::sent_silently(int peer) {
+    if (!std::exchange(peer_of(peer).has_silent_sends, true)) silent_peers_.push_back(peer);
+}
+
+bool OfiFabric::put(int peer, const std::byte* bytes, std::uint64_t offset, std::size_t count,
+                    FabricMessage* message) {
+    if (is_lost(peer)) return false;
+    const PeerState& to = peer_of(peer);
+    fid_ep* endpoint = endpoint_->endpoint();
+    Piece* piece = nullptr;
+    long result = 0;
+    if (injects_silently_ && count <= inject_) {
+        result = ::fi_inject_write(endpoint, bytes, count, to.address, to.memory + offset, to.memory_key);
+    } else {
+        piece = &pieces_.take();
+        piece->message = nullptr;
+        piece->peer = peer;
+        piece->receive = false;
+        result = ::fi_write(endpoint, bytes, count, ::fi_mr_desc(inboxes_region_.get()), to.address,
+                            to.memory + offset, to.memory_key, &piece->context);
+    }
+    if (result == 0 && piece == nullptr) sent_silently(peer);
+    if (result == 0 && piece != nullptr) ++sends_;
+    if (result != 0 && piece != nullptr) pieces_.release(*piece);
+    if (result != 0 && result != -FI_EAGAIN)
+        lose_out_of_reach(peer,
+                          fmt::format("libfabric ({}) refuses a write to it: {}", provider_, why(result)));
+    // As a send of this size, which is copied.
+    if (result == 0 && message != nullptr) complete_part(*message, nullptr);
+    return result == 0;
 }
 
 bool OfiFabric::retry() {

@@ -36,20 +36,25 @@ class OfiFabric final : public FabricBase {
     std::chrono::nanoseconds max_sleep() override;
 
   private:
-    // The part of a message that the provider takes at once. libfabric has its address until it completes,
-    // which may be after the message was abandoned.
+    // The part of a message that the provider takes at once; or a write to inboxes, without a message.
+    // libfabric has its address until it completes, which may be after the message was abandoned.
     struct Piece {
         fi_context2 context{};             // first: libfabric returns its address
-        FabricMessage* message = nullptr;  // null: abandoned
+        FabricMessage* message = nullptr;  // null: abandoned, or a write
         int peer = 0;
         bool receive = false;
         std::byte* data = nullptr;
         std::size_t bytes = 0;
         Registration::Span span;
     };
+    struct alignas(64) InboxLine {
+        std::byte bytes[64];
+    };
     enum class Posted { yes, full, failed };
     struct PeerState {
         fi_addr_t address = FI_ADDR_UNSPEC;
+        std::uint64_t memory = 0;  // of its inboxes
+        std::uint64_t memory_key = 0;
         std::deque<Piece*> waiting;  // sends, in order
         bool listed = false;         // in waiting_peers_
         bool has_silent_sends = false;
@@ -59,6 +64,8 @@ class OfiFabric final : public FabricBase {
     void abandon(void* part) override;
     bool step() override;
     bool flushed() override;
+    bool put(int peer, const std::byte* bytes, std::uint64_t offset, std::size_t count,
+             FabricMessage* message) override;
     void open_group(FabricGroup& group) override { group.tag = tags_.take(group.number); }
     void close_group(FabricGroup& group) override { tags_.release(group.tag); }
 
@@ -69,6 +76,7 @@ class OfiFabric final : public FabricBase {
     bool retry(std::deque<Piece*>& waiting);
     void complete(Piece& piece, std::size_t bytes);
     void settle(Piece& piece);
+    void sent_silently(int peer);
     void free(Piece& piece);
     bool take_error();
     // Whether something waits for room at the provider, which the provider does not announce.
@@ -85,6 +93,9 @@ class OfiFabric final : public FabricBase {
     std::vector<std::byte> overflow_;
     const std::string provider_;
     std::unique_ptr<Registration> registration_;
+    // Of inboxes; empty: there are none.
+    std::vector<InboxLine> inboxes_memory_;
+    Open<fid_mr> inboxes_region_;
     Tags tags_;
     std::vector<PeerState> peers_;
     ObjectPool<Piece> pieces_;

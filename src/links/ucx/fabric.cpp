@@ -41,6 +41,7 @@ UcxFabric::UcxFabric(const FabricOptions& options)
         if (status == UCS_OK) return;
         const std::string why = fmt::format("{}: {}", call, ucp_.ucs_status_string(status));
         if (worker_ != nullptr) ucp_.ucp_worker_destroy(worker_);
+        if (memory_ != nullptr) ucp_.ucp_mem_unmap(context_, memory_);
         if (context_ != nullptr) ucp_.ucp_cleanup(context_);
         throw Error(ErrorCode::system, why);
     };
@@ -57,12 +58,13 @@ UcxFabric::UcxFabric(const FabricOptions& options)
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
     // This restricts UCX to transports that can wake a thread.
-    params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+    params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (options.puts ? UCP_FEATURE_RMA : 0);
     params.estimated_num_eps = static_cast<std::size_t>(options.ranks);
     const ucs_status_t status = ucp_.ucp_init_version(1, 10, &params, config, &context_);
     ucp_.ucp_config_release(config);
     check("ucp_init", status);
     transports_ = read_transports();
+    if (options.puts) check("ucp_mem_map", map_memory(options.ranks));
     ucp_worker_params_t worker{};
     worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -91,13 +93,36 @@ UcxFabric::UcxFabric(const FabricOptions& options)
     ucp_.ucp_worker_release_address(worker_, address);
 }
 
-// The address of the kernel that answers for this process (tcp/presence.hpp), and UCX's.
+// UCX allocates it: only then peers on this host can map it.
+ucs_status_t UcxFabric::map_memory(int ranks) {
+    ucp_mem_map_params_t params{};
+    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
+    params.length = Inboxes::bytes_of_memory(ranks);
+    params.flags = UCP_MEM_MAP_ALLOCATE;
+    ucs_status_t status = ucp_.ucp_mem_map(context_, &params, &memory_);
+    if (status != UCS_OK) return status;
+    ucp_mem_attr_t mapped{};
+    mapped.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
+    status = ucp_.ucp_mem_query(memory_, &mapped);
+    if (status != UCS_OK) return status;
+    inboxes_memory_ = static_cast<std::byte*>(mapped.address);
+    std::memset(inboxes_memory_, 0, params.length);
+    void* key = nullptr;
+    std::size_t bytes = 0;
+    status = ucp_.ucp_rkey_pack(context_, memory_, &key, &bytes);
+    if (status != UCS_OK) return status;
+    packed_key_.assign(static_cast<std::byte*>(key), static_cast<std::byte*>(key) + bytes);
+    ucp_.ucp_rkey_buffer_release(key);
+    return UCS_OK;
+}
+
 std::vector<std::byte> UcxFabric::address() const {
-    const tcp::Address presence = watch().address();
-    std::vector<std::byte> both(sizeof presence + address_.size());
-    std::memcpy(both.data(), &presence, sizeof presence);
-    std::copy(address_.begin(), address_.end(), both.begin() + sizeof presence);
-    return both;
+    const Card card{watch().address(), reinterpret_cast<std::uintptr_t>(inboxes_memory_), packed_key_.size()};
+    std::vector<std::byte> all(sizeof card + packed_key_.size() + address_.size());
+    std::memcpy(all.data(), &card, sizeof card);
+    const auto key = all.begin() + sizeof card;
+    std::copy(address_.begin(), address_.end(), std::copy(packed_key_.begin(), packed_key_.end(), key));
+    return all;
 }
 
 UcxFabric::~UcxFabric() {
@@ -108,6 +133,7 @@ UcxFabric::~UcxFabric() {
         for (Arrival& arrival : rank.early) drop(arrival);
         for (auto& [number, arrival] : rank.ahead) drop(arrival);
         if (rank.endpoint == nullptr) continue;
+        if (rank.key != nullptr) ucp_.ucp_rkey_destroy(rank.key);
         // No rank waits for what is still on its way: the ranks have agreed on that, or the job has failed.
         ucp_request_param_t param{};
         param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
@@ -118,6 +144,7 @@ UcxFabric::~UcxFabric() {
         ucp_.ucp_request_free(closing);
     }
     ucp_.ucp_worker_destroy(worker_);
+    if (memory_ != nullptr) ucp_.ucp_mem_unmap(context_, memory_);
     ucp_.ucp_cleanup(context_);
 }
 
@@ -155,7 +182,7 @@ std::string UcxFabric::read_transports() {
 }
 
 std::string UcxFabric::description() const {
-    return fmt::format("UCX {}, {}", ucp_.version, transports_);
+    return fmt::format("UCX {}, {}{}", ucp_.version, transports_, way_of_short_messages());
 }
 
 void UcxFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
@@ -163,16 +190,22 @@ void UcxFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
     std::vector<tcp::Address> presences(peers.size());
     ranks_ = std::vector<RankState>(peers.size());
     for (std::size_t rank = 0; rank < peers.size(); ++rank) {
-        std::vector<std::byte>& address = peers[rank].address;
-        if (address.size() < sizeof(tcp::Address))
+        const std::vector<std::byte>& address = peers[rank].address;
+        Card card;
+        if (address.size() >= sizeof card) std::memcpy(&card, address.data(), sizeof card);
+        if (address.size() < sizeof card || address.size() - sizeof card < card.key_bytes)
             throw Error(ErrorCode::link, fmt::format("rank {} sent a truncated address", rank));
-        std::memcpy(&presences[rank], address.data(), sizeof(tcp::Address));
-        address.erase(address.begin(), address.begin() + sizeof(tcp::Address));
+        const auto packed_key = address.begin() + sizeof card;
+        const auto address_of_ucx = packed_key + static_cast<std::ptrdiff_t>(card.key_bytes);
+        presences[rank] = card.presence;
         ranks_[rank].fabric = this;
         ranks_[rank].rank = static_cast<int>(rank);
-        ranks_[rank].address = std::move(address);
+        ranks_[rank].memory = card.memory;
+        ranks_[rank].packed_key.assign(packed_key, address_of_ucx);
+        ranks_[rank].address.assign(address_of_ucx, address.end());
     }
     join_ranks(peers, std::move(presences));
+    if (memory_ != nullptr) open_inboxes(inboxes_memory_, self, key);
     key_ = key[0];
     self_ = self;
 }
@@ -192,9 +225,11 @@ bool UcxFabric::connect(int peer) {
         const RankState& lost = *static_cast<RankState*>(arg);
         lost.fabric->lose_by(lost.rank, status);
     };
-    const ucs_status_t status = ucp_.ucp_ep_create(worker_, &params, &rank.endpoint);
+    ucs_status_t status = ucp_.ucp_ep_create(worker_, &params, &rank.endpoint);
+    if (status != UCS_OK) rank.endpoint = nullptr;
+    if (status == UCS_OK && !rank.packed_key.empty())
+        status = ucp_.ucp_ep_rkey_unpack(rank.endpoint, rank.packed_key.data(), &rank.key);
     if (status == UCS_OK) return true;
-    rank.endpoint = nullptr;
     lose_by(peer, status);
     return false;
 }
@@ -206,6 +241,7 @@ void UcxFabric::lose_by(int peer, ucs_status_t status) {
 bool UcxFabric::prepare_to_sleep() {
     if (descriptor_ < 0) return true;
     const auto lock = hold();
+    if (poll_inboxes()) return false;
     const ucs_status_t status = ucp_.ucp_worker_arm(worker_);
     // After any other error, to retry again and again would occupy a processor.
     if (status != UCS_OK && status != UCS_ERR_BUSY) wakes_reliably_ = false;
@@ -216,7 +252,7 @@ std::chrono::nanoseconds UcxFabric::max_sleep() {
     if (descriptor_ < 0) return longest_blind_sleep;
     const auto lock = hold();
     // Also while nothing is on its way: what a thread of the program starts meanwhile wakes no sleeper.
-    if (!wakes_reliably_) return longest_trusted_sleep;
+    if (!wakes_reliably_) return polls() ? longest_blind_sleep : longest_trusted_sleep;
     return watch().idle() ? std::chrono::nanoseconds(-1) : PeerWatch::interval;
 }
 

@@ -42,10 +42,16 @@ class UcxFabric final : public FabricBase {
         std::uint32_t sender;  // rank in the job
         std::uint32_t channel;
     };
-    // A send or receive that UCX, or `posted`, refers to.
+    // Begins an address; the key of the inboxes and UCX's address follow.
+    struct Card {
+        tcp::Address presence;
+        std::uint64_t memory = 0;
+        std::uint64_t key_bytes = 0;
+    };
+    // A send, a receive or a write to inboxes that UCX, or `posted`, refers to.
     struct Request {
         UcxFabric* fabric = nullptr;
-        FabricMessage* message = nullptr;  // null: abandoned
+        FabricMessage* message = nullptr;  // null: abandoned, or a write that no message waits for
         Header header{};                   // of a send
     };
     // A message that has arrived before its receive was posted, or before its turn.
@@ -61,6 +67,9 @@ class UcxFabric final : public FabricBase {
         int rank = 0;
         std::vector<std::byte> address;
         ucp_ep_h endpoint = nullptr;
+        std::uint64_t memory = 0;           // where its inboxes are
+        std::vector<std::byte> packed_key;  // of them; empty: it has none
+        ucp_rkey_h key = nullptr;
         std::uint64_t sent = 0;                  // messages
         std::uint64_t received = 0;              // messages, in their order
         std::vector<Request*> posted;            // receives without a message, in order
@@ -72,13 +81,17 @@ class UcxFabric final : public FabricBase {
     void abandon(void* part) override;
     bool step() override { return ucp_.ucp_worker_progress(worker_) != 0; }
     bool flushed() override;
+    bool put(int peer, const std::byte* bytes, std::uint64_t offset, std::size_t count,
+             FabricMessage* message) override;
 
     RankState& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
     std::string read_transports();
+    ucs_status_t map_memory(int ranks);
     bool connect(int peer);
     void lose_by(int peer, ucs_status_t status);
     void begin_send(FabricMessage& message, Request& request);
     void begin_receive(FabricMessage& message, Request& request);
+    static void finished_send(void* library, ucs_status_t status, void* sent);
     void complete(Request& request, ucs_status_t status);
     ucs_status_t arrived(const Header& header, void* data, std::uint64_t bytes, std::uint64_t flags);
     bool deliver(Arrival& arrival);
@@ -91,6 +104,9 @@ class UcxFabric final : public FabricBase {
     ucp_worker_h worker_ = nullptr;
     int descriptor_ = -1;
     std::vector<std::byte> address_;
+    ucp_mem_h memory_ = nullptr;  // of inboxes; null: there are none
+    std::byte* inboxes_memory_ = nullptr;
+    std::vector<std::byte> packed_key_;
     std::string transports_;  // "tcp on eth0, lo"
     bool rdma_ = false;
     bool wakes_reliably_ = false;

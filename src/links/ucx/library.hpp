@@ -17,6 +17,11 @@ namespace lapwing::ucx {
     FUNCTION(ucp_init_version)               \
     FUNCTION(ucp_cleanup)                    \
     FUNCTION(ucp_context_print_info)         \
+    FUNCTION(ucp_mem_map)                    \
+    FUNCTION(ucp_mem_unmap)                  \
+    FUNCTION(ucp_mem_query)                  \
+    FUNCTION(ucp_rkey_pack)                  \
+    FUNCTION(ucp_rkey_buffer_release)        \
     FUNCTION(ucp_worker_create)              \
     FUNCTION(ucp_worker_destroy)             \
     FUNCTION(ucp_worker_get_address)         \
@@ -28,6 +33,9 @@ namespace lapwing::ucx {
     FUNCTION(ucp_worker_set_am_recv_handler) \
     FUNCTION(ucp_ep_create)                  \
     FUNCTION(ucp_ep_close_nbx)               \
+    FUNCTION(ucp_ep_rkey_unpack)             \
+    FUNCTION(ucp_rkey_destroy)               \
+    FUNCTION(ucp_put_nbx)                    \
     FUNCTION(ucp_am_send_nbx)                \
     FUNCTION(ucp_am_recv_data_nbx)           \
     FUNCTION(ucp_am_data_release)            \

@@ -26,14 +26,16 @@ void UcxFabric::begin_send(FabricMessage& message, Request& request) {
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     param.user_data = &request;
-    param.cb.send = [](void* library, ucs_status_t status, void* sent) {
-        auto& own = *static_cast<Request*>(sent);
-        own.fabric->ucp_.ucp_request_free(library);
-        own.fabric->complete(own, status);
-    };
+    param.cb.send = finished_send;
     void* const posted = ucp_.ucp_am_send_nbx(rank.endpoint, message_id, &request.header,
                                               sizeof request.header, message.data, message.bytes, &param);
     if (!UCS_PTR_IS_PTR(posted)) complete(request, posted == nullptr ? UCS_OK : UCS_PTR_STATUS(posted));
+}
+
+void UcxFabric::finished_send(void* library, ucs_status_t status, void* sent) {
+    auto& request = *static_cast<Request*>(sent);
+    request.fabric->ucp_.ucp_request_free(library);
+    request.fabric->complete(request, status);
 }
 
 void UcxFabric::begin_receive(FabricMessage& message, Request& request) {
@@ -49,6 +51,29 @@ void UcxFabric::begin_receive(FabricMessage& message, Request& request) {
     rank.early.erase(early);
     fetch(request, arrival);
     drop(arrival);
+}
+
+bool UcxFabric::put(int peer, const std::byte* bytes, std::uint64_t offset, std::size_t count,
+                    FabricMessage* message) {
+    if (!connect(peer)) return false;
+    const RankState& rank = at(peer);
+    Request& request = requests_.take();
+    request = {this, message, {}};
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.user_data = &request;
+    param.cb.send = finished_send;
+    void* const posted =
+        ucp_.ucp_put_nbx(rank.endpoint, bytes, count, rank.memory + offset, rank.key, &param);
+    if (UCS_PTR_IS_ERR(posted)) {
+        requests_.release(request);
+        lose_by(peer, UCS_PTR_STATUS(posted));
+        return false;
+    }
+    // Until then the write may need this process's progress, as the first to a peer does, which connects.
+    if (message != nullptr) message->parts.push_back(&request);
+    if (posted == nullptr) complete(request, UCS_OK);
+    return true;
 }
 
 // UCX does not refer to the request any more.

@@ -11,10 +11,14 @@
 //   DOUBLE_OFI_DESCRIPTOR=0       has no descriptor to sleep at
 //   DOUBLE_OFI_LOST_EVENTS=2      so many of three events do not wake at the descriptor
 //   DOUBLE_OFI_LATE=50            a completion shows after so many reads
+//
+// Writes to memory of a peer are in no order: at each read of the peer the last word that is missing appears.
+// They wake nobody.
 #include "links/doubles/ofi.hpp"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/providers/fi_prov.h>
 #include <sys/eventfd.h>
@@ -160,6 +164,42 @@ ssize_t send(fid_ep* fid, const fi_msg_tagged* message, std::uint64_t flags) {
     return 0;
 }
 
+ssize_t write(fid_ep* fid, const void* from, std::size_t bytes, void* descriptor, fi_addr_t to,
+              std::uint64_t offset, std::uint64_t key, void* context) {
+    Endpoint& endpoint = object_of<Endpoint>(fid);
+    const OneThread one(endpoint);
+    const std::lock_guard lock(network);
+    rule(endpoint.enabled && context != nullptr, "a write needs an endpoint in use, and a context");
+    rule(to < endpoint.addresses->numbers.size(), "a write names no peer");
+    if (endpoint.sends >= endpoint.room) return -FI_EAGAIN;
+    check_span(endpoint, {const_cast<void*>(from), bytes}, descriptor, FI_WRITE);
+    claim(endpoint, context);
+    const auto peer = endpoints.find(endpoint.addresses->numbers[to]);
+    if (peer == endpoints.end()) {
+        finish(endpoint, context, FI_WRITE | FI_RMA, 0, FI_ECONNRESET);
+        return 0;
+    }
+    const auto& regions = peer->second->domain->regions;
+    const auto region = std::find_if(regions.begin(), regions.end(),
+                                     [&](const Region* known) { return known->fid.key == key; });
+    rule(region != regions.end() && ((*region)->access & FI_REMOTE_WRITE) != 0, "a write has no valid key");
+    rule(offset + bytes <= (*region)->bytes, "a write is not inside its region");
+    rule(offset % 8 == 0 && bytes % 8 == 0, "the double writes words");
+    Write made{const_cast<std::byte*>((*region)->begin) + offset, std::vector<std::uint64_t>(bytes / 8)};
+    std::memcpy(made.words.data(), from, bytes);
+    peer->second->writes.push_back(std::move(made));
+    finish(endpoint, context, FI_WRITE | FI_RMA, bytes);
+    return 0;
+}
+
+void place_word(Endpoint& endpoint) {
+    if (endpoint.writes.empty()) return;
+    Write& last = endpoint.writes.back();
+    std::memcpy(last.to + (last.words.size() - 1) * 8, &last.words.back(), 8);
+    last.words.pop_back();
+    if (last.words.empty()) endpoint.writes.pop_back();
+}
+
 ssize_t cancel(fid_t fid, void* context) {
     Endpoint& endpoint = *static_cast<Endpoint*>(fid->context);
     const std::lock_guard lock(network);
@@ -176,6 +216,7 @@ ssize_t read(fid_cq* fid, void* buffer, std::size_t count) {
     const OneThread one(*queue.endpoint);
     const std::lock_guard lock(network);
     match(*queue.endpoint);
+    place_word(*queue.endpoint);
     auto* entries = static_cast<fi_cq_msg_entry*>(buffer);
     std::size_t taken = 0;
     for (Completion& completion : queue.completions)
@@ -215,6 +256,7 @@ int try_wait(fid_fabric*, fid** fids, int count) {
     const std::lock_guard lock(network);
     rule(queue.descriptor >= 0, "fi_trywait() needs a descriptor");
     match(*queue.endpoint);
+    while (!queue.endpoint->writes.empty()) place_word(*queue.endpoint);
     // Late ones are the network's still: it wakes nobody for them.
     for (const Completion& completion : queue.completions)
         if (completion.reads_left == 0) return -FI_EAGAIN;
@@ -333,7 +375,7 @@ Object* make(std::size_t kind) {
 }
 
 int register_memory(fid* fid, const void* data, std::size_t bytes, std::uint64_t access, std::uint64_t,
-                    std::uint64_t, std::uint64_t, fid_mr** region, void*) {
+                    std::uint64_t key, std::uint64_t, fid_mr** region, void*) {
     auto* domain = static_cast<Domain*>(fid->context);
     auto* made = make<Region>(FI_CLASS_MR);
     made->domain = domain;
@@ -341,7 +383,9 @@ int register_memory(fid* fid, const void* data, std::size_t bytes, std::uint64_t
     made->bytes = bytes;
     made->access = access;
     made->fid.mem_desc = made;
+    made->fid.key = key;
     const std::lock_guard lock(network);
+    for (const Region* other : domain->regions) rule(other->fid.key != key, "two regions have one key");
     domain->regions.insert(made);
     ++domain->children;
     *region = &made->fid;
@@ -392,6 +436,9 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void*) {
     messages.size = sizeof messages;
     messages.recvmsg = receive;
     messages.sendmsg = send;
+    static fi_ops_rma writes{};
+    writes.size = sizeof writes;
+    writes.write = write;
     const std::lock_guard lock(network);
     if (static_cast<long>(endpoints.size()) >= demand("DOUBLE_OFI_ENDPOINTS", 1000)) return -FI_ENOSPC;
     auto* made = make<Endpoint>(FI_CLASS_EP);
@@ -403,6 +450,7 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void*) {
     made->fid.ops = &functions;
     made->fid.cm = &names;
     made->fid.tagged = &messages;
+    made->fid.rma = &writes;
     endpoints[made->number] = made;
     *endpoint = &made->fid;
     return 0;
@@ -447,7 +495,7 @@ int get_info(std::uint32_t, const char*, const char*, std::uint64_t, const fi_in
     if ((hints->caps & FI_DIRECTED_RECV) == 0) return -FI_ENODATA;
     fi_info* made = fi_dupinfo(nullptr);
     if (made == nullptr) return -FI_ENOMEM;
-    made->caps = FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV;
+    made->caps = FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_RMA | FI_WRITE | FI_REMOTE_WRITE;
     made->mode = FI_CONTEXT2;
     made->addr_format = FI_FORMAT_UNSPEC;
     made->ep_attr->type = FI_EP_RDM;

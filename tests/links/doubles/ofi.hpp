@@ -89,6 +89,10 @@ struct Arrival {
     std::vector<std::byte> copy;  // of an eager one
     Operation send;               // of another
 };
+struct Write {  // to memory of an endpoint's peer
+    std::byte* to = nullptr;
+    std::vector<std::uint64_t> words;  // that are not there yet
+};
 struct Endpoint {
     fid_ep fid{};
     Domain* domain = nullptr;
@@ -103,6 +107,7 @@ struct Endpoint {
     std::set<void*> contexts;
     std::deque<Operation> receives;
     std::deque<Arrival> arrivals;
+    std::vector<Write> writes;
 };
 
 inline std::mutex network;

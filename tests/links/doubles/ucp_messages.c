@@ -7,6 +7,14 @@
         abort();      \
     }
 
+NEVER(ucp_mem_map)
+NEVER(ucp_mem_unmap)
+NEVER(ucp_mem_query)
+NEVER(ucp_rkey_pack)
+NEVER(ucp_rkey_buffer_release)
+NEVER(ucp_ep_rkey_unpack)
+NEVER(ucp_rkey_destroy)
+NEVER(ucp_put_nbx)
 NEVER(ucp_worker_destroy)
 NEVER(ucp_worker_get_address)
 NEVER(ucp_worker_release_address)

@@ -1,0 +1,158 @@
+#include "links/inboxes.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "links/fabric_base.hpp"
+
+namespace lapwing {
+namespace {
+
+// The network writes it.
+std::uint64_t read(std::uint64_t& word) {
+    return std::atomic_ref(word).load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+Inboxes::Inboxes(FabricBase& fabric, std::byte* memory, int self, int ranks, const JobKey& key)
+    : fabric_(fabric),
+      self_(static_cast<std::size_t>(self)),
+      key_(static_cast<std::uint32_t>(key[0])),
+      peers_(static_cast<std::size_t>(ranks)),
+      inboxes_(reinterpret_cast<Slot*>(memory)),
+      outboxes_(inboxes_ + peers_.size() * slots),
+      taken_by_peers_(reinterpret_cast<std::uint64_t*>(outboxes_ + peers_.size() * slots)),
+      taken_(taken_by_peers_ + peers_.size()) {}
+
+// Never 0, as the memory is at first. Who does not know the key cannot write a message.
+std::uint64_t Inboxes::generation(std::uint64_t messages) const {
+    const auto times = static_cast<std::uint32_t>(messages / slots);
+    return std::uint64_t{(key_ + 2 * times) | 1} << 32;
+}
+
+void Inboxes::begin(FabricMessage& message) {
+    Peer& peer = at(message.peer);
+    if (message.receive) {
+        const auto early = std::find_if(peer.early.begin(), peer.early.end(), [&](const Arrival& arrival) {
+            return arrival.header.group == message.group->number && arrival.header.channel == message.channel;
+        });
+        if (early != peer.early.end()) {
+            const Arrival arrival = *early;
+            peer.early.erase(early);
+            return deliver(message, arrival);
+        }
+        peer.posted.push_back(&message);
+    } else {
+        if (peer.unsent.empty() && send(message)) return;
+        if (message.left == 0) return;
+        peer.unsent.push_back(&message);
+    }
+    if (!std::exchange(peer.busy, true)) busy_.push_back(message.peer);
+}
+
+void Inboxes::abandon(FabricMessage& message) {
+    Peer& peer = at(message.peer);
+    std::erase(peer.posted, &message);
+    std::erase(peer.unsent, &message);
+}
+
+bool Inboxes::has_backlog() const {
+    return std::any_of(busy_.begin(), busy_.end(),
+                       [&](int rank) { return !peers_[static_cast<std::size_t>(rank)].unsent.empty(); });
+}
+
+// Peers from which nothing is awaited are polled in turn: one of them may have no room to write to.
+bool Inboxes::poll() {
+    bool moved = false;
+    for (std::size_t i = 0; i < busy_.size();) {
+        moved = serve(busy_[i]) || moved;
+        Peer& peer = at(busy_[i]);
+        peer.busy = !peer.posted.empty() || !peer.unsent.empty();
+        if (peer.busy) {
+            ++i;
+        } else {
+            busy_[i] = busy_.back();
+            busy_.pop_back();
+        }
+    }
+    turn_ = (turn_ + 1) % peers_.size();
+    return serve(static_cast<int>(turn_)) || moved;
+}
+
+bool Inboxes::serve(int rank) {
+    Peer& peer = at(rank);
+    bool moved = false;
+    for (Arrival arrival; take(rank, arrival); moved = true) {
+        const auto found =
+            std::find_if(peer.posted.begin(), peer.posted.end(), [&](const FabricMessage* message) {
+                return message->group->number == arrival.header.group &&
+                       message->channel == arrival.header.channel;
+            });
+        if (found == peer.posted.end()) {
+            peer.early.push_back(arrival);
+            continue;
+        }
+        FabricMessage& message = **found;
+        peer.posted.erase(found);
+        deliver(message, arrival);
+    }
+    if (peer.taken - peer.told >= slots / 2 && !fabric_.is_lost(rank)) {
+        std::uint64_t& told = taken_[rank];
+        told = peer.taken;
+        const auto place = reinterpret_cast<std::byte*>(&taken_by_peers_[self_]);
+        if (fabric_.put(rank, reinterpret_cast<std::byte*>(&told),
+                        static_cast<std::size_t>(place - reinterpret_cast<std::byte*>(inboxes_)), sizeof told,
+                        nullptr))
+            peer.told = peer.taken;
+    }
+    for (; !peer.unsent.empty() && send(*peer.unsent.front()); moved = true) peer.unsent.pop_front();
+    return moved;
+}
+
+// False: there is no room, or the peer is lost.
+bool Inboxes::send(FabricMessage& message) {
+    Peer& peer = at(message.peer);
+    if (peer.sent - read(taken_by_peers_[message.peer]) >= slots) return false;
+    Part parts[max_words] = {};
+    const Header header = {static_cast<std::uint32_t>(message.bytes), message.channel, message.group->number};
+    std::memcpy(parts, &header, sizeof header);
+    if (message.bytes > 0) std::memcpy(parts + header_parts, message.data, message.bytes);
+    const std::size_t slot = peer.sent % slots;
+    const std::size_t words = words_of(message.bytes);
+    std::uint64_t* const from = outboxes_[static_cast<std::size_t>(message.peer) * slots + slot].words;
+    for (std::size_t i = 0; i < words; ++i) from[i] = generation(peer.sent) | parts[i];
+    if (!fabric_.put(message.peer, reinterpret_cast<std::byte*>(from), (self_ * slots + slot) * sizeof(Slot),
+                     words * sizeof *from, &message))
+        return false;
+    ++peer.sent;
+    return true;
+}
+
+// False: the next message is not complete.
+bool Inboxes::take(int rank, Arrival& arrival) {
+    Peer& peer = at(rank);
+    std::uint64_t* const words = inboxes_[static_cast<std::size_t>(rank) * slots + peer.taken % slots].words;
+    const std::uint64_t expected = generation(peer.taken);
+    Part parts[max_words];
+    std::size_t count = 1;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t word = read(words[i]);
+        parts[i] = static_cast<Part>(word);
+        if (word - parts[i] != expected) return false;
+        if (i == 0) count = std::min(words_of(parts[0]), max_words);
+    }
+    std::memcpy(&arrival, parts, count * sizeof(Part));
+    ++peer.taken;
+    return true;
+}
+
+void Inboxes::deliver(FabricMessage& message, const Arrival& arrival) {
+    if (!fabric_.expects(message, arrival.header.bytes)) return;
+    if (message.bytes > 0) std::memcpy(message.data, arrival.data, message.bytes);
+    fabric_.complete_part(message, nullptr);
+}
+
+}  // namespace lapwing
