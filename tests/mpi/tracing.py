@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -178,7 +177,6 @@ def main():
         waits(test, scratch)
         full_disk(test, scratch)
         clocks_of_hosts(test, scratch)
-        otf2(test, scratch)
         return 1 if test.failed else 0
 
 
@@ -229,90 +227,6 @@ def clocks_of_hosts(test, scratch):
         0 < one["error_us"] and abs(one["offset_us"]) <= one["error_us"] for one in offsets)
     test.expect(f"clocks of two hosts: {offsets}", good and not format_errors(trace) and
                 re.search(r"are comparable to within \d+\.\d us", output), output)
-
-
-def region(slice):
-    """The name in an archive of a slice of a file for Perfetto."""
-    if slice["cat"] == "task":
-        return slice["args"]["kind"]
-    if slice["cat"] == "chain":
-        return "receives" if "peer" in slice["args"] else "sends"
-    return slice["name"] + (" (list)" if slice["cat"] == "collective" else "")
-
-
-def otf2(test, scratch):
-    """One job's recordings as a file for Perfetto and as an OTF2 archive: otf2-print and OTF2's Python module read the same events."""
-    file = scratch / "archive.otf2"
-    status, output = test.run(["--trace", file], test.transpose())
-    if status == 2 and "OTF2" in output:
-        print(f"no archive is tried: {output}", flush=True)
-        return
-    files = ["archive", "archive.def", "archive.otf2"]
-    test.expect("an archive", status == 0 and sorted(path.name for path in scratch.glob("archive*")) == files, output)
-    # A second time, in place of the first archive.
-    status, output = test.run(["--trace", file], test.transpose())
-    test.expect("an archive replaces another", status == 0, output)
-    (scratch / "archive" / "notes.txt").write_text("")
-    status, output = test.run(["--trace", file], test.transpose())
-    test.expect("a directory with other files is left alone", status == 2 and "has other contents" in output and
-                "transposed" not in output, output)
-    # A launcher that leaves recordings which the tool converts.
-    parts = scratch / "recordings"
-    launcher = scratch / "mpirun"
-    launcher.write_text(f'#!/bin/sh\ncp {parts}/* "$LAPWING_TRACE"\n')
-    launcher.chmod(0o755)
-    killed = [test.build / "tests" / f"faults-{test.mpi}", "killed", "1", "offered"]
-    for what, program, ranks, variables in (
-            ("host", test.transpose(), 4, {"LAPWING_ENGINE": "host"}),
-            ("kernel, blocking calls, too", test.transpose(), 4, {"LAPWING_ENGINE": "kernel", "LAPWING_BLOCKING": "1"}),
-            ("events are dropped", test.transpose(), 4, {"LAPWING_BLOCKING": "1", "LAPWING_TRACE_EVENTS": "32"}),
-            ("a rank is killed", killed, 3, {})):
-        shutil.rmtree(parts, ignore_errors=True)
-        parts.mkdir()
-        _, output = test.run([], program, ranks, LAPWING_TRACE=str(parts), **variables)
-        for name in ("same.json", "same.otf2"):
-            status, said = jobs.execute([test.tool, "run", "--mpi", "openmpi", "--trace", scratch / name, "--", launcher], 60)
-            output += said
-        compare(test, what, scratch, output)
-
-
-def compare(test, what, scratch, output):
-    slices = [event for event in json.loads((scratch / "same.json").read_text())["traceEvents"] if event["ph"] == "X"]
-    printed = subprocess.run(["otf2-print", scratch / "same.otf2"], capture_output=True, text=True, check=False)
-    kinds = collections.Counter(line.split()[0] for line in printed.stdout.splitlines() if re.match(r"[A-Z_]+ +\d", line))
-    whole = kinds["MPI_COLLECTIVE_BEGIN"]
-    test.expect(f"otf2-print, {what}: {dict(kinds)}",
-                printed.returncode == 0 and not printed.stderr and kinds["ENTER"] == kinds["LEAVE"] == len(slices) + whole and
-                kinds["MPI_COLLECTIVE_END"] == whole and len(slices) > 0, f"{output}\n{len(slices)}\n{printed.stderr}")
-    # The module belongs to Debian's Python.
-    summary = pathlib.Path(__file__).with_name("otf2_summary.py")
-    read = subprocess.run(["/usr/bin/python3", summary, scratch / "same.otf2"], capture_output=True, text=True, check=False)
-    if "No module named 'otf2'" in read.stderr:
-        print("no python3-otf2 here: the archive is not read by it", flush=True)
-        return
-    answer = json.loads(read.stdout) if read.returncode == 0 else collections.defaultdict(list)
-    wanted = sorted([f"MPI Rank {slice['pid']}", region(slice), round(slice["ts"] * 1000),
-                     round(slice["ts"] * 1000) + round(slice["dur"] * 1000)] for slice in slices)
-    found = [one for one in answer["slices"]
-             if not (one[1] + " (wait)" in answer["regions"] and one[1].startswith("MPI_"))]
-    test.expect(f"otf2's Python module, {what}: the same slices at the same times",
-                answer["errors"] == [] and found == wanted and answer["resolution"] == 10**9 and answer["same_strings"] == 0,
-                f"{read.stderr}\n{answer['errors']}\n{[one for one in wanted if one not in found][:9]}\n{[one for one in found if one not in wanted][:9]}")
-    mpi = {name for name, paradigm in answer["paradigms"] if paradigm == "Paradigm.MPI"}
-    calls = {slice["name"] for slice in slices if slice["cat"] == "call" and " " not in slice["name"]}
-    test.expect(f"functions of MPI, {what}", calls <= mpi and all(name.startswith("MPI_") and " " not in name for name in mpi),
-                str(mpi))
-    if "killed" in what or "dropped" in what:
-        return
-    # The rank that completes a collective is in a call that waits for it, or in the blocking call itself.
-    ends = answer["collectives"]
-    started = sum(slice["cat"] == "collective" for slice in slices)
-    inside = {name for _, name, *_ in ends}
-    alltoalls = {tuple(one[3:]) for one in ends if one[2] == "CollectiveOp.ALLTOALL"}
-    test.expect(f"collectives, {what}: {collections.Counter(one[2] for one in ends)}",
-                len(ends) == started and answer["in_flight"] == 0 and inside <= {"MPI_Wait", "MPI_Bcast"} and
-                # 64 by 64 numbers of 8 bytes on 4 ranks
-                alltoalls == {(4, 8192, 8192)}, str(ends[:9]))
 
 
 if __name__ == "__main__":

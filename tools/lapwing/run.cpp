@@ -165,10 +165,8 @@ Command add_run(CommandLine& tool, const Words& words) {
     app->add_option("--report-file", options->report_file,
                     "Write the report to FILE instead of standard error")
         ->type_name("FILE");
-    app->add_option(
-           "--trace", options->trace,
-           "Write a timeline of all ranks, for Perfetto (ui.perfetto.dev) or Chrome; NAME.otf2: an OTF2 "
-           "archive, for Vampir or Score-P's tools")
+    app->add_option("--trace", options->trace,
+                    "Write a timeline of all ranks, for Perfetto (ui.perfetto.dev) or Chrome")
         ->type_name("FILE");
     app->add_option("--stall", options->stall,
                     "Print which ranks wait for which others when a rank has waited for S seconds; 0: "
@@ -181,7 +179,6 @@ Command add_run(CommandLine& tool, const Words& words) {
         "  lapwing run --report --algorithm ialltoall=pairwise:window=6 -- mpiexec -n 16 python3 "
         "program.py\n"
         "  lapwing run --trace timeline.json -- mpirun -n 2 ./program\n"
-        "  lapwing run --trace timeline.otf2 -- mpirun -n 2 ./program\n"
         "  lapwing run --mpi mpich -- srun -n 64 ./program\n"
         "  lapwing run --mpi abi -- mpiexec -n 2 python3 program.py\n\n"
         "lapwing identifies the MPI by `LAUNCHER --version`, and the MPI standard ABI by the library of "

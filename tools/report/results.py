@@ -154,8 +154,6 @@ class Reader:
             taken = "report takes the JSON of bench, predict and run --trace NAME.json, and recordings"
             if pathlib.Path(self.path).read_bytes()[:2] == b"\x1f\x8b":
                 self.fail("", f"it is compressed by gzip: unpack it first; {taken}")
-            if str(self.path).endswith(".otf2"):
-                self.fail("", f"it is an OTF2 archive; {taken}")
             self.fail("", f"it is not text in UTF-8; {taken}")
         return self.parse(text)
 

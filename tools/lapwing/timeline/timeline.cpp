@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "base/values.hpp"
 #include "lapwing/common/output_file.hpp"
-#include "lapwing/timeline/timeline_writer.hpp"
+#include "lapwing/timeline/timeline_file.hpp"
+#include "lapwing/timeline/tracks.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -31,24 +31,32 @@ constexpr const char* call_names[] = {"",
                                       "MPI_Testsome",
                                       "MPI_Request_get_status"};
 
+// "MPI_Ialltoall": "MPI_Alltoall"
+std::string blocking_name(std::string function) {
+    if (function.size() <= 5 || function[4] != 'I') return function;
+    function.erase(4, 1);
+    function[4] = static_cast<char>(function[4] - 'a' + 'A');
+    return function;
+}
+
 class Timeline {
   public:
-    Timeline(const std::vector<RankPart>& parts, TimelineWriter& writer) : parts_(parts), writer_(writer) {}
+    Timeline(const std::vector<RankPart>& parts, const std::string& file)
+        : parts_(parts), file_(parts, file) {}
 
     void write() {
         for (const RankPart& part : parts_) write_rank(part);
         for (const auto& [key, ends] : messages_) {
             if (ends.sent.part != nullptr && ends.arrived.part != nullptr)
-                writer_.arrow(ends.sent, ends.arrived);
+                file_.arrow(ends.sent, ends.arrived);
         }
-        writer_.close();
+        file_.close();
     }
 
   private:
     void write_slice(const RankPart& part, int track, std::string name, const char* category,
-                     const Event& event, Json arguments, const Operation* operation = nullptr) {
-        writer_.slice(part, {track, std::move(name), category, event.began, event.ended, std::move(arguments),
-                             operation, &event});
+                     const Event& event, Json arguments) {
+        file_.slice(part, {track, std::move(name), category, event.began, event.ended, std::move(arguments)});
     }
 
     static std::string thread_name(const RankPart& part, std::uint16_t thread) {
@@ -58,10 +66,10 @@ class Timeline {
     }
 
     void write_rank(const RankPart& part) {
-        writer_.rank(part);
+        file_.rank(part);
         for (const auto& [thread, ours] : part.threads) {
             const int track = track_of_thread(static_cast<std::uint16_t>(thread));
-            writer_.track(part, track, thread_name(part, static_cast<std::uint16_t>(thread)));
+            file_.track(part, track, thread_name(part, static_cast<std::uint16_t>(thread)));
         }
         const std::vector<Operation> operations = find_operations(part);
         std::map<int, std::string> tracks;
@@ -74,7 +82,7 @@ class Timeline {
                     fmt::format("{}: chains in the kernel {}", tracks[track], place + 1);
             }
         }
-        for (const auto& [track, name] : tracks) writer_.track(part, track, name);
+        for (const auto& [track, name] : tracks) file_.track(part, track, name);
         std::map<std::uint32_t, const Operation*> by_number;
         for (const Operation& operation : operations) by_number[operation.number] = &operation;
         std::map<std::uint16_t, std::vector<Event>> sleeps;  // by thread, since its last call
@@ -86,7 +94,6 @@ class Timeline {
             sleeps[event.thread].clear();
         }
         for (const Operation& operation : operations) write_operation(part, operation);
-        writer_.end_of_rank(part);
     }
 
     void write_call(const RankPart& part, const Event& event,
@@ -106,8 +113,7 @@ class Timeline {
             name = call_names[event.kind % std::size(call_names)];
             arguments["requests"] = event.index;
         }
-        write_slice(part, track_of_thread(event.thread), name, "call", event, std::move(arguments),
-                    operation);
+        write_slice(part, track_of_thread(event.thread), name, "call", event, std::move(arguments));
     }
 
     // Inside a call that has waited: where its thread has slept, and what has ended each sleep. Before,
@@ -148,8 +154,7 @@ class Timeline {
         Event whole;
         whole.began = operation.began;
         whole.ended = operation.ended;
-        write_slice(part, operation.track(), operation.function, "collective", whole, std::move(about),
-                    &operation);
+        write_slice(part, operation.track(), operation.function, "collective", whole, std::move(about));
         for (const auto& [event, place] : operation.chains) {
             const bool receives = event.kind == 2;
             Json arguments = {{"bytes", event.bytes}, {"number", operation.number}};
@@ -157,7 +162,7 @@ class Timeline {
             arguments["seen_by"] = thread_name(part, event.thread);
             write_slice(part, operation.track() + 1 + place,
                         receives ? fmt::format("receives from {}", event.peer) : "sends", "chain", event,
-                        std::move(arguments), &operation);
+                        std::move(arguments));
         }
         for (const Event& event : operation.tasks) write_task(part, operation, event);
         match_messages(part, operation);
@@ -181,7 +186,7 @@ class Timeline {
         } else {
             arguments["thread"] = thread_name(part, event.thread);
         }
-        write_slice(part, operation.track(), title, "task", event, std::move(arguments), &operation);
+        write_slice(part, operation.track(), title, "task", event, std::move(arguments));
     }
 
     struct Ends {
@@ -197,35 +202,18 @@ class Timeline {
     }
 
     const std::vector<RankPart>& parts_;
-    TimelineWriter& writer_;
+    TimelineFile file_;
     std::map<std::string, Ends> messages_;
 };
 
 }  // namespace
 
-std::string blocking_name(std::string function) {
-    if (function.size() <= 5 || function[4] != 'I') return function;
-    function.erase(4, 1);
-    function[4] = static_cast<char>(function[4] - 'a' + 'A');
-    return function;
-}
-
-double first_time(const std::vector<RankPart>& parts) {
-    double first = std::numeric_limits<double>::max();
-    for (const RankPart& part : parts) {
-        for (const Event& event : part.events) first = std::min(first, part.aligned(event.began));
-    }
-    return first == std::numeric_limits<double>::max() ? 0 : first;
-}
-
 void require_timeline(const std::string& file) {
-    if (is_otf2(file)) return require_otf2(file);
     require_writable(file, "the timeline");
 }
 
 void write_timeline(const std::vector<RankPart>& parts, const std::string& file) {
-    const auto writer = is_otf2(file) ? write_otf2(parts, file) : write_perfetto(parts, file);
-    Timeline(parts, *writer).write();
+    Timeline(parts, file).write();
 }
 
 std::vector<std::string> remarks_on_timeline(const std::vector<RankPart>& parts) {

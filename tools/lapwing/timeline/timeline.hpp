@@ -1,5 +1,4 @@
-// The timeline of a traced job: an OTF2 archive if the name of its file ends with .otf2, otherwise in the
-// Trace Event format, which Perfetto and Chrome open.
+// The timeline of a traced job.
 #pragma once
 
 #include <string>
