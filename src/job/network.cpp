@@ -100,7 +100,9 @@ void JobNetwork::open_engines() {
         const bool own_network = *engine->network() != '\0';
         if (!own_network || !may_run(*engine)) continue;
         if (fabric_ != nullptr) {
-            refuse(*engine, fmt::format("the network between the hosts is {}", fabric_->name()), true);
+            refuse(*engine,
+                   fmt::format("it runs over {}; this job uses {}", engine->network(), fabric_->name()),
+                   true);
         } else if (!names(*engine) && !several_hosts_ && !engine->suits_one_host()) {
             refuse(*engine, "all ranks are on one host, where the host engine is faster", true);
         } else if (settings_.network == "mpi") {

@@ -23,7 +23,7 @@ std::string why_broken(const Connections& connections, int peer, int error) {
         case EHOSTUNREACH:
         case ENETUNREACH:
         case ENETDOWN:
-            why = fmt::format("is unreachable: {} (LAPWING_TIMEOUT limits the time without a message)",
+            why = fmt::format("is unreachable: {} (no answer for LAPWING_TIMEOUT seconds)",
                               std::strerror(error));
             break;
         default:

@@ -250,7 +250,7 @@ TEST(Ofi, WhatTheProviderSaysOfAPeerIsItsReason) {
     const std::string why = error_of([&] {
         while (!of_all->test(transfers[0])) continue;
     });
-    EXPECT_THAT(why, HasSubstr("rank 1 (node1) is unreachable: libfabric (double) reports of a send to it: "
+    EXPECT_THAT(why, HasSubstr("rank 1 (node1) is unreachable: libfabric (double): a send to it failed: "
                                "Connection reset by peer (as the double was asked)"));
     EXPECT_EQ(error_of([&] { of_all->send(2, sent.data(), 8, 0, transfers[2]); }), why);
     // A group that is made later has lost it, too; one without it has not.

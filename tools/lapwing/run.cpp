@@ -124,8 +124,8 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
 Command add_run(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
     CommandLine* app = tool.add_subcommand("run",
-                                           "Run an MPI program, with its collectives as task lists "
-                                           "(schedules)");
+                                           "Run an MPI program so that its nonblocking collectives and "
+                                           "large messages progress while it computes");
     app->usage("Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_option("--engine", options->engine,
                     fmt::format("Engine: {} (LAPWING_ENGINE)", fmt::join(engine_names(), ", ")))
@@ -148,14 +148,16 @@ Command add_run(CommandLine& tool, const Words& words) {
         ->type_name("SWITCH")
         ->choices({"0", "1"})
         ->optional_value("1");
-    app->add_option("--messages", options->messages,
-                    "Progress large messages of the program while it computes; auto: unless all ranks are "
-                    "on one host without spare CPUs")
+    app->add_option(
+           "--messages", options->messages,
+           "Progress large nonblocking messages during computation; auto (default): if the job spans "
+           "hosts, or each rank has a second CPU")
         ->type_name("WHEN")
         ->choices({"auto", "on", "off"});
-    app->add_option("--reproducible", options->reproducible,
-                    "Reductions give the same bits for the same number of ranks (1), and sums, minima and "
-                    "maxima for any number of ranks (any); includes blocking reductions (1)")
+    app->add_option(
+           "--reproducible", options->reproducible,
+           "Bitwise reproducible reductions, blocking ones included. 1: for a fixed number of ranks; "
+           "any: sums, minima and maxima for any number of ranks (1)")
         ->type_name("RANKS")
         ->choices({"1", "any"})
         ->optional_value("1");

@@ -316,8 +316,9 @@ void KernelGroup::complete(KernelRun& run) {
 void KernelGroup::fail_broken(KernelRun& run) {
     const PlannedStep& step = *run.broken_step;
     const bool at_gate = step.kind == Step::Kind::signal || step.kind == Step::Kind::await;
-    fail(run, at_gate ? fmt::format("a gate of the kernel engine failed: {}", std::strerror(run.broken_by))
-                      : why_broken(connections_, run.plan->peers[step.slot], run.broken_by));
+    fail(run, at_gate
+                  ? fmt::format("a socket pair of the kernel engine failed: {}", std::strerror(run.broken_by))
+                  : why_broken(connections_, run.plan->peers[step.slot], run.broken_by));
 }
 
 void KernelGroup::fail(KernelRun& run, const std::string& why) {

@@ -60,8 +60,8 @@ std::vector<std::string> ThreadRecords::in_words() const {
         // Only runs that the program has overlapped can be measured.
         if (row.periods[0] < 0 || row.periods[1] < 0) continue;
         result.push_back(fmt::format(
-            "{} of {} B on {} ranks: the event thread advanced {} of {} runs; from one start to the next the "
-            "program takes {:.1f} us with the event thread, {:.1f} us without",
+            "{} of {} B on {} ranks: the event thread advanced {} of {} runs; mean time from start to start "
+            "{:.1f} us with the event thread, {:.1f} us without",
             mpi_name(collective), bytes, ranks, row.runs[1], row.runs[0] + row.runs[1], row.periods[1] * 1e-3,
             row.periods[0] * 1e-3));
     }

@@ -84,8 +84,9 @@ OfiFabric::Posted OfiFabric::post(Piece& piece) {
     if (result != 0) registration_->release(piece.span);
     if (result == -FI_EAGAIN) return Posted::full;
     if (result != 0) {
-        lose_out_of_reach(piece.peer, fmt::format("libfabric ({}) refuses a {} it: {}", provider_,
-                                                  piece.receive ? "receive from" : "send to", why(result)));
+        lose_out_of_reach(piece.peer,
+                          fmt::format("libfabric ({}): {} failed: {}", provider_,
+                                      piece.receive ? "fi_trecvmsg" : "fi_tsendmsg", why(result)));
         return Posted::failed;
     }
     if (!piece.receive && !silent) ++sends_;
@@ -120,8 +121,7 @@ bool OfiFabric::put(int peer, const std::byte* bytes, std::uint64_t offset, std:
     if (result == 0 && piece != nullptr) ++sends_;
     if (result != 0 && piece != nullptr) pieces_.release(*piece);
     if (result != 0 && result != -FI_EAGAIN)
-        lose_out_of_reach(peer,
-                          fmt::format("libfabric ({}) refuses a write to it: {}", provider_, why(result)));
+        lose_out_of_reach(peer, fmt::format("libfabric ({}): fi_write failed: {}", provider_, why(result)));
     // As a send of this size, which is copied.
     if (result == 0 && message != nullptr) complete_part(*message, nullptr);
     return result == 0;
@@ -226,7 +226,7 @@ bool OfiFabric::take_error() {
     } else if (error.err == FI_ETRUNC && piece->receive) {
         if (message != nullptr) fail_too_long(*message);
     } else {
-        lose_out_of_reach(piece->peer, fmt::format("libfabric ({}) reports of a {} it: {}", provider_,
+        lose_out_of_reach(piece->peer, fmt::format("libfabric ({}): a {} it failed: {}", provider_,
                                                    piece->receive ? "receive from" : "send to", reason));
     }
     free(*piece);

@@ -101,7 +101,7 @@ std::string Presence::look(Watch& watch, const Address& peer) {
     // No bytes are ever sent on it: it is readable when the connection has ended.
     watch.socket.reset();
     if (error == 0 || error == ECONNRESET || error == EPIPE) return process_ended;
-    return fmt::format("{} (LAPWING_TIMEOUT limits the time without a message)", std::strerror(error));
+    return fmt::format("{} (no answer for LAPWING_TIMEOUT seconds)", std::strerror(error));
 }
 
 // A host that was never reached may have a firewall that refuses in its place.

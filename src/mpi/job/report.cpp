@@ -152,11 +152,11 @@ void add_messages(Document& document, const MessageCount& count, const std::stri
                                  {"moving_polls", count.moving_polls},
                                  {"thread_seconds", seconds(count.thread_time)}};
     document.text += fmt::format(
-        "the native MPI carried {}, {} bytes: in flight for {:.6f} s outside MPI; {}, {} of them moved data, "
-        "in "
-        "{:.6f} s of a core\n",
+        "left to the native MPI: {}, {} bytes, in flight outside MPI for {:.6f} s; Lapwing's thread polled "
+        "{}, "
+        "{} of them with progress, in {:.6f} s of CPU time\n",
         counted(count.messages, "large message or collective", "large messages and collectives"), count.bytes,
-        seconds(count.hidden_time), counted(count.polls, "poll"), count.moving_polls,
+        seconds(count.hidden_time), counted(count.polls, "time"), count.moving_polls,
         seconds(count.thread_time));
 }
 
@@ -281,13 +281,13 @@ const char* name(Fallback reason) {
         case Fallback::engine_mpi:
             return "engine mpi";
         case Fallback::no_hook:
-            return "no way into this MPI's progress";
+            return "no progress hook for this MPI";
         case Fallback::no_plan:
-            return "no algorithm or engine";
+            return "no algorithm or engine applies";
         case Fallback::tool:
-            return "a tool before Lapwing";
+            return "taken first by another PMPI tool";
         case Fallback::arguments:
-            return "arguments that only the MPI takes";
+            return "arguments that Lapwing does not support";
     }
     return "";
 }

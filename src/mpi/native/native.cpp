@@ -49,11 +49,15 @@ const char* own_title() {
 }
 
 [[noreturn]] void refuse(const Found& found) {
-    std::fprintf(stderr,
-                 "lapwing: this program %s%s, but the preload library is the one for %s; start it with the "
-                 "launcher of its own MPI, or name that MPI by lapwing run --mpi\n",
-                 found.other == nullptr ? "has no MPI library that Lapwing supports" : "is linked to ",
-                 found.other == nullptr ? "" : found.other->title, own_title());
+    if (found.other == nullptr)
+        std::fprintf(stderr,
+                     "lapwing: this program loads no MPI library that Lapwing supports (lapwing info)\n");
+    else
+        std::fprintf(
+            stderr,
+            "lapwing: this program is linked to %s, but the preload library is the one for %s; start it "
+            "with the launcher of its own MPI, or name that MPI by lapwing run --mpi\n",
+            found.other->title, own_title());
     _exit(2);
 }
 
@@ -74,7 +78,7 @@ void* library() {
 }
 
 void print_missing(const char* function) {
-    std::fprintf(stderr, "lapwing: %s has no %s: it is too old for this preload library\n",
+    std::fprintf(stderr, "lapwing: %s lacks %s: this MPI is older than the one for which Lapwing was built\n",
                  look().path.c_str(), function);
 }
 

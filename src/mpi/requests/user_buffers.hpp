@@ -97,14 +97,14 @@ class UserBuffer {
     // Makes it a buffer of one block. `peer` matters only where the problem has parts.
     void set(const Elements& elements, int peer = 0) {
         one_.emplace(peer, elements);
-        look_at(elements);
+        stage_if_needed(elements);
     }
 
     // Of a buffer of several blocks.
     void reserve(std::size_t count) { several_.reserve(count); }
     void add(int peer, const Elements& elements) {
         several_.emplace_back(peer, elements);
-        look_at(elements);
+        stage_if_needed(elements);
     }
 
     // All blocks are the same elements, which are packed once.
@@ -192,7 +192,8 @@ class UserBuffer {
     const std::byte* packed_to_send(PackedData& data, int* error) const;
     std::byte* packed_to_receive(PackedData& data, int* error) const;
     Staged& stage() { return staged_ ? *staged_ : staged_.emplace(); }
-    void look_at(const Elements& elements) {
+    // Data that are not contiguous are packed; those of a device go through memory of the host.
+    void stage_if_needed(const Elements& elements) {
         if (!elements.contiguous()) stage();
         if (device::present()) find_device(elements);
     }

@@ -32,9 +32,11 @@ struct Words {
 
 // The options of all subcommands that start a launcher. Sets `mpi` to the name of its MPI; `mpis` describes
 // the names.
-inline constexpr const char* mpis_of_launchers = "openmpi or mpich, if the launcher does not reveal it";
+inline constexpr const char* mpis_of_launchers =
+    "MPI of the launcher, openmpi or mpich, if lapwing cannot identify it";
 inline constexpr const char* mpis_of_programs =
-    "openmpi, mpich or abi, if neither launcher nor program reveals it";
+    "MPI of the program, openmpi, mpich (also Intel MPI) or abi (MPI-5 standard ABI), if lapwing cannot "
+    "identify it";
 void add_launch_options(CommandLine& app, std::string& mpi, bool& dry_run, const char* mpis);
 // Throws Error (invalid_argument) unless there are words after "--" and none before it. `what`: the kind of
 // words, such as "command". `begin`: the command line up to "--". `none` and `example`: for the message if

@@ -212,8 +212,8 @@ Command add_doctor(CommandLine& tool, const Words& words) {
         "between the hosts,\n"
         "the third is a small MPI program with Lapwing. Problems are printed first, each with advice. "
         "docs/doctor.md lists\n"
-        "the checks. The exit status is 0 if Lapwing can work (hints are possible), 1 if it cannot, 2 if "
-        "nothing was started.");
+        "the checks. The exit status is 0 if there is no problem (hints are possible), 1 if there is one "
+        "(Lapwing may still work), 2 if nothing was started.");
     return {app, [app, options, &words] { return doctor(*app, *options, words); }, false, true};
 }
 

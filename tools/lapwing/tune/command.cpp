@@ -225,7 +225,9 @@ Command add_tune(CommandLine& tool, const Words& words) {
         "  lapwing run --tuning cluster.json -- mpirun -n 16 ./program\n\n"
         "lapwing appends its own program to the launcher command. Run no other programs meanwhile. The "
         "exit status\n"
-        "is 0 if the file is complete, 1 if a requested engine did not run, 2 if nothing was started.");
+        "is 0 if the file is complete, 1 if the job failed or an engine (by default kernel or host) could "
+        "not "
+        "run, 2 if nothing was started.");
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }
 
