@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/short_message.hpp"
@@ -142,6 +143,12 @@ void FabricBase::abandon_parts(FabricMessage& message) {
     if (message.by_inbox) inboxes_->abandon(message);
     for (void* const part : message.parts) abandon(part);
     message.parts.clear();
+}
+
+void FabricBase::deliver(FabricMessage& message, const std::byte* data, std::uint64_t bytes) {
+    if (!expects(message, bytes)) return;
+    if (bytes > 0) std::memcpy(message.data, data, bytes);
+    complete_part(message, nullptr);
 }
 
 bool FabricBase::expects(FabricMessage& message, std::uint64_t bytes) {

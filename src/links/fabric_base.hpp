@@ -12,43 +12,13 @@
 #include "base/object_pool.hpp"
 #include "links/fabric.hpp"
 #include "links/fabric_lock.hpp"
+#include "links/fabric_message.hpp"
 #include "links/inboxes.hpp"
 #include "links/peer_watch.hpp"
 
 namespace lapwing {
 
-struct FabricMessage;
-
-// The ranks that one link reaches, and its messages.
-struct FabricGroup {
-    std::uint64_t number = 0;
-    std::vector<int> members;  // ranks in the job, by rank in the group
-    std::uint64_t tag = 0;     // of all its messages, where the library has tags
-    bool internal = false;     // the fabric's own: no caller waits for its messages
-    std::string broken;        // why all transfers fail; empty: they may complete
-    std::vector<FabricMessage*> messages;
-};
-
-// One send or receive, until its caller has seen its end.
-struct FabricMessage {
-    FabricGroup* group = nullptr;
-    std::size_t index = 0;  // among the group's messages
-    int peer = 0;           // rank in the job
-    bool receive = false;
-    bool by_inbox = false;
-    std::uint32_t channel = 0;
-    std::byte* data = nullptr;  // a send only reads it
-    std::uint64_t bytes = 0;
-    // What the library has in flight for it. The fabric owns these objects; each refers to its message until
-    // it completes or is abandoned.
-    std::vector<void*> parts;
-    std::size_t left = 0;     // parts that are not complete
-    std::uint64_t epoch = 0;  // in which it has completed or failed; 0: it has not
-    ErrorCode code = ErrorCode::link;
-    std::string failure;
-};
-
-class FabricBase : public Fabric {
+class FabricBase : public Fabric, protected InboxNetwork {
   public:
     FabricBase(const FabricBase&) = delete;
     FabricBase& operator=(const FabricBase&) = delete;
@@ -78,11 +48,9 @@ class FabricBase : public Fabric {
     virtual bool step() = 0;
     // Whether all that was sent has left this process.
     virtual bool flushed() = 0;
-    // Starts to write to the peer's inboxes. The bytes, which are in this process's memory for inboxes, stay
-    // as they are until the peer has them. `message`, which may be null, completes when the network needs no
-    // more calls for the write. Returns false if there is no room, or the peer is lost.
-    virtual bool put(int peer, const std::byte* bytes, std::uint64_t offset, std::size_t count,
-                     FabricMessage* message) {
+    // A fabric without inboxes writes nothing.
+    bool put(int peer, const std::byte* bytes, std::uint64_t offset, std::size_t count,
+             FabricMessage* message) override {
         static_cast<void>(peer), static_cast<void>(bytes), static_cast<void>(offset),
             static_cast<void>(count), static_cast<void>(message);
         return false;
@@ -103,7 +71,8 @@ class FabricBase : public Fabric {
     void join_ranks(const std::vector<Peer>& peers, std::vector<tcp::Address> addresses = {});
     // After join_ranks(): short messages go by inboxes in this memory.
     void open_inboxes(std::byte* memory, int self, const JobKey& key) {
-        inboxes_ = std::make_unique<Inboxes>(*this, memory, self, static_cast<int>(ranks()), key);
+        InboxNetwork& network = *this;
+        inboxes_ = std::make_unique<Inboxes>(network, memory, self, static_cast<int>(ranks()), key);
     }
     // Whether a message may come that wakes nobody, unless the network's descriptor tells of writes.
     bool polls() const { return inboxes_ != nullptr && inboxes_->has_receives(); }
@@ -131,16 +100,16 @@ class FabricBase : public Fabric {
     FabricLock::Held hold() { return lock_.hold(); }
     const PeerWatch& watch() const { return watch_; }
     std::size_t ranks() const { return names_.size(); }
-    bool is_lost(int peer) const { return !lost_[static_cast<std::size_t>(peer)].empty(); }
+    bool is_lost(int peer) const final { return !lost_[static_cast<std::size_t>(peer)].empty(); }
 
   private:
     friend class FabricLink;
-    friend class Inboxes;
 
     bool advance() {
         const bool moved = step();
         return poll_inboxes() || moved;
     }
+    void deliver(FabricMessage& message, const std::byte* data, std::uint64_t bytes) final;
     bool test(Link::Transfer& transfer);
     void watch_peers();
     void end(FabricMessage& message);

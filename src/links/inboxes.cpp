@@ -5,8 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "links/fabric_base.hpp"
-
 namespace lapwing {
 namespace {
 
@@ -17,8 +15,8 @@ std::uint64_t read(std::uint64_t& word) {
 
 }  // namespace
 
-Inboxes::Inboxes(FabricBase& fabric, std::byte* memory, int self, int ranks, const JobKey& key)
-    : fabric_(fabric),
+Inboxes::Inboxes(InboxNetwork& network, std::byte* memory, int self, int ranks, const JobKey& key)
+    : network_(network),
       self_(static_cast<std::size_t>(self)),
       key_(static_cast<std::uint32_t>(key[0])),
       peers_(static_cast<std::size_t>(ranks)),
@@ -42,7 +40,7 @@ void Inboxes::begin(FabricMessage& message) {
         if (early != peer.early.end()) {
             const Arrival arrival = *early;
             peer.early.erase(early);
-            return deliver(message, arrival);
+            return network_.deliver(message, arrival.data, arrival.header.bytes);
         }
         peer.posted.push_back(&message);
     } else {
@@ -97,15 +95,15 @@ bool Inboxes::serve(int rank) {
         }
         FabricMessage& message = **found;
         peer.posted.erase(found);
-        deliver(message, arrival);
+        network_.deliver(message, arrival.data, arrival.header.bytes);
     }
-    if (peer.taken - peer.told >= slots / 2 && !fabric_.is_lost(rank)) {
+    if (peer.taken - peer.told >= slots / 2 && !network_.is_lost(rank)) {
         std::uint64_t& told = taken_[rank];
         told = peer.taken;
         const auto place = reinterpret_cast<std::byte*>(&taken_by_peers_[self_]);
-        if (fabric_.put(rank, reinterpret_cast<std::byte*>(&told),
-                        static_cast<std::size_t>(place - reinterpret_cast<std::byte*>(inboxes_)), sizeof told,
-                        nullptr))
+        if (network_.put(rank, reinterpret_cast<std::byte*>(&told),
+                         static_cast<std::size_t>(place - reinterpret_cast<std::byte*>(inboxes_)),
+                         sizeof told, nullptr))
             peer.told = peer.taken;
     }
     for (; !peer.unsent.empty() && send(*peer.unsent.front()); moved = true) peer.unsent.pop_front();
@@ -124,8 +122,8 @@ bool Inboxes::send(FabricMessage& message) {
     const std::size_t words = words_of(message.bytes);
     std::uint64_t* const from = outboxes_[static_cast<std::size_t>(message.peer) * slots + slot].words;
     for (std::size_t i = 0; i < words; ++i) from[i] = generation(peer.sent) | parts[i];
-    if (!fabric_.put(message.peer, reinterpret_cast<std::byte*>(from), (self_ * slots + slot) * sizeof(Slot),
-                     words * sizeof *from, &message))
+    if (!network_.put(message.peer, reinterpret_cast<std::byte*>(from), (self_ * slots + slot) * sizeof(Slot),
+                      words * sizeof *from, &message))
         return false;
     ++peer.sent;
     return true;
@@ -147,12 +145,6 @@ bool Inboxes::take(int rank, Arrival& arrival) {
     std::memcpy(&arrival, parts, count * sizeof(Part));
     ++peer.taken;
     return true;
-}
-
-void Inboxes::deliver(FabricMessage& message, const Arrival& arrival) {
-    if (!fabric_.expects(message, arrival.header.bytes)) return;
-    if (message.bytes > 0) std::memcpy(message.data, arrival.data, message.bytes);
-    fabric_.complete_part(message, nullptr);
 }
 
 }  // namespace lapwing

@@ -9,11 +9,25 @@
 #include <vector>
 
 #include "links/fabric.hpp"
+#include "links/fabric_message.hpp"
 
 namespace lapwing {
 
-class FabricBase;
-struct FabricMessage;
+// The network beneath inboxes.
+class InboxNetwork {
+  public:
+    // Starts to write to the peer's inboxes. The bytes, which are in this process's memory for inboxes, stay
+    // as they are until the peer has them. `message`, which may be null, completes when the network needs no
+    // more calls for the write. Returns false if there is no room, or the peer is lost.
+    virtual bool put(int peer, const std::byte* bytes, std::uint64_t offset, std::size_t count,
+                     FabricMessage* message) = 0;
+    virtual bool is_lost(int peer) const = 0;
+    // Completes a receive with these bytes, or fails it if it expects another number of bytes.
+    virtual void deliver(FabricMessage& message, const std::byte* data, std::uint64_t bytes) = 0;
+
+  protected:
+    ~InboxNetwork() = default;
+};
 
 // Not thread-safe. Each process has one span of memory, known to all peers. In it each peer has an inbox of
 // `slots` slots, which it writes in turn, and a word in which it says how many messages it has taken from its
@@ -30,7 +44,7 @@ class Inboxes {
     static std::size_t bytes_of_memory(int ranks) {
         return static_cast<std::size_t>(ranks) * 2 * (sizeof(Slot) * slots + sizeof(std::uint64_t));
     }
-    Inboxes(FabricBase& fabric, std::byte* memory, int self, int ranks, const JobKey& key);
+    Inboxes(InboxNetwork& network, std::byte* memory, int self, int ranks, const JobKey& key);
 
     // The caller has set what a fabric's begin() gets. May complete the message or lose its peer.
     void begin(FabricMessage& message);
@@ -76,10 +90,9 @@ class Inboxes {
     bool serve(int rank);
     bool send(FabricMessage& message);
     bool take(int rank, Arrival& arrival);
-    void deliver(FabricMessage& message, const Arrival& arrival);
     std::uint64_t generation(std::uint64_t messages) const;
 
-    FabricBase& fabric_;
+    InboxNetwork& network_;
     const std::size_t self_;
     const std::uint32_t key_;
     std::vector<Peer> peers_;
