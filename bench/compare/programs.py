@@ -69,7 +69,7 @@ class Application(Program):
         self.name = name
         self.promised = {}  # by the case's title
         if name == "hpl":
-            self.quantities = (*Program.quantities, ("mpi", "MPI %", percent))
+            self.quantities = (*Program.quantities, ("rate", "Gflop/s", number), ("mpi", "MPI %", percent))
 
     def prepare(self, build, mpis):
         if self.name == "hpl":
@@ -87,6 +87,8 @@ class Application(Program):
         found = job.line()
         row = {key: found[key] for key in ("seconds", "computing", "communicating") if key in found}
         if self.name == "hpl":
+            n = job.case.size
+            row["rate"] = [(2 / 3 * n**3 + 3 / 2 * n**2) / whole / 1e9 for whole in found["seconds"]]  # as HPL counts
             row["mpi"] = [inside / whole for inside, whole in zip(found["phases"]["MPI"], found["seconds"])]
         return Outcome({"": row})
 
