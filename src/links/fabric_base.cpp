@@ -145,7 +145,7 @@ void FabricBase::abandon_parts(FabricMessage& message) {
     message.parts.clear();
 }
 
-void FabricBase::deliver(FabricMessage& message, const std::byte* data, std::uint64_t bytes) {
+void FabricBase::complete_receive(FabricMessage& message, const std::byte* data, std::uint64_t bytes) {
     if (!expects(message, bytes)) return;
     if (bytes > 0) std::memcpy(message.data, data, bytes);
     complete_part(message, nullptr);

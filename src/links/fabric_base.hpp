@@ -109,7 +109,7 @@ class FabricBase : public Fabric, protected InboxNetwork {
         const bool moved = step();
         return poll_inboxes() || moved;
     }
-    void deliver(FabricMessage& message, const std::byte* data, std::uint64_t bytes) final;
+    void complete_receive(FabricMessage& message, const std::byte* data, std::uint64_t bytes) final;
     bool test(Link::Transfer& transfer);
     void watch_peers();
     void end(FabricMessage& message);

@@ -40,7 +40,7 @@ void Inboxes::begin(FabricMessage& message) {
         if (early != peer.early.end()) {
             const Arrival arrival = *early;
             peer.early.erase(early);
-            return network_.deliver(message, arrival.data, arrival.header.bytes);
+            return network_.complete_receive(message, arrival.data, arrival.header.bytes);
         }
         peer.posted.push_back(&message);
     } else {
@@ -95,7 +95,7 @@ bool Inboxes::serve(int rank) {
         }
         FabricMessage& message = **found;
         peer.posted.erase(found);
-        network_.deliver(message, arrival.data, arrival.header.bytes);
+        network_.complete_receive(message, arrival.data, arrival.header.bytes);
     }
     if (peer.taken - peer.told >= slots / 2 && !network_.is_lost(rank)) {
         std::uint64_t& told = taken_[rank];

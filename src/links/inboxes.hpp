@@ -23,7 +23,7 @@ class InboxNetwork {
                      FabricMessage* message) = 0;
     virtual bool is_lost(int peer) const = 0;
     // Completes a receive with these bytes, or fails it if it expects another number of bytes.
-    virtual void deliver(FabricMessage& message, const std::byte* data, std::uint64_t bytes) = 0;
+    virtual void complete_receive(FabricMessage& message, const std::byte* data, std::uint64_t bytes) = 0;
 
   protected:
     ~InboxNetwork() = default;

@@ -19,8 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned message_id = 0;  // of Lapwing's active messages
-
 // Transports other than TCP are known to lose a wake-up now and then: a sleep ends after this time.
 constexpr std::chrono::nanoseconds longest_trusted_sleep = 10ms;
 // Without a descriptor.

@@ -34,6 +34,7 @@ class UcxFabric final : public FabricBase {
     std::chrono::nanoseconds max_sleep() override;
 
   private:
+    static constexpr unsigned message_id = 0;  // of Lapwing's active messages
     // Precedes each message.
     struct Header {
         std::uint64_t key;
