@@ -76,6 +76,11 @@ class Tune(LaunchedTest):
         self.assertEqual([table["engine"] for table in second], ["kernel", "host"])
         self.assertNotEqual(second[1]["made"]["command"], first[0]["made"]["command"])
 
+    def test_without_engine_those_of_the_job_are_measured(self):
+        output = self.tune("--collective", "ibarrier")
+        self.assertEqual([table["engine"] for table in self.tables()], ["host"])
+        self.assertIn("this job does not use the kernel engine: not measured", output)
+
     def test_nothing_is_kept_of_what_fails(self):
         output = self.tune("--engine", "host", "--collective", "ibarrier", "--ranks", "5", status=1)
         self.assertIn("must be 2 to 2, because the job has 2 ranks", output)

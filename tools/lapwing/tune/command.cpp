@@ -101,10 +101,13 @@ nlohmann::json program_settings(const Options& options) {
             {"seconds", options.seconds}};
 }
 
-// Each communicator names its engine and its algorithm.
-Settings settings_for(const nlohmann::json& asked) {
+// Each communicator names its engine and its algorithm. Without --engine the job has the network and the
+// engines of `lapwing run`.
+Settings settings_for(const Options& options, const nlohmann::json& asked) {
     const GivenSetting given[] = {
-        {nullptr, &Settings::engine, engine_of_job(asked.at("engines").get<std::vector<std::string>>())},
+        {nullptr, &Settings::engine,
+         options.engines.empty() ? "auto"
+                                 : engine_of_job(asked.at("engines").get<std::vector<std::string>>())},
         {nullptr, &Settings::algorithm, ""},
         {nullptr, &Settings::messages, "off"},
         {nullptr, &Settings::tuning, ""}};
@@ -134,7 +137,11 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
     Machine start;
     start.copy_per_byte = std::max(result.at("copy_seconds_per_byte").get<double>(), 1e-12);
     for (MeasuredTable& table : measured_tables(result)) {
-        if (!table.instead.empty()) {
+        if (!table.instead.empty() && options.engines.empty()) {
+            fmt::print(stderr,
+                       "lapwing tune: on {} ranks, this job does not use the {} engine: not measured\n",
+                       table.ranks, table.of.engine);
+        } else if (!table.instead.empty()) {
             complete = false;
             fmt::print(stderr, "lapwing tune: on {} ranks, the lists ran on {} instead of the {} engine\n",
                        table.ranks, fmt::join(table.instead, ", "), table.of.engine);
@@ -157,7 +164,7 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
 int run(const CommandLine& app, const Options& options, const Words& words) {
     require_words(app, words, "launcher", "lapwing tune", "no launcher", "mpirun -n 2");
     const nlohmann::json asked = program_settings(options);
-    const Settings settings = settings_for(asked);
+    const Settings settings = settings_for(options, asked);
     const Starter starter = find_launcher(words.words, options.mpi);
     std::vector<std::string> command = words.words;
     command.push_back(find_mpi_program(program_name, *starter.family));
@@ -179,8 +186,9 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
 }
 
 void add_options(CommandLine& app, Options& options) {
-    app.add_option("--engine", options.engines,
-                   "Engines to measure: kernel, host, triggered, mlx5 (kernel,host)")
+    app.add_option(
+           "--engine", options.engines,
+           "Engines to measure: kernel, host, triggered, mlx5 (those of kernel and host that the job uses)")
         ->type_name("E,...");
     app.add_option("--collective", options.collectives,
                    "Collectives (all that have several algorithms); some calls of Ibcast and Ialltoall are "
@@ -225,9 +233,8 @@ Command add_tune(CommandLine& tool, const Words& words) {
         "  lapwing run --tuning cluster.json -- mpirun -n 16 ./program\n\n"
         "lapwing appends its own program to the launcher command. Run no other programs meanwhile. The "
         "exit status\n"
-        "is 0 if the file is complete, 1 if the job failed or an engine (by default kernel or host) could "
-        "not "
-        "run, 2 if nothing was started.");
+        "is 0 if the file is complete, 1 if the job failed or an engine of --engine could not run, 2 if "
+        "nothing was started.");
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }
 
