@@ -12,7 +12,7 @@ help:
 	@echo "make apps              the sample applications, build/apps (docs/applications.md)"
 	@echo "make demo              overlap on virtual hosts, one for each core, the MPI beside Lapwing, with plots"
 	@echo "make test              what every change must pass: unit tests, MPI programs, mpi4py's tests, the address sanitizer, fuzzing"
-	@echo "make test-all          all of these on both MPIs, the thread sanitizer, and the documentation's site"
+	@echo "make test-all          all of these on both MPIs, the thread sanitizer, the documentation's site, and the wheel"
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
 	@echo "make test-rdma         the link over libfabric and the kernel engine on Linux 6.1 with Soft-RoCE, in QEMU; fetches its kernel"
 	@echo "make test-aarch64      compiled for aarch64, and run in QEMU; fetches Debian's arm64 packages; as root"
@@ -59,6 +59,7 @@ test:
 test-all:
 	@scripts/install-dependencies test
 	scripts/test --all
+	$(MAKE) wheel
 
 test-rdma:
 	@scripts/install-dependencies test rdma
