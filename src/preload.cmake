@@ -142,8 +142,6 @@ function(lapwing_preload family)
     links/mpi/mpi_progress.cpp links/mpi/own_communicator.cpp
     ${CMAKE_CURRENT_BINARY_DIR}/native/${family}-gated.cpp)
   set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/native/${family}-gated.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  # Lapwing's own references to MPI functions of this library.
-  target_link_options(lapwing-${family} PRIVATE -Wl,-Bsymbolic)  # zig has no -Bsymbolic-functions
   set_target_properties(lapwing-${family} PROPERTIES UNITY_BUILD ON)
   lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources} ${collective_sources})
   # What they do with a call of a collective, for mpi/calls/functions.hpp.

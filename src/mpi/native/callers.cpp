@@ -357,6 +357,10 @@ bool belongs_to_bound_tool(const void* function) {
     return std::ranges::any_of(all_bound(), [&](const Tool& tool) { return tool.base == base; });
 }
 
+void* find_own(const char* name) {
+    return self().function(name);
+}
+
 bool belongs_to_bound_tool(const void* function, const char* name) {
     const void* const base = base_of(function);
     return std::ranges::any_of(all_bound(), [&](const Tool& tool) {

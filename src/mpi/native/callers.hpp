@@ -19,6 +19,9 @@ namespace lapwing {
 // loaded with the program, and are bound before it starts.
 void bind_fortran();
 
+// Returns this library's function MPI_X, although the program may call that of a tool.
+void* find_own(const char* name);
+
 // Whether this function belongs to a tool that stands before Lapwing and whose function `name` calls
 // Lapwing's.
 bool belongs_to_bound_tool(const void* function, const char* name);

@@ -5,6 +5,7 @@
 // from the program, it is MPI_X of this library; inside a call, as the MPI itself calls it, it is the MPI's.
 #pragma once
 
+#include "mpi/native/callers.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/native.hpp"
 
@@ -72,7 +73,10 @@ struct Gated<Named, Result(Arguments...)> {
             static constinit lapwing::Found found;                                                    \
             return found.get<decltype(::function)>(lapwing::find_next, #function);                    \
         }                                                                                             \
-        static auto* ours() { return &::function; }                                                   \
+        static auto* ours() {                                                                         \
+            static constinit lapwing::Found found;                                                    \
+            return found.get<decltype(::function)>(lapwing::find_own, #function);                     \
+        }                                                                                             \
         static auto* native() {                                                                       \
             static constinit lapwing::Found found;                                                    \
             return found.get<decltype(::function)>(lapwing::find_native, "P" #function);              \
