@@ -82,8 +82,7 @@ FabricMessage& FabricBase::start(FabricGroup& group, int peer, bool receive, con
     message.code = ErrorCode::link;
     group.messages.push_back(&message);
     if (!group.internal) watch_.started(peer);
-    message.by_inbox = inboxes_ != nullptr && !group.internal && bytes <= Inboxes::max_bytes;
-    if (message.by_inbox)
+    if (goes_by_inbox(message))
         inboxes_->begin(message);
     else
         begin(message);
@@ -140,7 +139,7 @@ void FabricBase::abandon_parts(FabricMessage& message) {
     if (message.left == 0) return;
     message.left = 0;
     end(message);
-    if (message.by_inbox) inboxes_->abandon(message);
+    if (goes_by_inbox(message)) inboxes_->abandon(message);
     for (void* const part : message.parts) abandon(part);
     message.parts.clear();
 }

@@ -49,12 +49,7 @@ class FabricBase : public Fabric, protected InboxNetwork {
     // Whether all that was sent has left this process.
     virtual bool flushed() = 0;
     // A fabric without inboxes writes nothing.
-    bool put(int peer, const std::byte* bytes, std::uint64_t offset, std::size_t count,
-             FabricMessage* message) override {
-        static_cast<void>(peer), static_cast<void>(bytes), static_cast<void>(offset),
-            static_cast<void>(count), static_cast<void>(message);
-        return false;
-    }
+    bool put(int, const std::byte*, std::uint64_t, std::size_t, FabricMessage*) override { return false; }
     // A group begins, and ends. The first may throw Error.
     virtual void open_group(FabricGroup&) {}
     virtual void close_group(FabricGroup&) {}
@@ -105,6 +100,9 @@ class FabricBase : public Fabric, protected InboxNetwork {
   private:
     friend class FabricLink;
 
+    bool goes_by_inbox(const FabricMessage& message) const {
+        return inboxes_ != nullptr && !message.group->internal && message.bytes <= Inboxes::max_bytes;
+    }
     bool advance() {
         const bool moved = step();
         return poll_inboxes() || moved;

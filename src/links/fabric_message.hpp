@@ -28,7 +28,6 @@ struct FabricMessage {
     std::size_t index = 0;  // among the group's messages
     int peer = 0;           // rank in the job
     bool receive = false;
-    bool by_inbox = false;
     std::uint32_t channel = 0;
     std::byte* data = nullptr;  // a send only reads it
     std::uint64_t bytes = 0;
@@ -36,7 +35,7 @@ struct FabricMessage {
     // it completes or is abandoned.
     std::vector<void*> parts;
     std::size_t left = 0;     // parts that are not complete
-    std::uint64_t epoch = 0;  // in which it has completed or failed; 0: it has not
+    std::uint64_t epoch = 0;  // when the message completed or failed; 0 while it is in flight
     ErrorCode code = ErrorCode::link;
     std::string failure;
 };

@@ -117,14 +117,20 @@ bool OfiFabric::put(int peer, const std::byte* bytes, std::uint64_t offset, std:
         result = ::fi_write(endpoint, bytes, count, ::fi_mr_desc(inboxes_region_.get()), to.address,
                             to.memory + offset, to.memory_key, &piece->context);
     }
-    if (result == 0 && piece == nullptr) sent_silently(peer);
-    if (result == 0 && piece != nullptr) ++sends_;
-    if (result != 0 && piece != nullptr) pieces_.release(*piece);
-    if (result != 0 && result != -FI_EAGAIN)
-        lose_out_of_reach(peer, fmt::format("libfabric ({}): fi_write failed: {}", provider_, why(result)));
+    if (result != 0) {
+        if (piece != nullptr) pieces_.release(*piece);
+        if (result != -FI_EAGAIN)
+            lose_out_of_reach(peer,
+                              fmt::format("libfabric ({}): fi_write failed: {}", provider_, why(result)));
+        return false;
+    }
+    if (piece == nullptr)
+        sent_silently(peer);
+    else
+        ++sends_;
     // As a send of this size, which is copied.
-    if (result == 0 && message != nullptr) complete_part(*message, nullptr);
-    return result == 0;
+    if (message != nullptr) complete_part(*message, nullptr);
+    return true;
 }
 
 bool OfiFabric::retry() {
