@@ -45,7 +45,6 @@ void write(CallRecord& record, const CallWords& words) {
 
 }  // namespace
 
-constinit thread_local Journal::Last Journal::last_;
 constinit thread_local ThreadRecord* Journal::this_thread_ = nullptr;
 
 ProcessJournal process_journal;
@@ -165,7 +164,6 @@ void Journal::remove_locked(std::uint64_t handle) {
     }
     by_handle_.erase(found);
     std::erase_if(made_from_, [&](const auto& made) { return made.second == handle; });
-    changes_.fetch_add(1, std::memory_order_release);
 }
 
 void Journal::add_made_from(std::uint64_t communicator, std::uint64_t window_or_file) {
@@ -185,13 +183,11 @@ std::shared_ptr<const std::vector<int>> Journal::members(std::uint64_t handle) {
     return found == by_handle_.end() || found->second == nullptr ? nullptr : found->second->members_;
 }
 
-CommunicatorRecord* Journal::find_among_all(std::uint64_t handle, bool* known) {
+CommunicatorRecord* Journal::find(std::uint64_t handle, bool* known) {
     const std::lock_guard lock(mutex_);
     const auto found = by_handle_.find(handle);
     *known = found != by_handle_.end();
-    if (!*known) return nullptr;
-    last_ = {handle, found->second, changes_.load(std::memory_order_relaxed)};
-    return found->second;
+    return *known ? found->second : nullptr;
 }
 
 void Journal::publish(std::vector<Published> positions) {

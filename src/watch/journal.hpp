@@ -262,7 +262,6 @@ class Journal {
         const char* const* operations = nullptr;
     };
     static constexpr int no_peer = INT_MIN;
-    static constexpr std::uint64_t no_handle = ~std::uint64_t{0};
 
     // After MPI_Init. Before this, communicators and collectives are not recorded.
     void begin(int rank, const Constants& constants);
@@ -292,14 +291,7 @@ class Journal {
     std::shared_ptr<const std::vector<int>> members(std::uint64_t handle);
 
     // The record of a communicator; null if it has none. `known`: whether it was added at all.
-    CommunicatorRecord* find(std::uint64_t handle, bool* known) {
-        if (const Last& last = last_;
-            last.handle == handle && last.changes == changes_.load(std::memory_order_acquire)) [[likely]] {
-            *known = true;
-            return last.record;
-        }
-        return find_among_all(handle, known);
-    }
+    CommunicatorRecord* find(std::uint64_t handle, bool* known);
 
     // The record of the calling thread; null before its first call.
     static ThreadRecord* known_thread() { return this_thread_; }
@@ -333,11 +325,6 @@ class Journal {
     RankSnapshot snapshot(std::uint64_t patience = 20'000'000);
 
   private:
-    struct Last {  // that find() has returned
-        std::uint64_t handle = no_handle;
-        CommunicatorRecord* record = nullptr;
-        std::uint64_t changes = 0;
-    };
     struct Family {  // communicators with the same members
         std::uint64_t made = 0;
         std::weak_ptr<const std::vector<int>> members;
@@ -345,7 +332,6 @@ class Journal {
     struct Reading;
 
     static ThreadRecord& add_thread();
-    CommunicatorRecord* find_among_all(std::uint64_t handle, bool* known);
     CommunicatorRecord* unused_record();
     void remove_locked(std::uint64_t handle);
     static std::uint64_t checksum_of(const CommunicatorRecord& record);
@@ -358,11 +344,9 @@ class Journal {
     void read_thread(const ThreadRecord& thread, Reading& reading) const;
     static void find_lines(Reading& reading);
 
-    static constinit thread_local Last last_;
     static constinit thread_local ThreadRecord* this_thread_;
 
     std::atomic<bool> begun_{false};
-    Word changes_{0};  // of the mapping from handles to records
     std::atomic<std::uint32_t> wanted_{0};
     std::atomic<std::uint32_t> published_{0};
 

@@ -112,8 +112,7 @@ int free_communicator(const CallSite& site, const MPI_Comm* communicator, Native
             finish_group(*group);
             give_up(*group);
         }
-        // Before the MPI can use the handle again.
-        watch::journal().remove(word_of(freed));
+        remove_from_journal(freed);
         const int error = native();
         {
             const Entry entry;

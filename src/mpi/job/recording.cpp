@@ -108,6 +108,7 @@ void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::C
     PMPI_Comm_rank(communicator, &rank);
     std::vector<int> members =
         inter != 0 || !creation ? std::vector<int>() : members_within_world(communicator);
+    communicator_changes.fetch_add(1, std::memory_order_release);
     if (members.empty()) return journal.add_unrecorded(word_of(communicator));
     journal.add(word_of(communicator), rank, std::make_shared<const std::vector<int>>(std::move(members)),
                 communicator == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
@@ -122,10 +123,28 @@ void add_duplicate_to_journal(MPI_Comm original, MPI_Comm duplicate,
     if (!journal.begun()) return;
     const watch::CommunicatorRecord* const record = record_of(original);
     auto members = record == nullptr ? nullptr : journal.members(word_of(original));
+    communicator_changes.fetch_add(1, std::memory_order_release);
     if (members == nullptr || !creation)
         journal.add_unrecorded(word_of(duplicate));
     else
         journal.add(word_of(duplicate), record->rank(), std::move(members), "", *creation);
+}
+
+void remove_from_journal(MPI_Comm communicator) {
+    watch::journal().remove(word_of(communicator));
+    communicator_changes.fetch_add(1, std::memory_order_release);
+}
+
+constinit thread_local KnownCommunicator last_communicator;
+std::atomic<std::uint64_t> communicator_changes{1};
+
+KnownCommunicator& look_up(MPI_Comm communicator) {
+    watch::Journal& journal = watch::journal();
+    const std::uint64_t changes = communicator_changes.load(std::memory_order_acquire);
+    bool known = false;
+    watch::CommunicatorRecord* const record = journal.find(word_of(communicator), &known);
+    if (!known && journal.begun()) journal.add_unrecorded(word_of(communicator));
+    return last_communicator = {communicator, record, nullptr, changes};
 }
 
 constinit thread_local RecordedType last_type;

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,6 +13,8 @@
 #include "watch/journal.hpp"
 
 namespace lapwing {
+
+struct Communicator;
 
 // After MPI_Init: begins the journal. `threads`: several threads may call MPI at once.
 void begin_recording(bool threads);
@@ -27,13 +30,30 @@ void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::C
 void add_duplicate_to_journal(MPI_Comm original, MPI_Comm duplicate,
                               const std::optional<watch::Journal::Creation>& creation);
 
-// The record of a communicator; null if it has none.
+// The program frees the communicator. Before the MPI can use the handle again.
+void remove_from_journal(MPI_Comm communicator);
+
+// A communicator of the program.
+struct KnownCommunicator {
+    MPI_Comm handle{};
+    watch::CommunicatorRecord* record = nullptr;  // null if its collectives are not recorded
+    Communicator* kept = nullptr;                 // mpi/requests/communicator.hpp; null if not yet looked up
+    std::uint64_t changes = 0;                    // of communicators, when this was looked up
+};
+// The communicator that this thread used last. Valid until a communicator is made or freed. This thread may
+// use it without a lock, because MPI forbids other threads to free a communicator that is in use.
+extern constinit thread_local KnownCommunicator last_communicator;
+extern std::atomic<std::uint64_t> communicator_changes;
+
+KnownCommunicator& look_up(MPI_Comm communicator);
+inline KnownCommunicator& known_communicator(MPI_Comm communicator) {
+    KnownCommunicator& last = last_communicator;
+    const bool valid = last.handle == communicator &&
+                       last.changes == communicator_changes.load(std::memory_order_acquire);
+    return valid ? last : look_up(communicator);
+}
 inline watch::CommunicatorRecord* record_of(MPI_Comm communicator) {
-    watch::Journal& journal = watch::journal();
-    bool known = false;
-    watch::CommunicatorRecord* const record = journal.find(word_of(communicator), &known);
-    if (!known && journal.begun()) journal.add_unrecorded(word_of(communicator));
-    return record;
+    return known_communicator(communicator).record;
 }
 
 // A call of a collective for the journal. It is recorded once: when its list has started, or before the

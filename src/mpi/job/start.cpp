@@ -114,9 +114,6 @@ std::string why_no_messages(const Settings& settings, const RankLocations& locat
     if (settings.messages == "off") return "LAPWING_MESSAGES=off";
     if (settings.progress_thread == "none") return "LAPWING_PROGRESS_THREAD=none";
     if (!runtime.why_kept_out.empty()) return runtime.why_kept_out;
-    // As Intel MPI (Runtime::loses_persistent_messages), and it moves messages of up to 1 MiB by itself.
-    if (mpi_version().starts_with("MPICH 5."))
-        return "MPICH 5 loses persistent messages that complete in the progress of a thread";
     for (const char* own : {"MPIR_CVAR_ASYNC_PROGRESS", "MPICH_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS",
                             "OMPI_MCA_btl_tcp_progress_thread"}) {
         const char* const value = std::getenv(own);
@@ -139,7 +136,8 @@ void start_network() {
     }
     begin_tracing(job, runtime.locations);
     runtime.why_no_messages = why_no_messages(settings, runtime.locations);
-    runtime.loses_persistent_messages = mpi_version().starts_with("Intel(R) MPI");
+    runtime.loses_persistent_messages =
+        mpi_version().starts_with("Intel(R) MPI") || mpi_version().starts_with("MPICH 5.");
     if (runtime.options.engine == "mpi") return;
     runtime.network = std::make_unique<JobNetwork>(job, runtime.options.engine, runtime.locations);
     runtime.options.engine = runtime.network->engine();

@@ -68,16 +68,11 @@ Communicator::~Communicator() {
     if (slot != MessageSlots::of_all) lapwing::slots.release(slot);
 }
 
-constinit thread_local LastCommunicator last_communicator;
-std::atomic<std::uint64_t> communicators_given_up{0};
-
-Communicator* find_communicator_among_all(MPI_Comm communicator, int* error) {
-    *error = MPI_SUCCESS;
+Communicator* find_or_make(MPI_Comm communicator, int* error) {
     const std::lock_guard lock(mutex);
     Communicator* group = find(communicator);
     if (group == nullptr) group = make(communicator, error);
-    last_communicator = {group, communicator, communicators_given_up.load(std::memory_order_relaxed)};
-    return group;
+    return known_communicator(communicator).kept = group;
 }
 
 namespace {
@@ -137,7 +132,7 @@ bool open_agreed_group(Communicator& communicator) {
 
 void give_up(Communicator& communicator) {
     communicator.given_up.store(true, std::memory_order_release);
-    communicators_given_up.fetch_add(1, std::memory_order_release);
+    communicator_changes.fetch_add(1, std::memory_order_release);
 }
 
 void free_communicators() {

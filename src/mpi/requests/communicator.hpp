@@ -20,6 +20,7 @@
 
 #include "job/group.hpp"
 #include "links/mpi/mpi_link.hpp"
+#include "mpi/job/recording.hpp"
 #include "mpi/native/entry.hpp"
 
 namespace lapwing {
@@ -71,28 +72,14 @@ struct Communicator {
     std::optional<JobGroup> group;  // empty before the first collective
 };
 
-// The communicator that this thread used last. Valid as long as no thread has given one up since. This thread
-// may use it without a lock, because MPI forbids other threads to free a communicator that is in use.
-struct LastCommunicator {
-    Communicator* found = nullptr;
-    MPI_Comm communicator{};
-    std::uint64_t given_up = 0;
-};
-extern constinit thread_local LastCommunicator last_communicator;
-extern std::atomic<std::uint64_t> communicators_given_up;  // so far
-
 // What Lapwing keeps for a valid communicator; made at its first use and freed with the communicator. Null,
 // with the MPI's error code, when the MPI refuses. Must not be called inside Entry (mpi/native/entry.hpp),
 // because it may run the program's attribute callbacks.
-Communicator* find_communicator_among_all(MPI_Comm communicator, int* error);
+Communicator* find_or_make(MPI_Comm communicator, int* error);
 inline Communicator* find_communicator(MPI_Comm communicator, int* error) {
-    const LastCommunicator& last = last_communicator;
-    if (last.communicator != communicator || last.found == nullptr ||
-        last.given_up != communicators_given_up.load(std::memory_order_acquire)) {
-        return find_communicator_among_all(communicator, error);
-    }
+    const KnownCommunicator& known = known_communicator(communicator);
     *error = MPI_SUCCESS;
-    return last.found;
+    return known.kept != nullptr ? known.kept : find_or_make(communicator, error);
 }
 
 // Makes the communicator's group and begins the agreement of its ranks, once; at the same place in the order
