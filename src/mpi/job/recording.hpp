@@ -48,8 +48,8 @@ extern std::atomic<std::uint64_t> communicator_changes;
 KnownCommunicator& look_up(MPI_Comm communicator);
 inline KnownCommunicator& known_communicator(MPI_Comm communicator) {
     KnownCommunicator& last = last_communicator;
-    const bool valid = last.handle == communicator &&
-                       last.changes == communicator_changes.load(std::memory_order_acquire);
+    const bool valid =
+        last.handle == communicator && last.changes == communicator_changes.load(std::memory_order_acquire);
     return valid ? last : look_up(communicator);
 }
 inline watch::CommunicatorRecord* record_of(MPI_Comm communicator) {
