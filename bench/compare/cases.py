@@ -230,7 +230,8 @@ def messages():
 
     for rate in ("100mbit", "1gbit"):
         yield from on_each_mpi("sizes", "--pattern halo,ring --bytes 64Ki,256Ki,1Mi,4Mi", rate=rate)
-        yield from on_each_mpi("forms", "--form persistent,types --bytes 256Ki", rate=rate)
+        # Some MPIs lose persistent messages: Lapwing's thread leaves their messages then.
+        yield from on_each_mpi("forms", "--form types,persistent --bytes 256Ki", rate=rate)
         yield from on_each_mpi("computations", "--compute dgemm,triad --bytes 256Ki", rate=rate)
         yield from on_each_mpi("sleep", "--pattern halo,ring --compute sleep --bytes 256Ki", 4, rate, 4)
     for hosts in (0, 2):

@@ -227,7 +227,8 @@ void AsyncProgress::end_episode() {
         transfer->usual_cost.store(usual == 0 ? cost : (3 * usual + counted) / 4, std::memory_order_relaxed);
         return;
     }
-    if (cost <= usual) return transfer->dear.store(0, std::memory_order_relaxed);
+    // Polls also disturb the program's caches, which no clock here shows.
+    if (cost <= usual + usual / 4) return transfer->dear.store(0, std::memory_order_relaxed);
     // Two dear episodes are enough: what the slow pace costs here depends on the other ranks' paces, too, and
     // all ranks could settle for the worse.
     if (transfer->dear.fetch_add(1, std::memory_order_relaxed) == 0) return;
