@@ -14,6 +14,7 @@ import argparse
 import json
 import pathlib
 import re
+import shlex
 import sys
 
 sys.dont_write_bytecode = True
@@ -38,7 +39,7 @@ def save(options, name, text):
     if options.save:
         file = options.save / f"{name}.txt"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"$ python3 bench/compare {' '.join(sys.argv[1:])}\n{text}\n")
+        file.write_text(f"$ python3 bench/compare {shlex.join(sys.argv[1:])}\n{text}\n")
 
 
 def measure(case, mpis, options):

@@ -262,14 +262,15 @@ def in_columns(rows):
 def machine(build, mpis):
     """Lines that describe the machine and the software of the measurement."""
     system = os.uname()
-    lines = [f"{system.sysname} {system.release} {system.machine}, {len(os.sched_getaffinity(0))} processors, {processor()}"]
+    lines = [f"{system.sysname} {system.release} {system.machine}, {len(os.sched_getaffinity(0))} processors, {processor()} "
+             f"(family {processor('cpu family')}, model {processor('model')})"]
     _, version = jobs.execute([build / "bin" / "lapwing", "--version"], 60)
     return [*lines, version.strip(), "MPI: " + ", ".join(MPIS[name] for name in mpis)]
 
 
-def processor():
-    models = [line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    return models[0] if models else "unknown"
+def processor(key="model name"):
+    values = [line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.split(":")[0].strip() == key]
+    return values[0] if values else "unknown"
 
 
 def results_directory():

@@ -220,19 +220,22 @@ void AsyncProgress::end_episode() {
         cost += nanoseconds() - since;
     const std::uint32_t number = transfer->episodes.fetch_add(1, std::memory_order_relaxed);
     if (number == 0) return;  // connections were made
-    const std::uint64_t usual = transfer->usual_cost.load(std::memory_order_relaxed);
-    if (pace_.load(std::memory_order_relaxed) == fast) {
+    const bool at_fast_pace = pace_.load(std::memory_order_relaxed) == fast;
+    auto& mean = at_fast_pace ? transfer->fast_cost : transfer->slow_cost;
+    if (const std::uint64_t usual = mean.load(std::memory_order_relaxed); usual != 0) {
         // A late rank must not count for long.
-        const std::uint64_t counted = usual == 0 ? cost : std::min(cost, 2 * usual);
-        transfer->usual_cost.store(usual == 0 ? cost : (3 * usual + counted) / 4, std::memory_order_relaxed);
-        return;
+        cost = (3 * usual + std::min(cost, 2 * usual)) / 4;
     }
+    mean.store(cost, std::memory_order_relaxed);
+    if (at_fast_pace) return;
     // Polls also disturb the program's caches, which no clock here shows.
+    const std::uint64_t usual = transfer->fast_cost.load(std::memory_order_relaxed);
     if (cost <= usual + usual / 4) return transfer->dear.store(0, std::memory_order_relaxed);
     // Two dear episodes are enough: what the slow pace costs here depends on the other ranks' paces, too, and
     // all ranks could settle for the worse.
     if (transfer->dear.fetch_add(1, std::memory_order_relaxed) == 0) return;
     transfer->dear.store(0, std::memory_order_relaxed);
+    transfer->slow_cost.store(0, std::memory_order_relaxed);
     const std::uint32_t pause = transfer->pause_of_trials.load(std::memory_order_relaxed);
     transfer->next_trial.store(number + pause, std::memory_order_relaxed);
     transfer->pause_of_trials.store(std::min(2 * pause, most_episodes_between_trials),

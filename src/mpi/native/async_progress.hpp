@@ -79,11 +79,12 @@ class AsyncProgress {
     // The same with about so many bytes pending.
     struct Transfer {
         std::atomic<std::uint32_t> episodes{0};
-        // Of an episode at the fast pace, in nanoseconds: the time in calls after the program was outside,
-        // and the thread's processor time. 0: unknown.
-        std::atomic<std::uint64_t> usual_cost{0};
-        // From this episode on the pace is slow, until two in a row cost more than that.
-        std::atomic<std::uint32_t> next_trial{9};
+        // Mean cost of an episode at each pace, in nanoseconds: the time in calls after the program was
+        // outside, and the thread's processor time. 0: unknown.
+        std::atomic<std::uint64_t> fast_cost{0};
+        std::atomic<std::uint64_t> slow_cost{0};
+        // From this episode on the pace is slow, until two in a row cost more.
+        std::atomic<std::uint32_t> next_trial{4};
         std::atomic<std::uint32_t> dear{0};
         std::atomic<std::uint32_t> pause_of_trials{64};  // in episodes
     };
