@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build lab apps demo test test-all test-mpich-suite test-rdma test-aarch64 test-memory-order test-mpi-sanitizers check docs format install wheel deb dist release clean
+.PHONY: help build lab apps demo test test-all test-gpu test-mpich-suite test-rdma test-aarch64 test-memory-order test-mpi-sanitizers check docs format install wheel deb dist release clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make demo              overlap on virtual hosts, one for each core, the MPI beside Lapwing, with plots"
 	@echo "make test              what every change must pass: unit tests, MPI programs, mpi4py's tests, the address sanitizer, fuzzing"
 	@echo "make test-all          all of these on both MPIs, the thread sanitizer, the documentation's site, and the wheel"
+	@echo "make test-gpu          the wheel on PyPI's MPIs, with buffers of an NVIDIA card; needs the card's driver only"
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
 	@echo "make test-rdma         the link over libfabric and the kernel engine on Linux 6.1 with Soft-RoCE, in QEMU; fetches its kernel"
 	@echo "make test-aarch64      compiled for aarch64, and run in QEMU; fetches Debian's arm64 packages; as root"
@@ -60,6 +61,10 @@ test-all:
 	@scripts/install-dependencies test
 	scripts/test --all
 	$(MAKE) wheel
+
+test-gpu:
+	@ls dist/lapwing-*.whl >/dev/null 2>&1 || $(MAKE) wheel
+	tests/pypi/run.py build-gpu gpu --wheel dist/lapwing-*.whl
 
 test-rdma:
 	@scripts/install-dependencies test rdma

