@@ -23,7 +23,7 @@ Inboxes::Inboxes(InboxNetwork& network, std::byte* memory, int self, int ranks, 
       inboxes_(reinterpret_cast<Slot*>(memory)),
       outboxes_(inboxes_ + peers_.size() * slots),
       taken_by_peers_(reinterpret_cast<std::uint64_t*>(outboxes_ + peers_.size() * slots)),
-      taken_(taken_by_peers_ + peers_.size()) {}
+      taken_(taken_by_peers_ + reports * peers_.size()) {}
 
 // Never 0, as the memory is at first. Who does not know the key cannot write a message.
 std::uint64_t Inboxes::generation(std::uint64_t messages) const {
@@ -58,8 +58,14 @@ void Inboxes::abandon(FabricMessage& message) {
 }
 
 bool Inboxes::has_backlog() const {
-    return std::any_of(busy_.begin(), busy_.end(),
-                       [&](int rank) { return !peers_[static_cast<std::size_t>(rank)].unsent.empty(); });
+    for (std::size_t rank = 0; rank < peers_.size(); ++rank)
+        if (!peers_[rank].unsent.empty() || owes_report(static_cast<int>(rank))) return true;
+    return false;
+}
+
+bool Inboxes::owes_report(int rank) const {
+    const Peer& peer = peers_[static_cast<std::size_t>(rank)];
+    return peer.taken - peer.reported >= slots / 2 && !network_.is_lost(rank);
 }
 
 // Peers from which nothing is awaited are polled in turn: one of them may have no room to write to.
@@ -97,23 +103,37 @@ bool Inboxes::serve(int rank) {
         peer.posted.erase(found);
         network_.complete_receive(message, arrival.data, arrival.header.bytes);
     }
-    if (peer.taken - peer.told >= slots / 2 && !network_.is_lost(rank)) {
-        std::uint64_t& told = taken_[rank];
-        told = peer.taken;
-        const auto place = reinterpret_cast<std::byte*>(&taken_by_peers_[self_]);
-        if (network_.put(rank, reinterpret_cast<std::byte*>(&told),
+    if (owes_report(rank)) {
+        const std::size_t number = peer.reports_sent % reports;
+        std::uint64_t& report = taken_[static_cast<std::size_t>(rank) * reports + number];
+        report = peer.taken;
+        const auto place = reinterpret_cast<std::byte*>(&taken_by_peers_[self_ * reports + number]);
+        if (network_.put(rank, reinterpret_cast<std::byte*>(&report),
                          static_cast<std::size_t>(place - reinterpret_cast<std::byte*>(inboxes_)),
-                         sizeof told, nullptr))
-            peer.told = peer.taken;
+                         sizeof report, nullptr)) {
+            peer.reported = peer.taken;
+            ++peer.reports_sent;
+        }
     }
     for (; !peer.unsent.empty() && send(*peer.unsent.front()); moved = true) peer.unsent.pop_front();
     return moved;
 }
 
+void Inboxes::take_reports(int rank) {
+    Peer& peer = at(rank);
+    for (;; ++peer.reports_taken) {
+        const std::size_t number = peer.reports_taken % reports;
+        const std::uint64_t taken = read(taken_by_peers_[static_cast<std::size_t>(rank) * reports + number]);
+        if (taken <= peer.taken_there) return;
+        peer.taken_there = taken;
+    }
+}
+
 // False: there is no room, or the peer is lost.
 bool Inboxes::send(FabricMessage& message) {
     Peer& peer = at(message.peer);
-    if (peer.sent - read(taken_by_peers_[message.peer]) >= slots) return false;
+    take_reports(message.peer);
+    if (peer.sent - peer.taken_there >= slots) return false;
     Part parts[max_words] = {};
     const Header header = {static_cast<std::uint32_t>(message.bytes), message.channel, message.group->number};
     std::memcpy(parts, &header, sizeof header);

@@ -30,19 +30,22 @@ class InboxNetwork {
 };
 
 // Not thread-safe. Each process has one span of memory, known to all peers. In it each peer has an inbox of
-// `slots` slots, which it writes in turn, and a word in which it says how many messages it has taken from its
-// inbox of this process.
+// `slots` slots, which it writes in turn, and two words in which it reports in turn how many messages it has
+// taken from its inbox of this process.
 //
 // Networks promise no order between the bytes of a write, except that eight aligned bytes appear at once or
 // in order. Each word of a slot therefore carries four bytes of the message, and the generation: how often
 // the slot has been written. A message is complete when all of its words have the generation that comes next.
+//
+// Nor is there an order between writes. A sender takes reports in their order. Who takes `slots` messages
+// after a report therefore knows that the report has arrived, and may use its word again.
 class Inboxes {
   public:
     static constexpr std::uint64_t max_bytes = 48;  // of a message
 
     // Of the memory of a process. It must be zero at first, and aligned to cache lines.
     static std::size_t bytes_of_memory(int ranks) {
-        return static_cast<std::size_t>(ranks) * 2 * (sizeof(Slot) * slots + sizeof(std::uint64_t));
+        return static_cast<std::size_t>(ranks) * 2 * (sizeof(Slot) * slots + sizeof(std::uint64_t) * reports);
     }
     Inboxes(InboxNetwork& network, std::byte* memory, int self, int ranks, const JobKey& key);
 
@@ -52,11 +55,12 @@ class Inboxes {
     void abandon(FabricMessage& message);
     // Takes what has arrived, and sends what had no room. Returns true if something has moved.
     bool poll();
-    bool has_backlog() const;  // sends that wait for room
+    bool has_backlog() const;  // sends and reports that wait for room
     bool has_receives() const { return !busy_.empty(); }
 
   private:
     static constexpr std::size_t slots = 32;
+    static constexpr std::size_t reports = 2;
     struct Header {
         std::uint32_t bytes;
         std::uint32_t channel;
@@ -78,8 +82,11 @@ class Inboxes {
     };
     struct Peer {
         std::uint64_t sent = 0;
+        std::uint64_t taken_there = 0;  // as the peer has reported
         std::uint64_t taken = 0;
-        std::uint64_t told = 0;              // of those taken
+        std::uint64_t reported = 0;  // of those taken
+        std::uint64_t reports_sent = 0;
+        std::uint64_t reports_taken = 0;
         std::deque<FabricMessage*> unsent;   // in order
         std::vector<FabricMessage*> posted;  // receives, in order
         std::deque<Arrival> early;           // in order
@@ -87,6 +94,8 @@ class Inboxes {
     };
 
     Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
+    bool owes_report(int rank) const;
+    void take_reports(int rank);
     bool serve(int rank);
     bool send(FabricMessage& message);
     bool take(int rank, Arrival& arrival);
