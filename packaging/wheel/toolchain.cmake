@@ -28,5 +28,9 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+# Of the rooms that a library links, what it does not call stays out.
+set(CMAKE_C_FLAGS_INIT "-ffunction-sections -fdata-sections")
+set(CMAKE_CXX_FLAGS_INIT "-ffunction-sections -fdata-sections")
 # One version script serves all preload libraries, and not each has each of its names.
-set(CMAKE_SHARED_LINKER_FLAGS_INIT -Wl,--undefined-version)
+set(CMAKE_SHARED_LINKER_FLAGS_INIT "-Wl,--undefined-version -Wl,--gc-sections")
+set(CMAKE_EXE_LINKER_FLAGS_INIT -Wl,--gc-sections)
