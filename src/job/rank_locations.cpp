@@ -12,18 +12,21 @@
 
 namespace lapwing {
 
+bool has_spare_processors(long ranks) {
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    return 2 * ranks <= ::sysconf(_SC_NPROCESSORS_ONLN) && ::sched_getaffinity(0, sizeof own, &own) == 0 &&
+           CPU_COUNT(&own) > 1;
+}
+
 RankLocations::RankLocations(Job& job, const topology::HostOrder& hosts) {
     const topology::RankLocation mine = topology::rank_location(
         tcp::host_number(), hosts.find(tcp::host_name()), topology::locate(topology::allowed_processors()));
     locations_ = job.exchange_values(mine);
     const auto here = std::count_if(locations_.begin(), locations_.end(),
                                     [&](const topology::RankLocation& one) { return one.host == mine.host; });
-    const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
-    oversubscribed_ = here > processors;
-    cpu_set_t own;
-    CPU_ZERO(&own);
-    spare_processors_ =
-        2 * here <= processors && ::sched_getaffinity(0, sizeof own, &own) == 0 && CPU_COUNT(&own) > 1;
+    oversubscribed_ = here > ::sysconf(_SC_NPROCESSORS_ONLN);
+    spare_processors_ = lapwing::has_spare_processors(here);
 }
 
 bool RankLocations::on_one_host(std::span<const int> members) const {

@@ -12,6 +12,9 @@
 
 namespace lapwing {
 
+// Whether each of so many ranks of this host has a second processor.
+bool has_spare_processors(long ranks);
+
 class RankLocations {
   public:
     RankLocations() = default;
@@ -28,7 +31,7 @@ class RankLocations {
     bool out_of_order() const;
     // Whether this host has more ranks than processors.
     bool oversubscribed() const { return oversubscribed_; }
-    // Whether each rank of this host has a second processor.
+    // The same of the job's ranks on this host.
     bool has_spare_processors() const { return spare_processors_; }
     // The placement of a group with these members, by rank; equal on all of them. Null if it is trivial: the
     // ranks are in the order of their numbers, and all are on one host, without groups inside it, or each is

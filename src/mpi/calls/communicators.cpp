@@ -1,13 +1,13 @@
 // The calls of native_calls.def, and others that make communicators or end them.
 #include <mpi.h>
 
-#include <atomic>
 #include <cstdint>
 #include <type_traits>
 
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/hints.hpp"
 #include "mpi/calls/init.hpp"
+#include "mpi/calls/recorded.hpp"
 #include "mpi/calls/signatures.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/native/async_progress.hpp"
@@ -128,25 +128,10 @@ int free_communicator(const CallSite& site, const MPI_Comm* communicator, Native
 
 using namespace lapwing;
 
-#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message)                   \
-    LAPWING_MPI function parameters {                                                                 \
-        static constinit std::atomic<decltype(&::function)> known{nullptr};                           \
-        const void* const site = __builtin_return_address(0);                                         \
-        if (const auto next = known.load(std::memory_order_relaxed)) [[likely]] {                     \
-            if (auto* const entered = try_enter(#function, site, word_of(communicator), peer, tag)) { \
-                const int error = next names;                                                         \
-                leave(*entered, site);                                                                \
-                return error;                                                                         \
-            }                                                                                         \
-        }                                                                                             \
-        return [=]() __attribute__((noinline)) {                                                      \
-            const InRecordedMpi inside(#function, site, word_of(communicator), peer, tag);            \
-            const auto next = LAPWING_NEXT(function);                                                 \
-            known.store(next, std::memory_order_relaxed);                                             \
-            return next names;                                                                        \
-        }                                                                                             \
-        ();                                                                                           \
-    }
+#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message) \
+    LAPWING_RECORDED(                                                               \
+        function, parameters, names, word_of(communicator), peer, tag, true,        \
+        (InRecordedMpi(#function, site, word_of(communicator), peer, tag), LAPWING_NEXT(function) names))
 #define LAPWING_MAKES(function, parent, parameters, names, made)                         \
     LAPWING_MPI function parameters {                                                    \
         return make_communicator({#function, __builtin_return_address(0)}, parent, made, \

@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/trace.hpp"
-#include "mpi/calls/exported.hpp"
+#include "mpi/calls/recorded.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
@@ -93,6 +93,11 @@ int natively(int count, const MPI_Request* handles, Native native) {
 // Whether none of the program's requests can be Lapwing's.
 bool none_alive() {
     return request_table.live() == 0;
+}
+
+// Whether the MPI alone knows all requests of the program.
+bool nothing_in_flight() {
+    return none_alive() && native_requests().none() && !pending_messages.any();
 }
 
 Request* find(MPI_Request handle) {
@@ -270,12 +275,10 @@ int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::C
     }
 }
 
-}  // namespace lapwing
+namespace {
 
-using namespace lapwing;
-
-LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
-    const InRecordedMpi inside("MPI_Wait", __builtin_return_address(0));
+int wait(MPI_Request* handle, MPI_Status* status, const void* site) {
+    const InRecordedMpi inside("MPI_Wait", site);
     const auto native = [&] { return natively(1, handle, [&] { return NEXT_Wait(handle, status); }); };
     if (none_alive() || handle == nullptr) return native();
     return guarded([&]() -> int {
@@ -294,8 +297,8 @@ LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
     });
 }
 
-LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
-    const InRecordedMpi inside("MPI_Test", __builtin_return_address(0));
+int test(MPI_Request* handle, int* flag, MPI_Status* status, const void* site) {
+    const InRecordedMpi inside("MPI_Test", site);
     const auto native = [&] { return natively(1, handle, [&] { return NEXT_Test(handle, flag, status); }); };
     if (none_alive() || handle == nullptr || flag == nullptr) return native();
     return guarded([&]() -> int {
@@ -317,8 +320,8 @@ LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
     });
 }
 
-LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
-    const InRecordedMpi inside("MPI_Waitall", __builtin_return_address(0));
+int waitall(int count, MPI_Request handles[], MPI_Status statuses[], const void* site) {
+    const InRecordedMpi inside("MPI_Waitall", site);
     const auto native = [&] {
         return natively(count, handles, [&] { return NEXT_Waitall(count, handles, statuses); });
     };
@@ -349,27 +352,27 @@ LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
     });
 }
 
-LAPWING_MPI MPI_Testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[]) {
-    const InRecordedMpi inside("MPI_Testall", __builtin_return_address(0));
+int testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[], const void* site) {
+    const InRecordedMpi inside("MPI_Testall", site);
     return test_array(trace::Call::testall, count, handles,
                       [&] { return NEXT_Testall(count, handles, flag, statuses); });
 }
 
-LAPWING_MPI MPI_Testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status) {
-    const InRecordedMpi inside("MPI_Testany", __builtin_return_address(0));
+int testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status, const void* site) {
+    const InRecordedMpi inside("MPI_Testany", site);
     return test_array(trace::Call::testany, count, handles,
                       [&] { return NEXT_Testany(count, handles, index, flag, status); });
 }
 
-LAPWING_MPI MPI_Testsome(int count, MPI_Request handles[], int* completed, int indices[],
-                         MPI_Status statuses[]) {
-    const InRecordedMpi inside("MPI_Testsome", __builtin_return_address(0));
+int testsome(int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[],
+             const void* site) {
+    const InRecordedMpi inside("MPI_Testsome", site);
     return test_array(trace::Call::testsome, count, handles,
                       [&] { return NEXT_Testsome(count, handles, completed, indices, statuses); });
 }
 
-LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status* status) {
-    const InRecordedMpi inside("MPI_Waitany", __builtin_return_address(0));
+int waitany(int count, MPI_Request handles[], int* index, MPI_Status* status, const void* site) {
+    const InRecordedMpi inside("MPI_Waitany", site);
     return wait_for_some(
         trace::Call::waitany, count, handles, [&] { return NEXT_Waitany(count, handles, index, status); },
         [&](bool* happened) {
@@ -380,9 +383,9 @@ LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status
         });
 }
 
-LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int indices[],
-                         MPI_Status statuses[]) {
-    const InRecordedMpi inside("MPI_Waitsome", __builtin_return_address(0));
+int waitsome(int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[],
+             const void* site) {
+    const InRecordedMpi inside("MPI_Waitsome", site);
     return wait_for_some(
         trace::Call::waitsome, count, handles,
         [&] { return NEXT_Waitsome(count, handles, completed, indices, statuses); },
@@ -393,8 +396,8 @@ LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int i
         });
 }
 
-LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
-    const InRecordedMpi inside("MPI_Request_get_status", __builtin_return_address(0));
+int request_get_status(MPI_Request handle, int* flag, MPI_Status* status, const void* site) {
+    const InRecordedMpi inside("MPI_Request_get_status", site);
     return guarded([&]() -> int {
         Request* const request = none_alive() || flag == nullptr ? nullptr : find(handle);
         if (request != nullptr) {
@@ -412,3 +415,34 @@ LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* st
                           [&] { return NEXT_Request_get_status(handle, flag, status); });
     });
 }
+
+}  // namespace
+}  // namespace lapwing
+
+using namespace lapwing;
+
+#define LAPWING_COMPLETES(function, parameters, names, otherwise)                                      \
+    LAPWING_RECORDED(function, parameters, names, 0, watch::Journal::no_peer, -1, nothing_in_flight(), \
+                     otherwise)
+LAPWING_COMPLETES(MPI_Wait, (MPI_Request * handle, MPI_Status* status), (handle, status),
+                  wait(handle, status, site))
+LAPWING_COMPLETES(MPI_Test, (MPI_Request * handle, int* flag, MPI_Status* status), (handle, flag, status),
+                  test(handle, flag, status, site))
+LAPWING_COMPLETES(MPI_Waitall, (int count, MPI_Request handles[], MPI_Status statuses[]),
+                  (count, handles, statuses), waitall(count, handles, statuses, site))
+LAPWING_COMPLETES(MPI_Testall, (int count, MPI_Request handles[], int* flag, MPI_Status statuses[]),
+                  (count, handles, flag, statuses), testall(count, handles, flag, statuses, site))
+LAPWING_COMPLETES(MPI_Testany, (int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status),
+                  (count, handles, index, flag, status), testany(count, handles, index, flag, status, site))
+LAPWING_COMPLETES(MPI_Testsome,
+                  (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
+                  (count, handles, completed, indices, statuses),
+                  testsome(count, handles, completed, indices, statuses, site))
+LAPWING_COMPLETES(MPI_Waitany, (int count, MPI_Request handles[], int* index, MPI_Status* status),
+                  (count, handles, index, status), waitany(count, handles, index, status, site))
+LAPWING_COMPLETES(MPI_Waitsome,
+                  (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
+                  (count, handles, completed, indices, statuses),
+                  waitsome(count, handles, completed, indices, statuses, site))
+LAPWING_COMPLETES(MPI_Request_get_status, (MPI_Request handle, int* flag, MPI_Status* status),
+                  (handle, flag, status), request_get_status(handle, flag, status, site))

@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/values.hpp"
+#include "job/rank_locations.hpp"
 #include "links/mpi/mpi_progress.hpp"
 #include "links/mpi/own_communicator.hpp"
 #include "mpi/calls/exported.hpp"
@@ -20,6 +21,7 @@
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/callers.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/gate.hpp"
 #include "mpi/native/hook.hpp"
 #include "mpi/requests/communicator.hpp"
 #include "mpi/requests/request_table.hpp"
@@ -82,6 +84,8 @@ void start_async_progress(Hook hook) {
                                        .messages = runtime.why_no_messages.empty()};
     if (duties.polls_lists || duties.messages || hook == Hook::thread)
         async_progress.start(duties, read_progress_choice(runtime.job->settings()).processors);
+    else
+        gate::stays_open = true;
 }
 
 }  // namespace
@@ -123,14 +127,30 @@ bool start_runtime(bool collective) {
 
 namespace {
 
-// The level that Lapwing asks the MPI for.
+// Whether the launcher has put all ranks on this host, without spare processors: no thread of Lapwing will
+// enter the MPI unless LAPWING_MESSAGES=on. False where the launcher does not say.
+bool fills_one_host() {
+#ifdef OPEN_MPI
+    const char* const here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    const char* const all = std::getenv("OMPI_COMM_WORLD_SIZE");
+#else
+    const char* const here = std::getenv("MPI_LOCALNRANKS");
+    const char* const all = std::getenv("PMI_SIZE");
+#endif
+    return here != nullptr && all != nullptr && std::strcmp(here, all) == 0 &&
+           !has_spare_processors(std::atol(here));
+}
+
+// The level that Lapwing asks the MPI for. Open MPI 4 takes a lock for each message from
+// MPI_THREAD_SERIALIZED on.
 int thread_level(int wanted) {
     const auto is = [](const char* variable, const char* value) {
         const char* const set = std::getenv(variable);
         return set != nullptr && std::strcmp(set, value) == 0;
     };
     if (!is("LAPWING_ENGINE", "mpi") && !offers_a_hook()) return MPI_THREAD_MULTIPLE;
-    const bool enters = !is("LAPWING_MESSAGES", "off") && !is("LAPWING_PROGRESS_THREAD", "none");
+    if (is("LAPWING_MESSAGES", "off") || is("LAPWING_PROGRESS_THREAD", "none")) return wanted;
+    const bool enters = is("LAPWING_MESSAGES", "on") || !fills_one_host();
     return enters ? std::max<int>(wanted, MPI_THREAD_SERIALIZED) : wanted;
 }
 

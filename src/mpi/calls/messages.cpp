@@ -1,6 +1,7 @@
 // The calls of native_calls.def that make requests of messages.
 #include <mpi.h>
 
+#include <atomic>
 #include <string_view>
 
 #include "mpi/calls/exported.hpp"
@@ -58,19 +59,26 @@ void before_persistent_message() {
 
 using namespace lapwing;
 
-#define LAPWING_STARTS(function, parameters, names, communicator, message)           \
-    LAPWING_MPI function parameters {                                                \
-        const InMpi inside(__builtin_return_address(0));                             \
-        if constexpr (is_persistent(#function)) before_persistent_message();         \
-        const int error = LAPWING_NEXT(function) names;                              \
-        if (!async_progress.serves_messages() || error != MPI_SUCCESS) return error; \
-        const std::uint64_t bytes = message;                                         \
-        if (bytes < PendingMessages::large) return error;                            \
-        if constexpr (is_persistent(#function))                                      \
-            pending_messages.add_persistent(*request, bytes);                        \
-        else                                                                         \
-            pending_messages.add(*request, bytes);                                   \
-        return error;                                                                \
+// `straight`: the MPI's function, once Lapwing's thread is known never to run.
+#define LAPWING_STARTS(function, parameters, names, communicator, message)                             \
+    static constinit std::atomic<decltype(&::function)> straight_##function{nullptr};                  \
+    [[gnu::noinline]] static int through_gate_##function(LAPWING_LIST parameters const void* site) {   \
+        const InMpi inside(site);                                                                      \
+        if (gate::stays_open) straight_##function = LAPWING_NEXT(function);                            \
+        if constexpr (is_persistent(#function)) before_persistent_message();                           \
+        const int error = LAPWING_NEXT(function) names;                                                \
+        if (!async_progress.serves_messages() || error != MPI_SUCCESS) return error;                   \
+        const std::uint64_t bytes = message;                                                           \
+        if (bytes < PendingMessages::large) return error;                                              \
+        if constexpr (is_persistent(#function))                                                        \
+            pending_messages.add_persistent(*request, bytes);                                          \
+        else                                                                                           \
+            pending_messages.add(*request, bytes);                                                     \
+        return error;                                                                                  \
+    }                                                                                                  \
+    LAPWING_MPI function parameters {                                                                  \
+        if (auto* const next = straight_##function.load(std::memory_order_relaxed)) return next names; \
+        return through_gate_##function(LAPWING_LIST names __builtin_return_address(0));                \
     }
 #define LAPWING_FREES(function, parameters, names, communicator)
 #define LAPWING_LAST(function)

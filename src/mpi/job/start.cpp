@@ -113,6 +113,8 @@ std::string why_no_messages(const Settings& settings, const RankLocations& locat
     check_word("LAPWING_MESSAGES", settings.messages, {"auto", "on", "off"});
     if (settings.messages == "off") return "LAPWING_MESSAGES=off";
     if (settings.progress_thread == "none") return "LAPWING_PROGRESS_THREAD=none";
+    if (settings.messages == "auto" && locations.all_on_one_host() && !locations.has_spare_processors())
+        return "all ranks are on one host without spare CPUs";
     if (!runtime.why_kept_out.empty()) return runtime.why_kept_out;
     for (const char* own : {"MPIR_CVAR_ASYNC_PROGRESS", "MPICH_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS",
                             "OMPI_MCA_btl_tcp_progress_thread"}) {
@@ -120,8 +122,6 @@ std::string why_no_messages(const Settings& settings, const RankLocations& locat
         if (value != nullptr && std::strcmp(value, "0") != 0 && *value != '\0')
             return fmt::format("the MPI has a progress thread of its own ({}={})", own, value);
     }
-    if (settings.messages == "auto" && locations.all_on_one_host() && !locations.has_spare_processors())
-        return "all ranks are on one host without spare CPUs";
     return "";
 }
 

@@ -1,0 +1,30 @@
+// Functions whose calls the journal records: a small message must not pay for what a call may have to do.
+#pragma once
+
+#include <atomic>
+
+#include "mpi/calls/exported.hpp"
+#include "mpi/native/gate.hpp"
+#include "mpi/native/native.hpp"
+
+// Defines a function of MPI whose calls are recorded. A usual call, while `plain`, is handed on at once; for
+// all others `otherwise` is returned, which may use `site`. A function of its own: the usual call saves no
+// registers for it.
+#define LAPWING_RECORDED(function, parameters, names, communicator, peer, tag, plain, otherwise)        \
+    LAPWING_MPI function parameters {                                                                   \
+        static constinit std::atomic<decltype(&::function)> known{nullptr};                             \
+        const void* const site = __builtin_return_address(0);                                           \
+        if (const auto next = known.load(std::memory_order_relaxed); next != nullptr && (plain))        \
+            [[likely]] {                                                                                \
+            if (auto* const entered = ::lapwing::try_enter(#function, site, communicator, peer, tag)) { \
+                const int error = next names;                                                           \
+                ::lapwing::leave(*entered, site);                                                       \
+                return error;                                                                           \
+            }                                                                                           \
+        }                                                                                               \
+        return [=]() __attribute__((noinline)) {                                                        \
+            known.store(LAPWING_NEXT(function), std::memory_order_relaxed);                             \
+            return otherwise;                                                                           \
+        }                                                                                               \
+        ();                                                                                             \
+    }
