@@ -6,7 +6,10 @@
 
 namespace lapwing {
 
-// Creates the communicator at the first call. Returns MPI_COMM_NULL if the MPI cannot create it.
+// After MPI_Init, before any other function of Lapwing may run in the MPI's progress: to make a communicator,
+// the MPI may make progress.
+void make_own_communicator();
+// MPI_COMM_NULL if the MPI could not make it.
 MPI_Comm own_communicator();
 // Before MPI_Finalize.
 void free_own_communicator();

@@ -102,6 +102,7 @@ bool start_runtime(bool collective) {
     int provided = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&provided);
     runtime.threads = provided == MPI_THREAD_MULTIPLE;
+    make_own_communicator();
     begin_recording(runtime.threads);
     runtime.why_kept_out = why_kept_out(provided);
     start_job(collective);
