@@ -4,7 +4,7 @@ import sys
 
 import jobs
 
-# Ranks, variables, options of the program.
+# Ranks, variables, options of the program with tests of its own.
 RUNS = [
     (1, {}, []),
     (2, {}, []),
@@ -20,11 +20,14 @@ RUNS = [
 
 def main():
     test = jobs.Test(*sys.argv[1:3])
-    for ranks, variables, arguments in RUNS:
-        status, output, report = test.run_with_report(ranks, [test.built("device"), *arguments], limit=120, **variables)
-        told = report.get("device_memory", {})
-        good = status == 0 and all(told.get(name, 0) > 0 for name in ("buffers", "bytes_to_host", "bytes_to_device"))
-        test.expect(f"{ranks} ranks {variables} {arguments}: {told}", good, f"exit status {status}\n{output}")
+    for number, (ranks, variables, arguments) in enumerate(RUNS):
+        # Random collectives have neither threads nor blocking forms.
+        random = [] if arguments or "LAPWING_BLOCKING" in variables else [[test.built("fuzz"), 1000 * number + 1, 150, "device"]]
+        for words in [[test.built("device"), *arguments], *random]:
+            status, output, report = test.run_with_report(ranks, words, limit=120, **variables)
+            told = report.get("device_memory", {})
+            good = status == 0 and all(told.get(name, 0) > 0 for name in ("buffers", "bytes_to_host", "bytes_to_device"))
+            test.expect(f"{ranks} ranks {variables} {' '.join(map(str, words[1:]))}: {told}", good, f"exit status {status}\n{output}")
     return test.status()
 
 

@@ -3,10 +3,12 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "device/doubles/double.h"
@@ -84,33 +86,35 @@ class Cuda {
     void* library_;
 };
 
-// Some ints in the memory of the device or of the host.
-class Ints {
+// Some numbers in the memory of the device or of the host.
+template <typename Number>
+class Buffer {
   public:
-    Ints(bool on_device, const std::vector<int>& content) : host_(content), on_device_(on_device) {
-        if (!on_device_) return;
+    Buffer(bool on_device, std::vector<Number> content) : host_(std::move(content)) {
+        if (!on_device) return;
         memory_ = Cuda::get().allocate(bytes());
-        write(content);
+        Cuda::get().write(memory_, host_.data(), bytes());
     }
-    ~Ints() {
+    ~Buffer() {
         if (memory_ != nullptr) Cuda::get().free(memory_);
     }
-    Ints(const Ints&) = delete;
-    Ints& operator=(const Ints&) = delete;
-    int* data() { return on_device_ ? static_cast<int*>(memory_) : host_.data(); }
-    void write(const std::vector<int>& content) {
-        host_ = content;
-        if (on_device_) Cuda::get().write(memory_, host_.data(), bytes());
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    Number* data() { return memory_ != nullptr ? static_cast<Number*>(memory_) : host_.data(); }
+    // As many numbers as before.
+    void write(const std::vector<Number>& content) {
+        std::copy(content.begin(), content.end(), host_.begin());
+        if (memory_ != nullptr) Cuda::get().write(memory_, host_.data(), bytes());
     }
-    std::vector<int> content() const {
-        std::vector<int> found = host_;
-        if (on_device_) Cuda::get().read(found.data(), memory_, bytes());
+    std::vector<Number> content() const {
+        std::vector<Number> found = host_;
+        if (memory_ != nullptr) Cuda::get().read(found.data(), memory_, bytes());
         return found;
     }
-    std::size_t bytes() const { return host_.size() * sizeof(int); }
 
   private:
-    std::vector<int> host_;
+    std::size_t bytes() const { return host_.size() * sizeof(Number); }
+
+    std::vector<Number> host_;
     void* memory_ = nullptr;
-    bool on_device_;
 };

@@ -1,10 +1,11 @@
 // Random nonblocking collectives by the program's functions, and blocking ones by the MPI's own, compared
 // byte for byte.
-//   fuzz-<mpi> [SEED [SEQUENCES]]
+//   fuzz-<mpi> [SEED [SEQUENCES [device]]]
 // SEQUENCES is a number, or a time as in 60s. With FUZZ_VERBOSE in the environment each collective is told.
 // Each sequence starts up to twelve collectives at once, some of them persistent, each rank in an order of
 // its own, and completes them in any of the ways that MPI has, together with messages; persistent ones are
-// started up to three times.
+// started up to three times. With "device" half of the buffers of all ranks but the last are in the memory of
+// a device, which is a double (tests/device/doubles/).
 #include <mpi.h>
 
 #include <algorithm>
@@ -355,12 +356,16 @@ bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
         same = false;
     }
     for (int start = 1; start < starts && same && !inactive.empty(); ++start) {
+        // Types and operators that a rank has freed the MPI's own functions cannot use again.
         for (std::size_t i = 0; i < operations.size(); ++i) {
-            if (persistent[i]) operations[i]->rewind();
+            if (persistent[i]) mpi_first ? operations[i]->rewind() : operations[i]->refill(start);
         }
         for (MPI_Request& request : inactive) MPI_Start(&request);
         calls_made += static_cast<long long>(inactive.size());
         complete(inactive, own_random);
+        for (std::size_t i = 0; i < operations.size(); ++i) {
+            if (persistent[i] && !mpi_first) operations[i]->run_by_mpi();
+        }
         same = is_same(operations, seed, rank);
     }
     for (MPI_Request& request : inactive) MPI_Request_free(&request);
@@ -379,6 +384,10 @@ int main(int argc, char** argv) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     std::vector<Place> places = make_places();
+    // The last rank of several has no driver.
+    const int ranks = places.front().ranks;
+    if (argc > 3 && std::string(argv[3]) == "device" && (rank + 1 < ranks || ranks == 1))
+        Operation::use_device();
     use_once(places);
     long long done = 0;
     for (int go_on = 1; go_on != 0; ++done) {

@@ -7,11 +7,12 @@ import jobs
 # Without shared memory, and with shared memory but without single copies between processes.
 MPI_MESSAGES = {"LAPWING_SHARED_MEMORY": "0"}
 PIECES = {"LAPWING_TRANSFER": "processor"}
+THREAD = {"LAPWING_PROGRESS_THREAD": "any"}
 # Ranks, first seed, sequences, options of `lapwing run`, variables. The seeds are fixed, so each run tests the same sequences.
 RUNS = {
     "openmpi": [(1, 1, 200, [], {}), (2, 1000, 400, [], {}), (4, 2000, 300, [], {}), (5, 3000, 150, ["--engine", "kernel"], {}),
                 (4, 4000, 300, ["--engine", "kernel"], {}), (2, 5000, 400, ["--engine", "kernel"], {}),
-                (3, 6000, 200, [], PIECES), (3, 7000, 200, [], MPI_MESSAGES)],
+                (3, 6000, 200, [], PIECES), (3, 7000, 200, [], MPI_MESSAGES), (3, 8000, 100, [], PIECES | THREAD)],
     "mpich": [(1, 1, 200, [], {}), (2, 1000, 300, [], {}), (3, 2000, 200, [], {}), (3, 3000, 200, ["--engine", "kernel"], {}),
               (2, 4000, 300, ["--engine", "kernel"], {}), (2, 5000, 200, [], PIECES), (2, 6000, 200, [], MPI_MESSAGES)],
 }

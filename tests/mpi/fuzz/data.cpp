@@ -140,7 +140,8 @@ Layout::~Layout() {
     if (owned_) MPI_Type_free(&type_);
 }
 
-Memory::Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64_t seed) : data_(basic.data) {
+Memory::Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64_t seed, bool on_device)
+    : basic_(basic) {
     std::ptrdiff_t end = 0;
     for (const Block& block : blocks) {
         if (block.count == 0) continue;
@@ -153,16 +154,23 @@ Memory::Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64
     // Every place that an element may have is whole steps of the basic type away from address().
     const std::ptrdiff_t step = basic.bytes;
     begin_ = -((-begin_ + step - 1) / step) * step;
-    bytes_.resize(static_cast<std::size_t>((end - begin_ + step) / step * step));
+    size_ = static_cast<std::size_t>((end - begin_ + step) / step * step);
+    bytes_.emplace(on_device, random_bytes(seed));
+}
+
+std::vector<std::byte> Memory::random_bytes(std::uint64_t seed) const {
+    std::vector<std::byte> bytes(size_);
     Random random(seed);
-    for (std::size_t at = 0; at + static_cast<std::size_t>(step) <= bytes_.size();
-         at += static_cast<std::size_t>(step))
-        basic.fill(bytes_.data() + at, random.below(5));
+    const auto step = static_cast<std::size_t>(basic_.bytes);
+    for (std::size_t at = 0; at + step <= size_; at += step) basic_.fill(bytes.data() + at, random.below(5));
+    return bytes;
 }
 
 std::ptrdiff_t Memory::first_difference(const Memory& other, std::ptrdiff_t limit) const {
-    for (std::size_t i = 0; i < bytes_.size(); ++i) {
-        if (bytes_[i] == other.bytes_[i] || !data_[i % data_.size()]) continue;
+    const std::vector<std::byte> own = bytes_->content();
+    const std::vector<std::byte> others = other.bytes_->content();
+    for (std::size_t i = 0; i < size_; ++i) {
+        if (own[i] == others[i] || !basic_.data[i % basic_.data.size()]) continue;
         const auto at = static_cast<std::ptrdiff_t>(i);
         return limit == PTRDIFF_MAX || at < limit - begin_ ? at : -1;
     }

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
+#include "device_memory.hpp"
 #include "operator_table.hpp"
 
 namespace fuzz {
@@ -85,7 +87,8 @@ class Layout {
     MPI_Aint upper_ = 0;
 };
 
-// Memory for blocks of elements at displacements in bytes from its address(), filled with small values.
+// Memory of the host or of a device for blocks of elements at displacements in bytes from its address(),
+// filled with small values.
 class Memory {
   public:
     struct Block {
@@ -93,21 +96,21 @@ class Memory {
         const Layout* layout = nullptr;
         int count = 0;  // elements
     };
-    Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64_t seed);
+    Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64_t seed, bool on_device);
 
-    void* address() { return bytes_.data() - begin_; }
-    // Those of another, into the same place as before.
-    void take_bytes(const Memory& other) {
-        std::copy(other.bytes_.begin(), other.bytes_.end(), bytes_.begin());
-    }
+    void* address() { return bytes_->data() - begin_; }
+    void fill(std::uint64_t seed) { bytes_->write(random_bytes(seed)); }
     // The first byte below address() + limit that differs, counted from the first that there is; -1: none.
     // Padding is not compared.
     std::ptrdiff_t first_difference(const Memory& other, std::ptrdiff_t limit) const;
 
   private:
-    const std::vector<bool>& data_;  // of an element, see Basic
+    std::vector<std::byte> random_bytes(std::uint64_t seed) const;
+
+    const Basic& basic_;
     std::ptrdiff_t begin_ = 0;
-    std::vector<std::byte> bytes_;
+    std::size_t size_ = 0;
+    std::optional<Buffer<std::byte>> bytes_;
 };
 
 }  // namespace fuzz

@@ -24,8 +24,7 @@ struct Operation::Making {
     const Place& place;
     Random& random;
     const Basic& basic;
-    int units;  // basic elements of the shortest block
-    std::uint64_t seed;
+    int units;      // basic elements of the shortest block
     Numbers kinds;  // of layouts, by rank: of what it sends and of what it receives
     std::vector<Memory::Block> sent_blocks;
     std::vector<Memory::Block> received_blocks;
@@ -77,9 +76,13 @@ struct Operation::Making {
     }
 
     void buffers() {
+        Random where(made.seed_);
         for (Buffers& one : made.buffers_) {
-            if (!sent_blocks.empty()) one.sent = std::make_unique<Memory>(basic, sent_blocks, seed);
-            one.received = std::make_unique<Memory>(basic, received_blocks, seed + 1);
+            const bool ours = device_ && &one == &made.buffers_[0];
+            if (!sent_blocks.empty())
+                one.sent = std::make_unique<Memory>(basic, sent_blocks, made.seed_, ours && where.one_in(2));
+            one.received =
+                std::make_unique<Memory>(basic, received_blocks, made.seed_ + 1, ours && where.one_in(2));
         }
     }
 

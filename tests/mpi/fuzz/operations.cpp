@@ -44,8 +44,8 @@ constexpr int calls = Ineighbor_alltoallw;  // without it: MPICH 4.0's Neighbor_
 
 constexpr int long_block = 5000;          // units of the longest block of an operation with long blocks
 constexpr int operations_with_long = 16;  // one in so many operations
-constexpr int seeds = 1 << 20;
-constexpr int seeds_of_rank = 2;                        // one for the sent bytes, one for the received bytes
+constexpr int seeds = 1 << 20;            // of operations
+constexpr int seeds_of_rank = 2;          // one for the sent bytes, one for the received bytes
 constexpr int seeds_of_operation = 64 * seeds_of_rank;  // up to 64 ranks
 
 // The type that compose() works on.
@@ -80,7 +80,7 @@ Operation::Operation(const Place& place, Random& random) {
         }
     }
     const int units = reduces ? 1 : random.between(1, 3);
-    Making making{*this, place, random, *basic, units, 0, {}, {}, {}};
+    Making making{*this, place, random, *basic, units, {}, {}, {}};
     for (int i = 0; i < 2 * place.ranks; ++i) making.kinds.push_back(random.below(Layout::kinds));
 #ifdef OPEN_MPI
     const bool may_be_long = true;
@@ -101,8 +101,8 @@ Operation::Operation(const Place& place, Random& random) {
     const int max_kind = static_cast<int>(composes ? Layout::Kind::contiguous : Layout::Kind::plain);
 #endif
     if (reduces) making.kinds[0] = std::min(making.kinds[0], max_kind);
-    making.seed = static_cast<std::uint64_t>(random.below(seeds)) * seeds_of_operation +
-                  static_cast<std::uint64_t>(place.rank) * seeds_of_rank;
+    seed_ = static_cast<std::uint64_t>(random.below(seeds)) * seeds_of_operation +
+            static_cast<std::uint64_t>(place.rank) * seeds_of_rank;
     switch (number) {
         case Ibarrier:
             making.barrier();
@@ -166,17 +166,27 @@ int Operation::start(MPI_Request* request) {
 }
 
 bool Operation::persistent_ = false;
+bool Operation::device_ = false;
 
 int Operation::make_persistent(MPI_Request* request) {
-    first_received_ = std::make_unique<Memory>(*buffers_[0].received);
     persistent_ = true;
     const int error = run(buffers_[0], request);
     persistent_ = false;
     return error;
 }
 
+void Operation::Buffers::fill(std::uint64_t seed) {
+    if (sent) sent->fill(seed);
+    received->fill(seed + 1);
+}
+
 void Operation::rewind() {
-    buffers_[0].received->take_bytes(*first_received_);
+    buffers_[0].fill(seed_);
+}
+
+void Operation::refill(int start) {
+    for (Buffers& one : buffers_)
+        one.fill(seed_ + static_cast<std::uint64_t>(start) * seeds * seeds_of_operation);
 }
 
 int Operation::run_by_mpi() {

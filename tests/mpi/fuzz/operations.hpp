@@ -31,8 +31,10 @@ class Operation {
     // A request for MPI_Start instead.
     int make_persistent(MPI_Request* request);
     int run_by_mpi();
-    // The result of the program's function is as at the beginning, for another start.
+    // For another start: the buffers of the program's function as at the beginning.
     void rewind();
+    // Or both functions' buffers with other bytes.
+    void refill(int start);
     // Frees its types and its operator, which it may as soon as it is started.
     void forget_handles();
     // Where the two results differ: a sentence; empty: nowhere.
@@ -40,12 +42,16 @@ class Operation {
 
     // Whether it is a persistent request that is made just now.
     static bool is_persistent() { return persistent_; }
+    // From now on half of the buffers of the program's functions are in the memory of a device.
+    static void use_device() { device_ = true; }
 
   private:
     struct Making;
     struct Buffers {
         std::unique_ptr<Memory> sent;  // null: none, or in place
         std::unique_ptr<Memory> received;
+
+        void fill(std::uint64_t seed);
     };
     using Start = std::function<int(void* sent, void* received, MPI_Request* request)>;
 
@@ -58,9 +64,10 @@ class Operation {
     // So far the result reaches, from its address: behind it an MPI may leave what it likes.
     std::ptrdiff_t compared_ = PTRDIFF_MAX;
     Buffers buffers_[2];
-    std::unique_ptr<Memory> first_received_;  // as at the beginning
+    std::uint64_t seed_ = 0;  // of their bytes
     Start start_;
     static bool persistent_;
+    static bool device_;
 };
 
 }  // namespace fuzz
