@@ -13,12 +13,12 @@ CALLS = {
     "f90": {"MPI_Ibarrier": 1, "MPI_Ibcast": 1, "MPI_Iallgather": 1, "MPI_Ialltoall": 2, "MPI_Ialltoallv": 1,
             "MPI_Iallreduce": 2},
     "late": {"MPI_Ialltoall": 1},
-    "f77": {"MPI_Ibarrier": 1, "MPI_Ibcast": 1, "MPI_Ialltoall": 1, "MPI_Ireduce": 1, "MPI_Iallreduce": 3},
 }
+CALLS["mpif_h"] = CALLS["f90"]
 # Program, ranks, options of `lapwing run`, blocking calls that Lapwing takes as well.
-RUNS = [(program, ranks, ["--engine", engine], {}) for program in ("f08", "f90", "f77")
-        for ranks, engine in ((4, "host"), (3, "kernel"))]
-RUNS += [("late", 3, ["--engine", "kernel"], {}), ("f08", 1, ["--engine", "host"], {}), ("f77", 2, ["--engine", "host", "--blocking"], {"MPI_Iallreduce": 1})]
+RUNS = [(program, ranks, ["--engine", engine], {}) for program in ("f08", "f90") for ranks, engine in ((4, "host"), (3, "kernel"))]
+RUNS += [("late", 3, ["--engine", "kernel"], {}), ("f08", 1, ["--engine", "host"], {}), ("mpif_h", 3, ["--engine", "kernel"], {}),
+         ("mpif_h", 2, ["--engine", "host", "--blocking"], {"MPI_Iallreduce": 1})]
 
 
 def wrong(rows, program, ranks, engine, blocking):

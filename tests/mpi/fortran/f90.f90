@@ -1,7 +1,13 @@
-! Fortran 90, `use mpi`, in a program that is C in part: each language completes requests of the other.
+! `use mpi` or, with MPIF_H, `include 'mpif.h'`, in a program that is C in part: each language completes requests of
+! the other.
 program f90
+#ifdef MPIF_H
+    implicit none
+    include 'mpif.h'
+#else
     use mpi
     implicit none
+#endif
     interface
         ! mixed.c
         subroutine start_in_c(comm, sent, received, request) bind(c)
