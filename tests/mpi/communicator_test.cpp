@@ -1,5 +1,5 @@
-// Communicators of every kind: made, freed, empty of data, with other ranks than the world's; and what is
-// left to the native MPI.
+// Communicators that are duplicated and freed with collectives in flight, and errors on them; and what is
+// left to the native MPI. communicators.cpp has communicators of every kind.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -18,18 +18,6 @@ void exchange_on(MPI_Comm communicator) {
     EXPECT_TRUE(exchange.right());
 }
 
-TEST(Communicator, OneRank) {
-    exchange_on(MPI_COMM_SELF);
-    int data = 3;
-    MPI_Request requests[3];
-    MPI_Ibcast(&data, 1, MPI_INT, 0, MPI_COMM_SELF, &requests[0]);
-    int gathered = 0;
-    MPI_Igather(&data, 1, MPI_INT, &gathered, 1, MPI_INT, 0, MPI_COMM_SELF, &requests[1]);
-    MPI_Ibarrier(MPI_COMM_SELF, &requests[2]);
-    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
-    EXPECT_EQ(gathered, 3);
-}
-
 TEST(Communicator, ManyMadeAndFreed) {
     // More than an MPI can have at one time, if any were kept; it takes long where ranks outnumber cores.
     const int many = size_of(world) <= 2 ? 3000 : 100;
@@ -41,29 +29,6 @@ TEST(Communicator, ManyMadeAndFreed) {
         MPI_Wait(&barrier, MPI_STATUS_IGNORE);
         MPI_Comm_free(&made);
     }
-}
-
-TEST(Communicator, RanksInAnotherOrder) {
-    MPI_Comm backwards;
-    MPI_Comm_split(world, 0, -rank_in(world), &backwards);
-    exchange_on(backwards);
-    for (int root = 0; root < size_of(backwards); ++root) {
-        int data = rank_in(backwards) == root ? root : -1;
-        MPI_Request request;
-        MPI_Ibcast(&data, 1, MPI_INT, root, backwards, &request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        EXPECT_EQ(data, root);
-    }
-    MPI_Comm_free(&backwards);
-}
-
-TEST(Communicator, Topologies) {
-    int dimensions[1] = {size_of(world)};
-    int periods[1] = {1};
-    MPI_Comm ring;
-    MPI_Cart_create(world, 1, dimensions, periods, 0, &ring);
-    exchange_on(ring);
-    MPI_Comm_free(&ring);
 }
 
 TEST(Communicator, IntercommunicatorsAreLeftToTheMpi) {
@@ -133,40 +98,6 @@ TEST(Communicator, DuplicatedWithCollectivesInFlight) {
         MPI_Comm_free(&own);
         exchange_on(duplicate);
         MPI_Comm_free(&duplicate);
-    }
-}
-
-TEST(Communicator, MadeWhileCollectivesAreInFlight) {
-    for (int round = 0; round < 5; ++round) {
-        MPI_Comm own;
-        MPI_Comm_dup(world, &own);
-        Exchange exchange(own, 100, round);
-        exchange.start();
-        MPI_Comm made = MPI_COMM_NULL;
-        MPI_Group group = MPI_GROUP_NULL;
-        switch (round) {
-            case 0:
-                MPI_Comm_dup(own, &made);
-                break;
-            case 1:
-                MPI_Comm_split(own, rank_in(own) % 2, 0, &made);
-                break;
-            case 2:
-            case 3:
-                MPI_Comm_group(own, &group);
-                if (round == 2)
-                    MPI_Comm_create(own, group, &made);
-                else
-                    MPI_Comm_create_group(own, group, 3, &made);
-                MPI_Group_free(&group);
-                break;
-            default:
-                MPI_Comm_split_type(own, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
-        }
-        exchange_on(made);
-        MPI_Comm_free(&made);
-        MPI_Comm_free(&own);
-        MPI_Wait(&exchange.request, MPI_STATUS_IGNORE);
     }
 }
 

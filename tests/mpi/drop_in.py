@@ -4,7 +4,7 @@ import sys
 
 import jobs
 
-COLLECTIVES = ["MPI_Ibarrier", "MPI_Ibcast", "MPI_Igather", "MPI_Ialltoall", "MPI_Ireduce", "MPI_Iallreduce",
+COLLECTIVES = ["MPI_Ibarrier", "MPI_Ibcast", "MPI_Ialltoall", "MPI_Ireduce", "MPI_Iallreduce",
                "MPI_Ireduce_scatter_block", "MPI_Ireduce_scatter", "MPI_Iscan", "MPI_Iexscan", "MPI_Ineighbor_alltoall"]
 
 # Ranks, options of `lapwing run` or variables, options of the program.
@@ -13,16 +13,16 @@ RUNS = [(ranks, [], []) for ranks in range(1, 6)] + [
     (4, ["LAPWING_SHARED_MEMORY=0"], []),
     (3, ["LAPWING_PROGRESS_THREAD=any", "LAPWING_TRANSFER=processor"], []),
     (2, ["LAPWING_PROGRESS_THREAD=any"], ["--threads"]),
-    (4, ["--algorithm", "ialltoall=pairwise:window=1,ibcast=scatter_ring,igather=sequential,ibarrier=dissemination"], []),
-    (5, ["--algorithm", "ialltoall=bruck,ibcast=scatter_recursive_doubling,igather=binomial"], []),
-    (3, ["--algorithm", "ialltoall=ring,ibcast=k_nomial:k=3,igather=binary"], []),
+    (4, ["--algorithm", "ialltoall=pairwise:window=1,ibcast=scatter_ring,ibarrier=dissemination"], []),
+    (5, ["--algorithm", "ialltoall=bruck,ibcast=scatter_recursive_doubling"], []),
+    (3, ["--algorithm", "ialltoall=ring,ibcast=k_nomial:k=3"], []),
     (3, ["--blocking"], []),
     (2, [], ["--threads"]),
     (1, ["--engine", "kernel"], []),
     (4, ["--engine", "kernel"], []),
     (5, ["--engine", "kernel", "--blocking"], []),
-    (3, ["--engine", "kernel", "--algorithm", "ialltoall=pairwise:window=1,ibcast=scatter_ring,igather=sequential"], []),
-    (3, ["--engine", "kernel", "--algorithm", "ialltoall=bruck,ibcast=k_nomial:k=3,igather=binomial"], []),
+    (3, ["--engine", "kernel", "--algorithm", "ialltoall=pairwise:window=1,ibcast=scatter_ring"], []),
+    (3, ["--engine", "kernel", "--algorithm", "ialltoall=bruck,ibcast=k_nomial:k=3"], []),
     (2, ["--engine", "kernel"], ["--threads"]),
     (3, ["--engine", "kernel", "LAPWING_SUBMIT=thread"], []),
 ]

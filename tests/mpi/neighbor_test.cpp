@@ -52,29 +52,6 @@ TEST(Neighbors, OfParallelEdgesTheFirstMeetsTheFirst) {
     MPI_Comm_free(&graph);
 }
 
-// The block is packed once and sent to both neighbours, which are the rank itself in a job of one.
-TEST(Neighbors, ABlockWithHolesGoesToEach) {
-    const int ranks = size_of(world);
-    const int periodic = 1;
-    MPI_Comm ring;
-    MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &ring);
-    const int rank = rank_in(world);
-    MPI_Datatype holes;
-    MPI_Type_vector(2, 1, 3, MPI_INT, &holes);
-    MPI_Type_commit(&holes);
-    const int sent[] = {rank, -1, -1, rank + 100};
-    int received[4] = {-2, -2, -2, -2};
-    MPI_Request request;
-    MPI_Ineighbor_allgather(sent, 1, holes, received, 2, MPI_INT, ring, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    const int below = (rank + ranks - 1) % ranks;
-    const int above = (rank + 1) % ranks;
-    EXPECT_EQ(std::vector<int>(received, received + 4),
-              (std::vector<int>{below, below + 100, above, above + 100}));
-    MPI_Type_free(&holes);
-    MPI_Comm_free(&ring);
-}
-
 TEST(Neighbors, LengthsAndTypesOfTheirOwn) {
     const int ranks = size_of(world);
     const int rank = rank_in(world);

@@ -53,23 +53,6 @@ class Rounds {
     std::vector<int> received_;
 };
 
-TEST(Persistent, EachStartMovesWhatTheBuffersHold) {
-    Rounds rounds(world, 7);
-    const MPI_Request handle = rounds.request;
-    for (int round = 0; round < 20; ++round) {
-        rounds.fill(round);
-        ASSERT_EQ(MPI_Start(&rounds.request), MPI_SUCCESS);
-        if (round % 2 == 0) {
-            ASSERT_EQ(MPI_Wait(&rounds.request, MPI_STATUS_IGNORE), MPI_SUCCESS);
-        } else {
-            for (int flag = 0; !flag;)
-                ASSERT_EQ(MPI_Test(&rounds.request, &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
-        }
-        EXPECT_EQ(rounds.request, handle);
-        ASSERT_TRUE(rounds.right(round));
-    }
-}
-
 TEST(Persistent, AnInactiveOneIsLikeNull) {
     std::deque<Rounds> both;
     both.emplace_back(world, 1);
@@ -304,43 +287,6 @@ TEST(Persistent, OutlivesItsCommunicator) {
         MPI_Wait(&rounds.request, MPI_STATUS_IGNORE);
         ASSERT_TRUE(rounds.right(round));
     }
-}
-
-void compose(void* left, void* right, int* count, MPI_Datatype*) {
-    const auto* a = static_cast<const unsigned*>(left);
-    auto* b = static_cast<unsigned*>(right);
-    for (int i = 0; i < *count; ++i, a += 2, b += 2) {
-        b[1] = a[0] * b[1] + a[1];
-        b[0] = a[0] * b[0];
-    }
-}
-
-TEST(Persistent, TypesAndOperatorsFreedAfterItIsMade) {
-    MPI_Datatype map;
-    MPI_Type_contiguous(2, MPI_UNSIGNED, &map);
-    MPI_Type_commit(&map);
-    MPI_Op op;
-    MPI_Op_create(compose, 0, &op);
-    unsigned own[2] = {0, 0};
-    unsigned result[2] = {0, 0};
-    MPI_Request request;
-    PERSISTENT(Allreduce)(own, result, 1, map, op, world, MPI_INFO_NULL, &request);
-    MPI_Type_free(&map);
-    MPI_Op_free(&op);
-    for (unsigned round = 1; round < 4; ++round) {
-        own[0] = static_cast<unsigned>(rank_in(world)) + round;
-        own[1] = round;
-        MPI_Start(&request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        unsigned expected[2] = {1, 0};
-        for (unsigned rank = 0; rank < static_cast<unsigned>(size_of(world)); ++rank) {
-            expected[1] = expected[0] * round + expected[1];
-            expected[0] *= rank + round;
-        }
-        EXPECT_EQ(result[0], expected[0]);
-        EXPECT_EQ(result[1], expected[1]);
-    }
-    MPI_Request_free(&request);
 }
 
 TEST(Persistent, VectorsOverwrittenAfterItIsMade) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -109,30 +108,6 @@ TEST_P(Reductions, OperatorsThatDoNotCommuteKeepTheOrderOfTheRanks) {
     }
 }
 INSTANTIATE_TEST_SUITE_P(Elements, Reductions, testing::Values(1, 2));
-
-TEST(Reduction, PairsComplexNumbersAndTruthValues) {
-    const int ranks = size_of(world);
-    const int rank = rank_in(world);
-    struct {
-        double value;
-        int rank;
-    } sent{static_cast<double>((rank * 3) % 4), rank}, least{0, -1};
-    const std::complex<double> factor(0, 1);
-    std::complex<double> product;
-    const bool truth = rank != 0;
-    bool all_true = true;
-    MPI_Request requests[3];
-    MPI_Iallreduce(&sent, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, world, &requests[0]);
-    MPI_Iallreduce(&factor, &product, 1, MPI_C_DOUBLE_COMPLEX, MPI_PROD, world, &requests[1]);
-    MPI_Iallreduce(&truth, &all_true, 1, MPI_C_BOOL, MPI_LAND, world, &requests[2]);
-    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
-    EXPECT_EQ(least.value, 0);
-    EXPECT_EQ(least.rank, 0);
-    std::complex<double> right(1, 0);
-    for (int i = 0; i < ranks; ++i) right *= factor;
-    EXPECT_EQ(product, right);
-    EXPECT_FALSE(all_true);
-}
 
 // One number of an element, as a type that has the values of all of them.
 template <typename Number>
@@ -351,25 +326,6 @@ TEST(Reduction, OneThatFailsOnTheWayFailsAlone) {
     MPI_Op_free(&op);
     MPI_Type_free(&type);
     MPI_Comm_free(&communicator);
-}
-
-TEST(Reduction, LogicalOperatorsGiveZeroOrOne) {
-    const int ranks = size_of(world);
-    const int rank = rank_in(world);
-    const int sent[3] = {rank + 5, rank == 0 ? 9 : 0, 4};
-    int all[3];
-    int any[3];
-    int odd[3];
-    MPI_Request requests[3];
-    MPI_Iallreduce(sent, all, 3, MPI_INT, MPI_LAND, world, &requests[0]);
-    MPI_Iallreduce(sent, any, 3, MPI_INT, MPI_LOR, world, &requests[1]);
-    MPI_Iallreduce(sent, odd, 3, MPI_INT, MPI_LXOR, world, &requests[2]);
-    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
-    if (ranks == 1) GTEST_SKIP() << "a group of one copies";
-    EXPECT_EQ(all[0], 1);
-    EXPECT_EQ(all[1], 0);
-    EXPECT_EQ(any[1], 1);
-    EXPECT_EQ(odd[2], ranks % 2);
 }
 
 }  // namespace

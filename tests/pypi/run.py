@@ -25,18 +25,22 @@ import exports  # noqa: E402
 import jobs  # noqa: E402
 import wheels  # noqa: E402
 
-COLLECTIVES = ["MPI_Ibarrier", "MPI_Ibcast", "MPI_Igather", "MPI_Ialltoall", "MPI_Ireduce", "MPI_Iallreduce",
+COLLECTIVES = ["MPI_Ibarrier", "MPI_Ibcast", "MPI_Ialltoall", "MPI_Ireduce", "MPI_Iallreduce",
                "MPI_Ireduce_scatter_block", "MPI_Ireduce_scatter", "MPI_Iscan", "MPI_Iexscan", "MPI_Ineighbor_alltoall"]
 
 # Wheel, program, ranks, options of `lapwing run`, options of the program. MPICH and Intel MPI spin: no more of their
 # ranks than cores.
-DROP_IN = {
+PROGRAMS = {
     "openmpi": [("openmpi", "drop_in-openmpi", 4, [], []),
                 ("openmpi", "drop_in-openmpi", 3, ["--engine", "kernel"], []),
-                ("openmpi", "drop_in-openmpi", 2, ["--engine", "kernel"], ["--threads"])],
+                ("openmpi", "drop_in-openmpi", 2, ["--engine", "kernel"], ["--threads"]),
+                ("openmpi", "fuzz-openmpi", 4, [], ["1", "100"]),
+                ("openmpi", "fuzz-openmpi", 3, ["--engine", "kernel"], ["1000", "100"])],
     "mpich": [("mpich", "drop_in-mpich", 2, [], []),
               ("mpich", "drop_in-mpich", 3, ["--engine", "kernel"], []),
-              ("mpich", "drop_in-mpich", 2, ["--engine", "kernel"], ["--threads"])],
+              ("mpich", "drop_in-mpich", 2, ["--engine", "kernel"], ["--threads"]),
+              ("mpich", "fuzz-mpich", 2, [], ["1", "100"]),
+              ("mpich", "fuzz-mpich", 3, ["--engine", "kernel"], ["1000", "100"])],
     "impi": [("impi", "drop_in-mpich", 2, [], []),
              ("impi", "drop_in-mpich", 2, ["--engine", "kernel"], [])],
     "abi": [("mpich", "drop_in-abi", 2, [], []),
@@ -115,7 +119,7 @@ class Run:
         return sum(row["taken"] for row in self.rows.values())
 
 
-def drop_in(wheel, program, ranks, options, arguments):
+def run_program(wheel, program, ranks, options, arguments):
     run = Run(wheel, ranks, options, [wheel.build / "tests" / program, *arguments], {"LAPWING_CHECK": "1"})
     taken = run.must_take(COLLECTIVES, "kernel" if "kernel" in options else "host")
     return f"{program}: {run.report['mpi']}, {ranks} ranks {' '.join(options + arguments)}: {taken} calls taken"
@@ -173,8 +177,8 @@ def runs_of(test, build, lapwing=None):
     if test == "gpu":
         for name, *rest in GPU:
             yield gpu(wheels.Wheel(name, build, lapwing), *rest)
-    for name, *rest in DROP_IN.get(test, []):
-        yield drop_in(wheels.Wheel(name, build), *rest)
+    for name, *rest in PROGRAMS.get(test, []):
+        yield run_program(wheels.Wheel(name, build), *rest)
     for name, library, ours in LIBRARIES.get(test, []):
         yield symbols(wheels.Wheel(name, build), library, ours)
     if test in wheels.LAUNCHERS:
@@ -185,14 +189,14 @@ def runs_of(test, build, lapwing=None):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=lambda path: pathlib.Path(path).resolve(), help="the build directory")
-    parser.add_argument("tests", nargs="*", choices=[*DROP_IN, "imb", "gpu", []], help="if none is named: all but gpu")
+    parser.add_argument("tests", nargs="*", choices=[*PROGRAMS, "imb", "gpu", []], help="if none is named: all but gpu")
     parser.add_argument("--wheel", type=pathlib.Path, help="take lapwing from this wheel, not from the build directory")
     parser.add_argument("--prepare", action="store_true", help="install everything only, run nothing")
     options = parser.parse_args()
     try:
         for name in sorted({name for name, *_ in GPU}) if options.tests == ["gpu"] else wheels.PACKAGES:
             wheels.Wheel(name, options.build, options.wheel).prepare()
-        for test in [] if options.prepare else options.tests or [*DROP_IN, "imb"]:
+        for test in [] if options.prepare else options.tests or [*PROGRAMS, "imb"]:
             for line in runs_of(test, options.build, options.wheel):
                 print(line, flush=True)
     except (wheels.Failure, OSError) as failure:
