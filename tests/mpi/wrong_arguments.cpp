@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -32,12 +31,6 @@ int number = 0;
 std::FILE* answers = nullptr;
 
 enum class Form { nonblocking, blocking, persistent, own_blocks } form = Form::nonblocking;
-
-// One call in that form; a persistent one is started. As the MPI's functions, with the request behind.
-#define CALL(lower, upper, ...)                                                          \
-    (form == Form::blocking     ? MPI_##upper(__VA_ARGS__)                               \
-     : form == Form::persistent ? PERSISTENT(upper)(__VA_ARGS__, MPI_INFO_NULL, request) \
-                                : MPI_I##lower(__VA_ARGS__, request))
 
 int class_of(int error) {
     int found = 0;
@@ -82,109 +75,68 @@ const std::vector<MPI_Aint>& zero_addresses() {
     return all;
 }
 
+// Kind, who looks at what is sent and at what is received, the function's name, and its arguments without the
+// request. A persistent collective is made only.
+#define COLLECTIVE(kind, sends, receives, lower, upper, ...)                                             \
+    {                                                                                                    \
+        "I" #lower, kind, sends, receives, [](const Arguments& a, MPI_Comm comm, MPI_Request* request) { \
+            switch (form) {                                                                              \
+                case Form::blocking:                                                                     \
+                    return MPI_##upper(__VA_ARGS__);                                                     \
+                case Form::persistent:                                                                   \
+                    return PERSISTENT(upper)(__VA_ARGS__, MPI_INFO_NULL, request);                       \
+                default:                                                                                 \
+                    return MPI_I##lower(__VA_ARGS__, request);                                           \
+            }                                                                                            \
+        }                                                                                                \
+    }
+
 const Collective collectives[] = {
-    {"Ibcast", Kind::data, Who::all, Who::nobody,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(bcast, Bcast, const_cast<void*>(a.sent), a.count, a.sent_type, a.root, comm);
-     }},
-    {"Igather", Kind::data, Who::all, Who::root,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(gather, Gather, a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
-                     a.root, comm);
-     }},
-    {"Igatherv", Kind::data, Who::all, Who::root,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(gatherv, Gatherv, a.sent, a.count, a.sent_type, a.received, a.counts.data(),
-                     zeros().data(), a.received_type, a.root, comm);
-     }},
-    {"Iscatter", Kind::data, Who::root, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(scatter, Scatter, a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
-                     a.root, comm);
-     }},
-    {"Iscatterv", Kind::data, Who::root, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(scatterv, Scatterv, a.sent, a.counts.data(), zeros().data(), a.sent_type, a.received,
-                     a.count, a.received_type, a.root, comm);
-     }},
-    {"Iallgather", Kind::data, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(allgather, Allgather, a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
-                     comm);
-     }},
-    {"Iallgatherv", Kind::data, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(allgatherv, Allgatherv, a.sent, a.count, a.sent_type, a.received, a.counts.data(),
-                     zeros().data(), a.received_type, comm);
-     }},
-    {"Ialltoall", Kind::data, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(alltoall, Alltoall, a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
-                     comm);
-     }},
-    {"Ialltoallv", Kind::data, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(alltoallv, Alltoallv, a.sent, a.counts.data(), zeros().data(), a.sent_type, a.received,
-                     a.counts.data(), zeros().data(), a.received_type, comm);
-     }},
-    {"Ialltoallw", Kind::data, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(alltoallw, Alltoallw, a.sent, a.counts.data(), zeros().data(), a.sent_types.data(),
-                     a.received, a.counts.data(), zeros().data(),
-                     (a.sent_type == a.received_type ? a.sent_types : a.received_types).data(), comm);
-     }},
-    {"Ireduce", Kind::reduction, Who::all, Who::root,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(reduce, Reduce, a.sent, a.received, a.count, a.sent_type, a.op, a.root, comm);
-     }},
-    {"Iallreduce", Kind::reduction, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(allreduce, Allreduce, a.sent, a.received, a.count, a.sent_type, a.op, comm);
-     }},
-    {"Iscan", Kind::reduction, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(scan, Scan, a.sent, a.received, a.count, a.sent_type, a.op, comm);
-     }},
-    {"Iexscan", Kind::reduction, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(exscan, Exscan, a.sent, a.received, a.count, a.sent_type, a.op, comm);
-     }},
-    {"Ireduce_scatter_block", Kind::reduction, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(reduce_scatter_block, Reduce_scatter_block, a.sent, a.received, a.count, a.sent_type,
-                     a.op, comm);
-     }},
-    {"Ireduce_scatter", Kind::reduction, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(reduce_scatter, Reduce_scatter, a.sent, a.received, a.counts.data(), a.sent_type, a.op,
-                     comm);
-     }},
-    {"Ineighbor_allgather", Kind::neighbors, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(neighbor_allgather, Neighbor_allgather, a.sent, a.count, a.sent_type, a.received,
-                     a.count, a.received_type, comm);
-     }},
-    {"Ineighbor_allgatherv", Kind::neighbors, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(neighbor_allgatherv, Neighbor_allgatherv, a.sent, a.count, a.sent_type, a.received,
-                     a.counts.data(), zeros().data(), a.received_type, comm);
-     }},
-    {"Ineighbor_alltoall", Kind::neighbors, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(neighbor_alltoall, Neighbor_alltoall, a.sent, a.count, a.sent_type, a.received, a.count,
-                     a.received_type, comm);
-     }},
-    {"Ineighbor_alltoallv", Kind::neighbors, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(neighbor_alltoallv, Neighbor_alltoallv, a.sent, a.counts.data(), zeros().data(),
-                     a.sent_type, a.received, a.counts.data(), zeros().data(), a.received_type, comm);
-     }},
-    {"Ineighbor_alltoallw", Kind::neighbors, Who::all, Who::all,
-     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return CALL(neighbor_alltoallw, Neighbor_alltoallw, a.sent, a.counts.data(), zero_addresses().data(),
-                     a.sent_types.data(), a.received, a.counts.data(), zero_addresses().data(),
-                     a.received_types.data(), comm);
-     }},
+    COLLECTIVE(Kind::data, Who::all, Who::nobody, bcast, Bcast, const_cast<void*>(a.sent), a.count,
+               a.sent_type, a.root, comm),
+    COLLECTIVE(Kind::data, Who::all, Who::root, gather, Gather, a.sent, a.count, a.sent_type, a.received,
+               a.count, a.received_type, a.root, comm),
+    COLLECTIVE(Kind::data, Who::all, Who::root, gatherv, Gatherv, a.sent, a.count, a.sent_type, a.received,
+               a.counts.data(), zeros().data(), a.received_type, a.root, comm),
+    COLLECTIVE(Kind::data, Who::root, Who::all, scatter, Scatter, a.sent, a.count, a.sent_type, a.received,
+               a.count, a.received_type, a.root, comm),
+    COLLECTIVE(Kind::data, Who::root, Who::all, scatterv, Scatterv, a.sent, a.counts.data(), zeros().data(),
+               a.sent_type, a.received, a.count, a.received_type, a.root, comm),
+    COLLECTIVE(Kind::data, Who::all, Who::all, allgather, Allgather, a.sent, a.count, a.sent_type, a.received,
+               a.count, a.received_type, comm),
+    COLLECTIVE(Kind::data, Who::all, Who::all, allgatherv, Allgatherv, a.sent, a.count, a.sent_type,
+               a.received, a.counts.data(), zeros().data(), a.received_type, comm),
+    COLLECTIVE(Kind::data, Who::all, Who::all, alltoall, Alltoall, a.sent, a.count, a.sent_type, a.received,
+               a.count, a.received_type, comm),
+    COLLECTIVE(Kind::data, Who::all, Who::all, alltoallv, Alltoallv, a.sent, a.counts.data(), zeros().data(),
+               a.sent_type, a.received, a.counts.data(), zeros().data(), a.received_type, comm),
+    COLLECTIVE(Kind::data, Who::all, Who::all, alltoallw, Alltoallw, a.sent, a.counts.data(), zeros().data(),
+               a.sent_types.data(), a.received, a.counts.data(), zeros().data(),
+               (a.sent_type == a.received_type ? a.sent_types : a.received_types).data(), comm),
+    COLLECTIVE(Kind::reduction, Who::all, Who::root, reduce, Reduce, a.sent, a.received, a.count, a.sent_type,
+               a.op, a.root, comm),
+    COLLECTIVE(Kind::reduction, Who::all, Who::all, allreduce, Allreduce, a.sent, a.received, a.count,
+               a.sent_type, a.op, comm),
+    COLLECTIVE(Kind::reduction, Who::all, Who::all, scan, Scan, a.sent, a.received, a.count, a.sent_type,
+               a.op, comm),
+    COLLECTIVE(Kind::reduction, Who::all, Who::all, exscan, Exscan, a.sent, a.received, a.count, a.sent_type,
+               a.op, comm),
+    COLLECTIVE(Kind::reduction, Who::all, Who::all, reduce_scatter_block, Reduce_scatter_block, a.sent,
+               a.received, a.count, a.sent_type, a.op, comm),
+    COLLECTIVE(Kind::reduction, Who::all, Who::all, reduce_scatter, Reduce_scatter, a.sent, a.received,
+               a.counts.data(), a.sent_type, a.op, comm),
+    COLLECTIVE(Kind::neighbors, Who::all, Who::all, neighbor_allgather, Neighbor_allgather, a.sent, a.count,
+               a.sent_type, a.received, a.count, a.received_type, comm),
+    COLLECTIVE(Kind::neighbors, Who::all, Who::all, neighbor_allgatherv, Neighbor_allgatherv, a.sent, a.count,
+               a.sent_type, a.received, a.counts.data(), zeros().data(), a.received_type, comm),
+    COLLECTIVE(Kind::neighbors, Who::all, Who::all, neighbor_alltoall, Neighbor_alltoall, a.sent, a.count,
+               a.sent_type, a.received, a.count, a.received_type, comm),
+    COLLECTIVE(Kind::neighbors, Who::all, Who::all, neighbor_alltoallv, Neighbor_alltoallv, a.sent,
+               a.counts.data(), zeros().data(), a.sent_type, a.received, a.counts.data(), zeros().data(),
+               a.received_type, comm),
+    COLLECTIVE(Kind::neighbors, Who::all, Who::all, neighbor_alltoallw, Neighbor_alltoallw, a.sent,
+               a.counts.data(), zero_addresses().data(), a.sent_types.data(), a.received, a.counts.data(),
+               zero_addresses().data(), a.received_types.data(), comm),
 };
 
 // Of all ranks, or of this one alone: with neighbours on a ring.
