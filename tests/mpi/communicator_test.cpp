@@ -157,18 +157,4 @@ TEST(Communicator, TruncationIsToldByTheCommunicatorsOwnHandler) {
     MPI_Comm_free(&own);
 }
 
-TEST(Communicator, FreedWithACollectiveInFlight) {
-    MPI_Comm made;
-    MPI_Comm_dup(world, &made);
-    Exchange exchange(made, 1000);
-    exchange.start();
-    const int ranks = size_of(made);
-    const int rank = rank_in(made);
-    MPI_Comm_free(&made);
-    MPI_Wait(&exchange.request, MPI_STATUS_IGNORE);
-    for (int from = 0; from < ranks; ++from) {
-        EXPECT_EQ(exchange.received[static_cast<std::size_t>(from) * 1000], value(from, rank, 0));
-    }
-}
-
 }  // namespace

@@ -156,18 +156,6 @@ TEST(Journal, RanksAgreeOnEveryCollective) {
     expect_agreement(mine);
 }
 
-TEST(Journal, TheHashShowsAMismatch) {
-    const Named one("one");
-    const Named two("two");
-    int data = 0;
-    MPI_Bcast(&data, 1, MPI_INT, 0, one.handle);
-    MPI_Bcast(&data, 1, MPI_FLOAT, 0, two.handle);
-    EXPECT_EQ(one.shown().hash, two.shown().hash);
-    MPI_Reduce(&data, &data + 0 * rank_in(world), 0, MPI_INT, MPI_SUM, 0, one.handle);
-    MPI_Reduce(&data, &data + 0 * rank_in(world), 0, MPI_INT, MPI_MAX, 0, two.handle);
-    EXPECT_NE(one.shown().hash, two.shown().hash);
-}
-
 // Communicators have the same identity on all ranks, in whatever order they are used.
 TEST(Journal, CommunicatorsHaveOneIdentity) {
     std::vector<MPI_Comm> made(6);
@@ -226,26 +214,6 @@ TEST(Journal, ShowsCollectivesInFlight) {
     if (last) MPI_Ibarrier(comm.handle, &first);
     MPI_Wait(&first, MPI_STATUS_IGNORE);
     EXPECT_FALSE(comm.shown().recent[0].in_flight);
-}
-
-TEST(Journal, KeepsCallsThatTheRingHasOverwritten) {
-    if (size_of(world) == 1) GTEST_SKIP() << "a collective of one rank is complete at once";
-    const Named comm("many");
-    const bool last = rank_in(world) == size_of(world) - 1;
-    std::vector<MPI_Request> requests(40);
-    if (!last) {
-        for (MPI_Request& request : requests) MPI_Ibarrier(comm.handle, &request);
-        const watch::CommunicatorSnapshot shown = comm.shown();
-        ASSERT_THAT(shown.recent, SizeIs(40));
-        for (const auto& call : shown.recent) EXPECT_TRUE(call.in_flight);
-        EXPECT_EQ(shown.recent.front().number, 1u);
-    }
-    MPI_Barrier(world);
-    if (last) {
-        for (MPI_Request& request : requests) MPI_Ibarrier(comm.handle, &request);
-    }
-    MPI_Waitall(40, requests.data(), MPI_STATUSES_IGNORE);
-    EXPECT_THAT(comm.shown().recent, SizeIs(16));
 }
 
 // A thread of the program that takes snapshots until one of them is as wanted.

@@ -83,17 +83,6 @@ TEST(Progress, InsideBlockingCollectives) {
     });
 }
 
-TEST(Progress, InsideNonblockingCollectivesOfTheMpi) {
-    call_inside_barrier([] {
-        int one = 1;
-        int sum = 0;
-        MPI_Request request;
-        MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, world, &request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        EXPECT_EQ(sum, size_of(world));
-    });
-}
-
 TEST(Progress, InsideCommunicatorCalls) {
     call_inside_barrier([] {
         MPI_Comm made;
