@@ -20,12 +20,6 @@ static void barrier(MPI_Comm communicator) {
     complete(&request);
 }
 
-static void broadcast(int root, int count) {
-    MPI_Request request;
-    MPI_Ibcast(numbers, count, MPI_DOUBLE, root, MPI_COMM_WORLD, &request);
-    complete(&request);
-}
-
 static void reduce(void) {
     MPI_Request request;
     MPI_Iallreduce(numbers, sums, 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
@@ -52,16 +46,6 @@ int main(int argc, char** argv) {
         if (mine) MPI_Allreduce(numbers, sums, 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);
         if (!mine) MPI_Allreduce(numbers, sums, 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    } else if (strcmp(mode, "root") == 0) {
-        broadcast(mine ? (guilty + 1) % ranks : guilty, 64);
-        broadcast(0, 64);
-        reduce();
-    } else if (strcmp(mode, "count") == 0) {
-        MPI_Request request;
-        MPI_Iallreduce(numbers, sums, mine ? 32 : 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
-        if (mine) pause();
-        complete(&request);
-        barrier(MPI_COMM_WORLD);
     } else if (strcmp(mode, "counts") == 0) { /* it sends nothing where the others expect a number */
         int counts[64] = {0}, ones[64], offsets[64];
         MPI_Request request;
@@ -70,8 +54,6 @@ int main(int argc, char** argv) {
         MPI_Ialltoallv(numbers, mine ? counts : ones, offsets, MPI_DOUBLE, sums, ones, offsets, MPI_DOUBLE,
                        MPI_COMM_WORLD, &request);
         complete(&request);
-    } else if (strcmp(mode, "communicator") == 0) {
-        barrier(mine ? other : MPI_COMM_WORLD);
     } else if (strcmp(mode, "loop") == 0) {
         if (mine)
             while (forever) continue;
@@ -87,11 +69,6 @@ int main(int argc, char** argv) {
             pause();
         else
             MPI_Recv(numbers, 1, MPI_DOUBLE, guilty, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    } else if (strcmp(mode, "left") == 0) { /* it is in MPI_Finalize */
-        if (!mine) reduce();
-    } else if (strcmp(mode, "blocking") == 0) {
-        if (mine) pause();
-        MPI_Allreduce(numbers, sums, 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     } else if (strcmp(mode, "testing") == 0) {
         MPI_Request request;
         int complete_now = 0;

@@ -1,7 +1,5 @@
 """Jobs that hang in different ways: `lapwing status` and the report of the stall name the rank that causes the hang.
-
-status.py BUILD MPI [--all | MODE [OPTION OF LAPWING RUN]...]   --all: each way by each engine; takes minutes
-"""
+tests/watch/diagnosis_test.cpp has more ways."""
 
 import json
 import os
@@ -21,20 +19,13 @@ GUILTY = 1
 MODES = {
     "missing": {"missing", "cycle", "native_call"},
     "order": {"mismatch"},
-    "root": {"mismatch"},
-    "count": {"mismatch"},
     "counts": {"mismatch"},
-    "communicator": {"missing", "cycle"},
     "loop": {"missing"},
-    "sleep": {"missing"},
     "stopped": {"silent"},
     "receive": {"native_call"},
-    "killed": {"silent"},
-    "left": {"silent", "missing", "cycle"},
-    "blocking": {"missing"},
     "testing": {"missing"},
 }
-QUICK = {"openmpi": ["missing", "order", "counts", "stopped", "receive", "testing"], "mpich": ["order", "loop", "stopped", "testing"]}
+RUNS = {"openmpi": ["missing", "order", "counts", "stopped", "receive", "testing"], "mpich": ["order", "loop", "stopped", "testing"]}
 MARK = "MARK_OF_THE_JOB"
 
 
@@ -43,10 +34,10 @@ class Status(jobs.Test):
         super().__init__(build, mpi)
         self.mark = uuid.uuid4().hex
 
-    def start(self, words, options=(), stall="1"):
+    def start(self, words, stall="1"):
         output = tempfile.TemporaryFile("w+")
         process = subprocess.Popen(
-            [str(word) for word in self.under(["--stall", stall, *options], RANKS, [self.built("hangs"), *words])],
+            [str(word) for word in self.under(["--stall", stall], RANKS, [self.built("hangs"), *words])],
             env=self.environment | {MARK: self.mark}, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             start_new_session=True)
         return process, output
@@ -73,9 +64,6 @@ class Status(jobs.Test):
         done = subprocess.run([self.tool, "status", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         return done.returncode, done.stdout, done.stderr
 
-    def names_guilty(self, said, kinds):
-        return any(finding["kind"] in kinds and GUILTY in finding["ranks"] for finding in said["findings"])
-
     def asked_until(self, process, good, limit=60):
         """The first answer that is right, or else the last one."""
         deadline = time.monotonic() + limit
@@ -95,32 +83,16 @@ class Status(jobs.Test):
                 return
             time.sleep(0.1)
 
-    def hang(self, mode, options=()):
-        kinds = MODES[mode]
-        launchers = []
-        process, output = self.start(["sleep" if mode == "killed" else mode, GUILTY], options)
-        if mode == "killed":
-            found, said = self.asked_until(process, lambda said: self.names_guilty(said, MODES["sleep"]))
-            ranks = {rank["rank"]: rank["pid"] for rank in said.get("ranks", [])}
-            if found:
-                # Launchers end the job when a rank is killed, so they must not notice it.
-                launchers = [pid for pid in jobs.ancestors(ranks[GUILTY]) if pid != os.getpid()]
-                for pid in launchers:
-                    os.kill(pid, signal.SIGSTOP)
-                os.kill(ranks[GUILTY], signal.SIGKILL)
-        found, said = self.asked_until(process, lambda said: self.names_guilty(said, kinds))
-        if mode == "killed":
-            for pid in launchers:
-                os.kill(pid, signal.SIGCONT)
-        else:
-            self.wait_for_report(process, output)
+    def hang(self, mode):
+        process, output = self.start([mode, GUILTY])
+        found, said = self.asked_until(process, lambda said: any(
+            finding["kind"] in MODES[mode] and GUILTY in finding["ranks"] for finding in said["findings"]))
+        self.wait_for_report(process, output)
         text = self.end(process, output)
-        name = f"{mode} {' '.join(options)}"
-        self.expect(f"{name}: status names rank {GUILTY}", found, json.dumps(said, indent=1) + text)
-        if mode != "killed":
-            self.expect(f"{name}: so does the report of the stall",
-                        re.search(r"lapwing: ranks have waited for 1 s without progress \(report 1 of", text) and
-                        re.search(rf"\brank {GUILTY}\b", text), text)
+        self.expect(f"{mode}: status names rank {GUILTY}", found, json.dumps(said, indent=1) + text)
+        self.expect(f"{mode}: so does the report of the stall",
+                    re.search(r"lapwing: ranks have waited for 1 s without progress \(report 1 of", text) and
+                    re.search(rf"\brank {GUILTY}\b", text), text)
 
     def a_healthy_job(self):
         process, output = self.start(["slow", GUILTY], stall="0")
@@ -162,28 +134,17 @@ class Status(jobs.Test):
                     done.stdout + done.stderr + text)
 
 
-def run(status, arguments):
-    if arguments and arguments[0] in MODES:
-        return status.hang(arguments[0], arguments[1:])
-    if "--all" in arguments:
-        for options in ((), ("--engine", "host"), ("--engine", "kernel"), ("--engine", "mpi")):
-            for mode in MODES:
-                status.hang(mode, options)
-    else:
-        for mode in QUICK[status.mpi]:
-            status.hang(mode)
-    for engine in ("host", "mpi"):
-        status.at_the_end(engine)
-    status.alone("host", "mpi")
-    status.alone("kernel", "auto")
-    status.a_healthy_job()
-    status.who_may_ask()
-
-
 def main():
     status = Status(*sys.argv[1:3])
     try:
-        run(status, sys.argv[3:])
+        for mode in RUNS[status.mpi]:
+            status.hang(mode)
+        for engine in ("host", "mpi"):
+            status.at_the_end(engine)
+        status.alone("host", "mpi")
+        status.alone("kernel", "auto")
+        status.a_healthy_job()
+        status.who_may_ask()
     finally:
         status.kill()
     return status.status()

@@ -164,19 +164,6 @@ def processes_of(program):
     return found
 
 
-def ancestors(pid):
-    """The ancestors of a process, without the ancestors of this process."""
-    found = []
-    while True:
-        try:
-            pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-        except OSError:
-            return found
-        if pid <= 1 or pid == os.getpid():
-            return found
-        found.append(pid)
-
-
 def processes_with(variable, value):
     """Processes that have this variable in their environment."""
     word = f"{variable}={value}".encode()
