@@ -1,11 +1,13 @@
 // A random, correct program of communicators: made in every way that MPI has, used by collectives, and freed,
 // also with collectives in flight. Each collective's result is compared with what it must be.
-//   communicators-<mpi> SEED THREADS [spawn | session | sessions]
+//   communicators-<mpi> SEED THREADS [spawn | session | sessions | sessions_once | sessions_outlive]
 // THREADS 0: one thread, MPI_THREAD_SINGLE. Otherwise this number of threads run such a program at once, each
 // on a duplicate of MPI_COMM_WORLD of its own.
 //   spawn     MPI_COMM_WORLD spawns two ranks; the program runs on all ranks, merged, and on MPI_COMM_WORLD
 //   session   the program runs on a session's communicator, and on MPI_COMM_WORLD
 //   sessions  the program runs on the communicators of two sessions, without MPI_Init
+//   sessions_once     of one session
+//   sessions_outlive  of one session, which begins before MPI_Finalize and goes on after it
 // Rank 0 prints "ok" at the end.
 #include <mpi.h>
 
@@ -13,41 +15,18 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "persistent_forms.hpp"
+#include "random_collective.hpp"
 
 namespace {
 
 std::atomic<int> wrong{0};
 // MPI_Comm_split_type of ranks of several jobs hangs in Open MPI 4.1 and in MPICH 5.0.
 bool several_jobs = false;
-
-// Equal on all ranks of a communicator where it is seeded alike.
-class Random {
-  public:
-    explicit Random(std::uint64_t seed) : engine_(seed) {}
-    int below(int limit) { return static_cast<int>(engine_() % static_cast<std::uint64_t>(limit)); }
-    bool one_in(int times) { return below(times) == 0; }
-    std::uint64_t seed() { return engine_(); }
-
-  private:
-    std::mt19937_64 engine_;
-};
-
-int rank_of(MPI_Comm communicator) {
-    int rank = 0;
-    MPI_Comm_rank(communicator, &rank);
-    return rank;
-}
-int ranks_of(MPI_Comm communicator) {
-    int ranks = 0;
-    MPI_Comm_size(communicator, &ranks);
-    return ranks;
-}
 
 void check(bool right, const char* what) {
     if (right) return;
@@ -56,58 +35,20 @@ void check(bool right, const char* what) {
     std::fflush(stdout);
 }
 
-// A collective in flight, and what it must give.
-class Started {
-  public:
-    Started(MPI_Comm communicator, Random& random) {
-        const int rank = rank_of(communicator);
-        const int ranks = ranks_of(communicator);
-        const int value = random.below(1000);
-        const auto all = static_cast<std::size_t>(ranks);
-        switch (random.below(5)) {
-            case 0:
-                MPI_Ibarrier(communicator, &request);
-                break;
-            case 1: {
-                const int root = random.below(ranks);
-                out_ = {rank == root ? value : -1};
-                expected_ = {value};
-                MPI_Ibcast(out_.data(), 1, MPI_INT, root, communicator, &request);
-                break;
-            }
-            case 2:
-                in_ = {value + rank};
-                out_ = {-1};
-                expected_ = {ranks * value + ranks * (ranks - 1) / 2};
-                MPI_Iallreduce(in_.data(), out_.data(), 1, MPI_INT, MPI_SUM, communicator, &request);
-                break;
-            case 3:
-                in_.assign(all, value + rank);
-                out_.assign(all, -1);
-                for (int i = 0; i < ranks; ++i) expected_.push_back(value + i);
-                MPI_Ialltoall(in_.data(), 1, MPI_INT, out_.data(), 1, MPI_INT, communicator, &request);
-                break;
-            default:
-                in_ = {value + rank};
-                out_.assign(all, -1);
-                for (int i = 0; i < ranks; ++i) expected_.push_back(value + i);
-                MPI_Iallgather(in_.data(), 1, MPI_INT, out_.data(), 1, MPI_INT, communicator, &request);
-        }
-    }
-    void wait() {
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        check(out_ == expected_, "nonblocking");
-    }
+using InFlight = std::vector<RandomCollective>;
 
-  private:
-    MPI_Request request = MPI_REQUEST_NULL;
-    std::vector<int> in_, out_, expected_;
-};
+// In any order.
+void wait_for(InFlight& collectives) {
+    for (; !collectives.empty(); collectives.pop_back()) {
+        MPI_Wait(&collectives.back().request, MPI_STATUS_IGNORE);
+        check(collectives.back().right(), "nonblocking");
+    }
+}
 
 void persistent(MPI_Comm communicator) {
-    int in = rank_of(communicator);
+    int in = rank_in(communicator);
     int out = -1;
-    const int ranks = ranks_of(communicator);
+    const int ranks = size_of(communicator);
     MPI_Request request = MPI_REQUEST_NULL;
     PERSISTENT(Allreduce)(&in, &out, 1, MPI_INT, MPI_SUM, communicator, MPI_INFO_NULL, &request);
     for (int i = 0; i < 2; ++i) {
@@ -139,7 +80,7 @@ MPI_Group first_ranks(MPI_Comm communicator, int count) {
 MPI_Comm copied(MPI_Comm both, int way) {
     MPI_Comm made = MPI_COMM_NULL;
     if (way == 0) MPI_Comm_dup(both, &made);
-    if (way == 1) MPI_Comm_split(both, 0, rank_of(both), &made);
+    if (way == 1) MPI_Comm_split(both, 0, rank_in(both), &made);
     if (way == 2) {
         MPI_Group own = MPI_GROUP_NULL;
         MPI_Comm_group(both, &own);
@@ -151,13 +92,13 @@ MPI_Comm copied(MPI_Comm both, int way) {
 
 // Two halves of a communicator meet in an intercommunicator, which is merged.
 MPI_Comm merged(MPI_Comm communicator, int tag) {
-    const int ranks = ranks_of(communicator);
+    const int ranks = size_of(communicator);
     MPI_Comm made = MPI_COMM_NULL;
     if (ranks < 2) {
         MPI_Comm_dup(communicator, &made);
         return made;
     }
-    const bool low = rank_of(communicator) < ranks / 2;
+    const bool low = rank_in(communicator) < ranks / 2;
     MPI_Comm half = MPI_COMM_NULL;
     MPI_Comm both = MPI_COMM_NULL;
     MPI_Comm_split(communicator, low ? 0 : 1, 0, &half);
@@ -181,8 +122,8 @@ MPI_Comm merged(MPI_Comm communicator, int tag) {
 
 // Null on ranks that are not in it. `group`: which one of several that are made at once this rank is in.
 MPI_Comm make(MPI_Comm communicator, Random& random, int* group) {
-    const int rank = rank_of(communicator);
-    int ranks = ranks_of(communicator);
+    const int rank = rank_in(communicator);
+    int ranks = size_of(communicator);
     MPI_Comm made = MPI_COMM_NULL;
     *group = 0;
     // Random on its own, but equal on all ranks.
@@ -269,7 +210,7 @@ MPI_Comm make(MPI_Comm communicator, Random& random, int* group) {
             MPI_Comm grid = MPI_COMM_NULL;
             MPI_Cart_create(communicator, 2, sizes, periods, 0, &grid);
             if (grid == MPI_COMM_NULL) break;
-            *group = rank_of(grid) % sizes[1];
+            *group = rank_in(grid) % sizes[1];
             MPI_Cart_sub(grid, kept, &made);
             MPI_Comm_free(&grid);
             break;
@@ -287,16 +228,17 @@ MPI_Comm make(MPI_Comm communicator, Random& random, int* group) {
 
 // NOLINTNEXTLINE(misc-no-recursion)
 void live(MPI_Comm communicator, Random random, int depth) {
-    std::vector<Started> in_flight;
+    InFlight in_flight;
     const int steps = 2 + random.below(4);
     for (int step = 0; step < steps; ++step) {
         switch (random.below(depth > 0 ? 4 : 2)) {
             case 0:
-                in_flight.emplace_back(communicator, random);
+                in_flight.emplace_back(communicator, random, 1);
                 break;
             case 1: {
-                Started one(communicator, random);
-                one.wait();
+                InFlight one;
+                one.emplace_back(communicator, random, 1);
+                wait_for(one);
                 break;
             }
             default: {
@@ -322,21 +264,15 @@ void live(MPI_Comm communicator, Random random, int depth) {
                 Random last(seed + 1);
                 if (last.one_in(3)) persistent(made);
                 // The program may free what is in use.
-                if (in_use) in_flight.emplace_back(made, last);
+                if (in_use) in_flight.emplace_back(made, last, 1);
                 MPI_Comm_free(&made);
             }
         }
         // Ranks draw the same numbers, also those that are not in a communicator which is in use.
         const bool now = random.one_in(3);
-        if (now || in_flight.size() > 3) {
-            // In any order.
-            while (!in_flight.empty()) {
-                in_flight.back().wait();
-                in_flight.pop_back();
-            }
-        }
+        if (now || in_flight.size() > 3) wait_for(in_flight);
     }
-    for (Started& one : in_flight) one.wait();
+    wait_for(in_flight);
 }
 
 // Rank 0 prints the result.
@@ -344,11 +280,12 @@ void conclude(MPI_Comm communicator) {
     int all = 0;
     const int mine = wrong;
     MPI_Reduce(&mine, &all, 1, MPI_INT, MPI_SUM, 0, communicator);
-    if (rank_of(communicator) == 0) std::puts(all == 0 ? "ok" : "WRONG");
+    if (rank_in(communicator) == 0) std::puts(all == 0 ? "ok" : "WRONG");
 }
 
 #if MPI_VERSION >= 4
-void live_in_session(Random random, bool last) {
+// `outlives`: the session goes on after MPI_Finalize.
+void live_in_session(Random random, bool last, bool outlives = false) {
     MPI_Session session = MPI_SESSION_NULL;
     MPI_Group group = MPI_GROUP_NULL;
     MPI_Comm made = MPI_COMM_NULL;
@@ -357,6 +294,10 @@ void live_in_session(Random random, bool last) {
     MPI_Comm_create_from_group(group, "lapwing-test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &made);
     MPI_Group_free(&group);
     live(made, random, 3);
+    if (outlives) {
+        MPI_Finalize();
+        live(made, random, 3);
+    }
     if (last) conclude(made);
     MPI_Comm_free(&made);
     MPI_Session_finalize(&session);
@@ -370,9 +311,10 @@ int main(int argc, char** argv) {
     const int count = argc > 2 ? std::atoi(argv[2]) : 0;
     const std::string origin = argc > 3 ? argv[3] : "";
 #if MPI_VERSION >= 4
-    if (origin == "sessions") {
-        live_in_session(Random(seed), false);
-        live_in_session(Random(seed + 1), true);
+    if (origin.starts_with("sessions")) {
+        if (origin == "sessions") live_in_session(Random(seed + 1), false);
+        if (origin == "sessions_outlive") MPI_Init(nullptr, nullptr);
+        live_in_session(Random(seed), true, origin == "sessions_outlive");
         return wrong == 0 ? 0 : 1;
     }
 #endif
@@ -380,7 +322,7 @@ int main(int argc, char** argv) {
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(nullptr, nullptr, needed, &provided);
     if (provided < needed) {
-        if (rank_of(MPI_COMM_WORLD) == 0) std::puts("no threads");
+        if (rank_in(MPI_COMM_WORLD) == 0) std::puts("no threads");
     } else if (count > 0) {
         std::vector<MPI_Comm> bases(static_cast<std::size_t>(count), MPI_COMM_NULL);
         for (MPI_Comm& base : bases) MPI_Comm_dup(MPI_COMM_WORLD, &base);

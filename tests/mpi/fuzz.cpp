@@ -1,7 +1,6 @@
 // Random nonblocking collectives by the program's functions, and blocking ones by the MPI's own, compared
 // byte for byte.
 //   fuzz-<mpi> [SEED [SEQUENCES [device]]]
-// SEQUENCES is a number, or a time as in 60s. With FUZZ_VERBOSE in the environment each collective is told.
 // Each sequence starts up to twelve collectives at once, some of them persistent, each rank in an order of
 // its own, and completes them in any of the ways that MPI has, together with messages; persistent ones are
 // started up to three times. With "device" half of the buffers of all ranks but the last are in the memory of
@@ -9,10 +8,8 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -60,8 +57,7 @@ class Rest {
   public:
     Rest(Requests& all, Random& random) : all_(all), random_(random), left_(all.size()) {
         std::iota(left_.begin(), left_.end(), std::size_t{0});
-        for (std::size_t i = left_.size(); i > 1; --i)
-            std::swap(left_[i - 1], left_[static_cast<std::size_t>(random_.below(static_cast<int>(i)))]);
+        random_.shuffle(left_);
     }
     void complete() {
         while (!left_.empty()) take_some();
@@ -262,8 +258,6 @@ class Message {
     MPI_Request requests_[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 };
 
-const bool verbose = std::getenv("FUZZ_VERBOSE") != nullptr;
-
 bool is_same(const std::vector<std::unique_ptr<Operation>>& operations, std::uint64_t seed, int rank) {
     for (const auto& operation : operations) {
         const std::string difference = operation->difference();
@@ -309,14 +303,10 @@ bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
     for (int i = 0; i < count; ++i) {
         // All ranks of the world draw alike; who is in another half draws for another group, at the same
         // place.
-        auto& place = places[static_cast<std::size_t>(random.below(static_cast<int>(places.size())))];
+        const Place& place = random.pick(places);
         Random of_operation(seed * 16 + static_cast<std::uint64_t>(i));
         operations.push_back(std::make_unique<Operation>(place, of_operation));
         communicators.push_back(place.communicator);
-        if (verbose) {
-            std::fprintf(stderr, "rank %d, seed %llu: %s\n", rank, static_cast<unsigned long long>(seed),
-                         operations.back()->what().c_str());
-        }
     }
     const bool mpi_first = random.one_in(2);
     std::vector<bool> persistent;
@@ -376,10 +366,7 @@ bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
 
 int main(int argc, char** argv) {
     const std::uint64_t first = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
-    const std::string length = argc > 2 ? argv[2] : "100";
-    const bool in_seconds = length.back() == 's';
-    const long long limit = std::atoll(length.c_str());
-    const auto began = std::chrono::steady_clock::now();
+    const int sequences = argc > 2 ? std::atoi(argv[2]) : 100;
     MPI_Init(&argc, &argv);
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -389,17 +376,12 @@ int main(int argc, char** argv) {
     if (argc > 3 && std::string(argv[3]) == "device" && (rank + 1 < ranks || ranks == 1))
         Operation::use_device();
     use_once(places);
-    long long done = 0;
-    for (int go_on = 1; go_on != 0; ++done) {
+    for (int done = 0; done < sequences; ++done) {
         if (!run(places, first + static_cast<std::uint64_t>(done), rank)) MPI_Abort(MPI_COMM_WORLD, 1);
-        const auto spent =
-            std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
-        go_on = (in_seconds ? spent.count() : done + 1) < limit;
-        if (in_seconds) PMPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     long long all_calls = 0;
     PMPI_Reduce(&calls_made, &all_calls, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (rank == 0) std::printf("%lld sequences, %lld calls, nothing differs\n", done, all_calls);
+    if (rank == 0) std::printf("%d sequences, %lld calls, nothing differs\n", sequences, all_calls);
     for (Place& place : places) {
         if (place.communicator != MPI_COMM_WORLD) MPI_Comm_free(&place.communicator);
     }

@@ -24,8 +24,9 @@ class RandomPrograms(jobs.Test):
             wheel = wheels.Wheel(self.mpi, self.build)
             self.launcher, self.environment, self.program = wheel.launcher, wheel.environment(), wheel.home / source.stem
             # What Debian's headers lack, such as sessions, needs a program of its own.
-            status, output = jobs.execute([wheel.home / "bin" / "mpicxx", "-std=c++20", "-O1", "-o", self.program, source, "-pthread"],
-                                          300, self.environment)
+            sources = [source, *source.with_suffix("").glob("*.cpp")]
+            status, output = jobs.execute([wheel.home / "bin" / "mpicxx", "-std=c++20", "-O1", "-I", source.parent, "-o", self.program,
+                                           *sources, "-pthread"], 300, self.environment)
             self.expect("compiled", status == 0, output)
         self.environment |= variables
 

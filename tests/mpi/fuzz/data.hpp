@@ -7,29 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <vector>
 
 #include "device_memory.hpp"
 #include "operator_table.hpp"
+#include "random.hpp"
 
 namespace fuzz {
-
-// Equal on all ranks where it is seeded alike.
-class Random {
-  public:
-    explicit Random(std::uint64_t seed) : engine_(seed) {}
-    int below(int limit) { return static_cast<int>(engine_() % static_cast<std::uint64_t>(limit)); }
-    int between(int first, int last) { return first + below(last - first + 1); }
-    bool one_in(int times) { return below(times) == 0; }
-    template <typename Container>
-    auto& pick(Container& from) {
-        return from[static_cast<std::size_t>(below(static_cast<int>(from.size())))];
-    }
-
-  private:
-    std::mt19937_64 engine_;
-};
 
 // A predefined type of the MPI and the operators for it.
 struct Basic {

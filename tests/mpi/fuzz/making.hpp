@@ -46,8 +46,7 @@ struct Operation::Making {
                    std::vector<Memory::Block>& blocks) {
         Numbers order(lengths.size());
         std::iota(order.begin(), order.end(), 0);
-        for (std::size_t i = order.size(); i > 1; --i)
-            std::swap(order[i - 1], order[static_cast<std::size_t>(by.below(static_cast<int>(i)))]);
+        by.shuffle(order);
         Numbers displacements(lengths.size());
         int at = by.one_in(3) ? -3 : 0;
         for (const int which : order) {
