@@ -7,7 +7,6 @@ import sys
 import jobs
 
 
-
 def main():
     test = jobs.Test(*sys.argv[1:3])
     skipped = 0

@@ -1,7 +1,6 @@
 """Faults: the job ends by itself with a clear error and leaves nothing behind, or continues in a slower way and says why."""
 
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
@@ -93,11 +92,7 @@ class Faults(jobs.Test):
         status, output = self.where_calls_are_refused("memfd_create@1", ["--report"])
         self.expect("and in rank 1, which makes no memory for others: shared memory", status == 0 and
                     "all done" in output and said not in output, output)
-        with tempfile.TemporaryDirectory() as scratch:
-            report = pathlib.Path(scratch) / "report"
-            status, output = self.run(["plain"], 2, {"LAPWING_SHARED_MEMORY": "0"},
-                                      options=["--report", "--json", "--report-file", report])
-            told = json.loads(report.read_text()) if report.exists() else {}
+        status, output, told = self.run_with_report(2, [self.program, "plain"], LAPWING_SHARED_MEMORY="0")
         self.expect("LAPWING_SHARED_MEMORY=0", status == 0 and "all done" in output and "lapwing" not in output and
                     told.get("no_shared_memory") == "LAPWING_SHARED_MEMORY=0" and "no_single_copies" not in told,
                     f"{output}{told}")
@@ -238,14 +233,14 @@ class Faults(jobs.Test):
                     status == 0 and "MPI_Init" in output, output)
 
     def a_full_disk(self):
-        with tempfile.TemporaryDirectory() as disk:
-            command = self.under(["--report", "--report-file", f"{disk}/report"], 2, [self.program, "plain"])
-            script = f"mount -t tmpfs -o size=4k none {disk} && head -c 4096 /dev/zero > {disk}/all && exec \"$@\""
-            status, output = jobs.execute(["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", *command], 60,
-                                          self.environment)
-        if "No space left on device" not in output:
-            print(f"skipped: no full disk can be made: {output}")
-            return
+        with tempfile.TemporaryDirectory() as scratch:
+            disk = pathlib.Path(scratch) / "disk"
+            apart = jobs.on_small_disk(disk, "4k")
+            if not apart:
+                return
+            command = self.under(["--report", "--report-file", disk / "report"], 2, [self.program, "plain"])
+            fill = f'head -c 4096 /dev/zero >{disk}/all; exec "$@"'
+            status, output = jobs.execute([*apart, "sh", "-c", fill, "sh", *command], 60, self.environment)
         self.expect("a report on a full disk", status == 2 and f"{disk}/report" in output and "all done" not in output, output)
 
 

@@ -10,7 +10,6 @@ import tempfile
 
 import jobs
 
-REPORT = "Numbers are sums over ranks"
 # Open MPI's own windows do not work between these hosts.
 DROP_IN = "--gtest_filter=-*InsideWindow*"
 

@@ -107,11 +107,8 @@ class Profile(jobs.Test):
     def full_disk(self, scratch, program):
         """A rank that cannot write costs the profile or the recording, not the job."""
         disk = pathlib.Path(scratch) / "disk"
-        disk.mkdir()
-        apart = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--map-root-user"]), "sh", "-c",
-                 f'mount -t tmpfs -o size=4k none {disk} && exec "$@"', "sh"]
-        if jobs.execute([*apart, "true"], 60)[0] != 0:
-            print("no mounts here: a full disk is not tried", flush=True)
+        apart = jobs.on_small_disk(disk, "4k")
+        if not apart:
             return
         for option in ("--file", "--record"):
             status, output = jobs.execute([*apart, self.tool, "profile", option, disk / "new", "--", *jobs.launcher(self.mpi, 2),

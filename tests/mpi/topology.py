@@ -17,6 +17,7 @@ class Topology(jobs.Test):
     def __init__(self, build, mpi):
         super().__init__(build, mpi)
         self.program = self.built("faults")
+        self.unbound = ["--bind-to" if mpi == "openmpi" else "-bind-to", "none"]
 
     def show(self, ranks, *options, hosts=1, launcher=()):
         """Exit status and output of `lapwing topology`."""
@@ -48,9 +49,8 @@ class Topology(jobs.Test):
         if len(usable) < 2:
             return
         # Rank 0 on the last processor, rank 1 on the first one.
-        alone = ["--bind-to", "none"] if self.mpi == "openmpi" else ["-bind-to", "none"]
         place = f'[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = 0 ] && cpu={usable[-1]} || cpu={usable[0]}; exec taskset -c $cpu "$@"'
-        status, output = self.show(2, "--engine", "host", launcher=[*alone, "sh", "-c", place, "sh"])
+        status, output = self.show(2, "--engine", "host", launcher=[*self.unbound, "sh", "-c", place, "sh"])
         lines = [line.split() for line in output.splitlines()]
         ranks = [line for line in lines if line and line[-1] in (str(usable[0]), str(usable[-1]))]
         self.expect("ranks bound to processors stand in the order of these", status == 0 and len(ranks) == 2 and
@@ -104,16 +104,13 @@ class Topology(jobs.Test):
             if status != 0:
                 print(f"skipped: no other /sys is allowed here: {output.strip()}")
                 return
-            report = scratch / "report.json"
             words = jobs.launcher(self.mpi, 8)
-            unbound = ["--bind-to", "none"] if self.mpi == "openmpi" else ["-bind-to", "none"]
             as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-            status, output = jobs.execute(
-                [*namespace, self.tool, "run", "--engine", "host", "--algorithm", algorithms, "--report", "--json", "--report-file",
-                 report, "--", *words, *unbound, place, self.build / "tests" / f"fuzz-{self.mpi}", 8000, 200],
-                240, self.environment | as_root)
-            rows = json.loads(report.read_text())["collectives"] if report.is_file() else []
-            used = {row["name"] for row in rows for use in row["uses_of_rank_0"] if use["algorithm"].startswith("multi_level")}
+            status, output, report = jobs.with_report(
+                [*namespace, self.tool], ["--engine", "host", "--algorithm", algorithms],
+                [*words, *self.unbound, place, self.built("fuzz"), 8000, 200], 240, self.environment | as_root)
+            used = {row["name"] for row in report.get("collectives", []) for use in row["uses_of_rank_0"]
+                    if use["algorithm"].startswith("multi_level")}
             self.expect("lists over NUMA nodes and caches of one host", status == 0 and "nothing differs" in output and
                         {"MPI_Ibarrier", "MPI_Ibcast", "MPI_Ireduce", "MPI_Iallreduce"} <= used, f"{output}{sorted(used)}")
 

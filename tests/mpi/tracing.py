@@ -201,11 +201,8 @@ def waits(test, scratch):
 
 def full_disk(test, scratch):
     small = scratch / "small"
-    small.mkdir()
-    apart = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--map-root-user"]), "sh", "-c",
-             f'mount -t tmpfs -o size=1m none {small} && exec "$@"', "sh"]
-    if subprocess.run([*apart, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
-        print("no mounts here: a full disk is not tried", flush=True)
+    apart = jobs.on_small_disk(small, "1m")
+    if not apart:
         return
     status, output = test.run(["--trace", small / "t.json"], test.transpose(), before=apart)
     test.expect("a full disk costs the timeline only, and is named once", status == 0 and "transposed" in output and

@@ -10,7 +10,6 @@ driver reach: any other access to it ends the run.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import re
@@ -86,14 +85,7 @@ class Mpi:
         variables["MPI4PY_LIBMPI"] = str(path)
         return variables
 
-    def numpy_environment(self):
-        """As environment(), with Debian's numpy; mpi4py is the wheel's, whatever else Debian has."""
-        packages = next((self.wheel.home / "lib").glob("python3*/site-packages"))
-        return {**self.environment(), "PYTHONPATH": f"{packages}{os.pathsep}/usr/lib/python3/dist-packages"}
-
     def run(self, ranks, engine, device=False, network=None):
-        report = self.home / f"report-{self.name}-{ranks}-{network or engine}{'-device' * device}.json"
-        report.unlink(missing_ok=True)
         chosen = ["--engine", engine]
         selected = [word for module in MODULES for word in ("-i", module)]
         variables = self.environment()
@@ -108,15 +100,14 @@ class Mpi:
             hosts = [tool, "cluster", "--hosts", "2", "--"]
             chosen += ["--network", network]
             variables |= jobs.NETWORKS[network]
-        command = [*hosts, tool, "run", "--report", "--json", "--report-file", report,
-                   *chosen, "--", *self.launcher(ranks), self.wheel.python, self.tests, *selected]
+        command = [*self.launcher(ranks), self.wheel.python, self.tests, *selected]
         began = time.monotonic()
-        status, output = jobs.execute(command, RUN_LIMIT, variables)
+        status, output, report = jobs.with_report([*hosts, tool], chosen, command, RUN_LIMIT, variables)
         seconds = time.monotonic() - began
         try:
             counts = self.judge(status, output, report, device, network)
         except Failure as failure:
-            shown = " ".join(str(word) for word in command)
+            shown = " ".join(map(str, [*chosen, *command]))
             raise Failure(f"{self.name}, {ranks} ranks, {network or engine}: {failure}\n{shown}\n{output}") from None
         tests = max(int(number) for number in re.findall(r"Ran (\d+) tests", output))
         print(f"{self.name}: {ranks} ranks, {f'network {network}' if network else f'engine {engine}'}, {tests} tests, {seconds:.1f} s; {counts}", flush=True)
@@ -131,14 +122,12 @@ class Mpi:
             raise Failure("correct calls are reported as calls that do not match")
         if not any(int(number) > 0 for number in re.findall(r"Ran (\d+) tests", output)):
             raise Failure("no test was run")
-        try:
-            told = json.loads(report.read_text())
-            rows = {row["name"]: row for row in told["collectives"]}
-            staged = told["device_memory"]["buffers"] if device else 0
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise Failure(f"the report cannot be read: {error}") from None
-        if network and not told.get("network", "").startswith(f"{network} ("):
-            raise Failure(f"the network {network} was not used: {told}")
+        if not report:
+            raise Failure("no report")
+        rows = {row["name"]: row for row in report["collectives"]}
+        staged = report["device_memory"]["buffers"] if device else 0
+        if network and not report.get("network", "").startswith(f"{network} ("):
+            raise Failure(f"the network {network} was not used: {report}")
         taken = {name: row["taken"] for name, row in rows.items()}
         for name, calls in taken.items():
             if calls == 0:

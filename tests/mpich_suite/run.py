@@ -10,7 +10,6 @@ engines, and its report shows calls that were taken by the kernel engine where t
 """
 
 import argparse
-import json
 import os
 import pathlib
 import re
@@ -18,7 +17,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -176,21 +174,18 @@ def compile_test(source, home, file):
 
 def run(build, program, ranks, arguments, mode, network):
     """Whether it passes, what it said, and the report's collectives."""
-    with tempfile.TemporaryDirectory() as scratch:
-        report = pathlib.Path(scratch) / "report.json"
-        tool = build / "bin" / "lapwing"
-        hosts = [tool, "cluster", "--hosts", "2", "--"] if network else []
-        prefix = [] if mode == "mpi" else [tool, "run", "--blocking", "--engine", mode, *(["--network", network] if network else []),
-                                           "--report", "--json", "--report-file", report, "--"]
-        environment = jobs.environment("mpich", build) | jobs.NETWORKS.get(network, {})
-        command = [*hosts, *prefix, *jobs.launcher("mpich", ranks), program, *arguments]
-        status, output = jobs.execute(command, RUN_LIMIT, environment)
-        try:
-            told = json.loads(report.read_text())
-            by_it = not network or told.get("network", "").startswith(f"{network} (")
-            rows = told["collectives"] if by_it else []
-        except (OSError, ValueError, KeyError):
-            rows = []
+    tool = build / "bin" / "lapwing"
+    hosts = [tool, "cluster", "--hosts", "2", "--"] if network else []
+    environment = jobs.environment("mpich", build) | jobs.NETWORKS.get(network, {})
+    command = [*jobs.launcher("mpich", ranks), program, *arguments]
+    if mode == "mpi":
+        status, output = jobs.execute([*hosts, *command], RUN_LIMIT, environment)
+        report = {}
+    else:
+        options = ["--blocking", "--engine", mode, *(["--network", network] if network else [])]
+        status, output, report = jobs.with_report([*hosts, tool], options, command, RUN_LIMIT, environment)
+    by_it = not network or report.get("network", "").startswith(f"{network} (")
+    rows = report.get("collectives", []) if by_it else []
     # The last: correct calls must not be reported.
     return status == 0 and "No Errors" in output and "do not match" not in output, output, rows
 

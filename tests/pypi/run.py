@@ -11,12 +11,10 @@ Everything is installed once, in the build directory, in the versions of tests/s
 """
 
 import argparse
-import json
 import os
 import pathlib
 import re
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -92,19 +90,12 @@ BENCHMARKS = ["Ibcast", "Iallgather", "Iallgatherv", "Igather", "Igatherv", "Isc
 
 class Run:
     def __init__(self, wheel, ranks, options, command, environment=None):
-        with tempfile.TemporaryDirectory() as scratch:
-            report = pathlib.Path(scratch) / "report.json"
-            words = [wheel.lapwing, "run", "--report", "--json", "--report-file", report, *options,
-                     "--", *wheel.launcher(ranks), *command]
-            self.shown = " ".join(str(word) for word in words)
-            self.status, self.output = jobs.execute(words, 120, {**wheel.environment(), **(environment or {})})
-            try:
-                self.report = json.loads(report.read_text())
-                self.rows = {row["name"]: row for row in self.report["collectives"]}
-            except (OSError, ValueError) as error:
-                self.fail(f"no report: {error}")
-        if self.status != 0:
-            self.fail(f"exit status {self.status}")
+        self.shown = " ".join(map(str, [wheel.name, ranks, *options, *command]))
+        self.status, self.output, self.report = jobs.with_report(
+            [wheel.lapwing], options, [*wheel.launcher(ranks), *command], 120, {**wheel.environment(), **(environment or {})})
+        if self.status != 0 or not self.report:
+            self.fail(f"exit status {self.status}{'' if self.report else ', no report'}")
+        self.rows = {row["name"]: row for row in self.report["collectives"]}
         if not self.report["mpi"].startswith(TITLES[wheel.name]):
             self.fail(f"it ran on {self.report['mpi']}")
 

@@ -40,6 +40,15 @@ def execute(command, limit, environment=None, until=None):
         raise
 
 
+def with_report(before, options, words, limit, environment):
+    """Runs a program by `before`, the words that end in the tool, and `run`. Returns what execute() returns, and the report; it
+    is empty if the job wrote none."""
+    with tempfile.TemporaryDirectory() as scratch:
+        report = pathlib.Path(scratch) / "report.json"
+        command = [*before, "run", "--report", "--json", "--report-file", report, *options, "--", *words]
+        return *execute(command, limit, environment), report_in(report)
+
+
 def output_until(process, limit, pattern):
     """Waits until the output matches. Returns what execute() returns."""
     lines = []
@@ -77,6 +86,17 @@ def launcher(mpi, ranks):
 def with_fault(fault, command):
     """A shell script that runs a command, and runs a fault beside the command as soon as it has created the file $made."""
     return f"made=$(mktemp -u); (until [ -e $made ]; do sleep 0.1; done; rm $made; {fault}) & {command}" if fault else command
+
+
+def on_small_disk(folder, size):
+    """The words before a command for which a new folder is a disk of this size; none where mounts are forbidden."""
+    folder.mkdir()
+    words = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--map-root-user"]), "sh", "-c",
+             f'mount -t tmpfs -o size={size} none {folder} && exec "$@"', "sh"]
+    if execute([*words, "true"], 60)[0] == 0:
+        return words
+    print("no mounts here: a full disk is not tried", flush=True)
+    return []
 
 
 def environment(mpi, build):
@@ -119,10 +139,7 @@ class Test:
 
     def run_with_report(self, ranks, words, options=(), limit=60, **variables):
         """The same, and returns the report as well; it is empty if the job wrote none."""
-        with tempfile.TemporaryDirectory() as scratch:
-            report = pathlib.Path(scratch) / "report.json"
-            options = ["--report", "--json", "--report-file", report, *options]
-            return *self.run_job(ranks, words, options, limit, **variables), report_in(report)
+        return with_report([self.tool], options, [*launcher(self.mpi, ranks), *words], limit, self.environment | variables)
 
     def run_by_hand(self, ranks, before, words, **variables):
         """Runs a job without `lapwing run`. The shell of each rank first runs `before`, where $RANK is the rank."""
