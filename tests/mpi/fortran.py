@@ -7,11 +7,10 @@ import jobs
 # How often each rank calls each collective.
 CALLS = {
     "f08": {"MPI_Ibarrier": 2, "MPI_Ibcast": 2, "MPI_Iallgather": 2, "MPI_Ialltoall": 2, "MPI_Igather": 1,
-            "MPI_Iscatter": 2, "MPI_Iallgatherv": 1, "MPI_Igatherv": 1, "MPI_Iscatterv": 1, "MPI_Ialltoallv": 2,
+            "MPI_Iscatter": 1, "MPI_Iallgatherv": 1, "MPI_Igatherv": 1, "MPI_Iscatterv": 1, "MPI_Ialltoallv": 2,
             "MPI_Iallreduce": 18, "MPI_Ireduce": 1, "MPI_Iscan": 1, "MPI_Iexscan": 1, "MPI_Ireduce_scatter_block": 1,
             "MPI_Ireduce_scatter": 1, "MPI_Ineighbor_allgather": 2, "MPI_Ineighbor_alltoall": 3},
-    "f90": {"MPI_Ibarrier": 1, "MPI_Ibcast": 1, "MPI_Iallgather": 1, "MPI_Ialltoall": 2, "MPI_Ialltoallv": 1,
-            "MPI_Iallreduce": 2},
+    "f90": {"MPI_Ibarrier": 1, "MPI_Iallgather": 1, "MPI_Ialltoall": 2, "MPI_Iallreduce": 2},
     "late": {"MPI_Ialltoall": 1},
 }
 CALLS["mpif_h"] = CALLS["f90"]
