@@ -3,17 +3,15 @@
 #include <mpi.h>
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 #include <vector>
 
+#include "numbers.hpp"
 #include "operator_table.hpp"
 #include "reference.hpp"
-#include "task/elements.hpp"
 
 namespace {
 
@@ -109,42 +107,7 @@ TEST_P(Reductions, OperatorsThatDoNotCommuteKeepTheOrderOfTheRanks) {
 }
 INSTANTIATE_TEST_SUITE_P(Elements, Reductions, testing::Values(1, 2));
 
-// One number of an element, as a type that has the values of all of them.
-template <typename Number>
-void write_number(std::byte* at, double value) {
-    Number number;
-    if constexpr (std::is_integral_v<Number>)
-        number = static_cast<Number>(
-            std::isfinite(value) ? static_cast<long long>(std::clamp(value, 0.0, 11.0)) : 5);
-    else
-        number =
-            static_cast<Number>(static_cast<std::conditional_t<sizeof(Number) == 2, float, Number>>(value));
-    std::memcpy(at, &number, sizeof number);
-}
-template <typename Number>
-long double read_number(const std::byte* at) {
-    Number number;
-    std::memcpy(&number, at, sizeof number);
-    return static_cast<std::conditional_t<sizeof(Number) == 2 && !std::is_integral_v<Number>, float, Number>>(
-        number);
-}
 using operator_table::TypeRow;
-#define EACH_NUMBER(each)                                                                                 \
-    each(int8, std::int8_t) each(int16, std::int16_t) each(int32, std::int32_t) each(int64, std::int64_t) \
-        each(uint8, std::uint8_t) each(uint16, std::uint16_t) each(uint32, std::uint32_t)                 \
-            each(uint64, std::uint64_t) each(float16, lapwing::Float16) each(bfloat16, lapwing::BFloat16) \
-                each(float32, float) each(float64, double) each(long_double, long double)
-void write_number(lapwing::Type type, std::byte* at, double value) {
-#define WRITE(name, number) \
-    if (type == lapwing::Type::name) write_number<number>(at, value);
-    EACH_NUMBER(WRITE)
-}
-long double read_number(lapwing::Type type, const std::byte* at) {
-#define READ(name, number) \
-    if (type == lapwing::Type::name) return read_number<number>(at);
-    EACH_NUMBER(READ)
-    return 0;
-}
 
 // Elements of a type, with everything between them.
 struct Elements {

@@ -2,50 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <limits>
+
+#include "numbers.hpp"
 
 namespace fuzz {
 namespace {
-
-template <typename Value>
-std::size_t write(std::byte* at, int value) {
-    const Value written = static_cast<Value>(value);
-    std::memcpy(at, &written, sizeof written);
-    return sizeof written;
-}
-
-// Writes a small number; returns its bytes without padding.
-std::size_t write(lapwing::Type type, std::byte* at, int value) {
-    using enum lapwing::Type;
-    static constexpr std::uint16_t halves[] = {0, 0x3c00, 0x4000, 0x4200, 0x4400};
-    switch (type) {
-        case int8:
-        case uint8:
-            return write<std::uint8_t>(at, value);
-        case int16:
-        case uint16:
-            return write<std::uint16_t>(at, value);
-        case int32:
-        case uint32:
-            return write<std::uint32_t>(at, value);
-        case int64:
-        case uint64:
-            return write<std::uint64_t>(at, value);
-        case float16:
-            return write<std::uint16_t>(at, halves[value]);
-        case float32:
-            return write<float>(at, value);
-        case float64:
-            return write<double>(at, value);
-        case long_double:
-            write<long double>(at, value);
-            return std::numeric_limits<long double>::digits == 64 ? 10 : sizeof(long double);
-        default:
-            std::abort();
-    }
-}
 
 bool is_drawn(const operator_table::OperatorRow& op, const operator_table::TypeRow& type) {
     if ((op.groups & type.group) == 0) return false;
@@ -62,7 +24,7 @@ std::vector<Basic> make_basics() {
         Basic basic{row, static_cast<int>(extent), std::vector<bool>(static_cast<std::size_t>(extent)), {}};
         std::byte element[64];
         for (const operator_table::Part& part : row.parts) {
-            const std::size_t bytes = write(part.type, element, 0);
+            const std::size_t bytes = write_number(part.type, element, 0);
             std::fill_n(basic.data.begin() + static_cast<std::ptrdiff_t>(part.offset), bytes, true);
         }
         for (const operator_table::OperatorRow& op : operator_table::operators())
@@ -80,7 +42,7 @@ void Basic::fill(std::byte* at, int value) const {
     const bool pair = row.group == operator_table::PAIR;
     // Few values, so that the index decides.
     for (const operator_table::Part& part : row.parts)
-        write(part.type, at + part.offset, pair && part.offset == 0 ? value / 4 : value);
+        write_number(part.type, at + part.offset, pair && part.offset == 0 ? value / 4 : value);
 }
 
 const std::vector<Basic>& basics() {
