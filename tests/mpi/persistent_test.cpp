@@ -244,16 +244,6 @@ TEST(Persistent, StartedInAnotherOrderOnEachRank) {
     MPI_Comm_free(&own);
 }
 
-TEST(Persistent, MadeAndFreedManyTimes) {
-    for (int i = 0; i < 100; ++i) {
-        Rounds rounds(world, 1 + i % 3);
-        rounds.fill(i);
-        MPI_Start(&rounds.request);
-        MPI_Wait(&rounds.request, MPI_STATUS_IGNORE);
-        ASSERT_TRUE(rounds.right(i));
-    }
-}
-
 TEST(Persistent, FreedWhileActive) {
     Rounds rounds(world, 100);
     rounds.fill(4);
@@ -287,41 +277,6 @@ TEST(Persistent, OutlivesItsCommunicator) {
         MPI_Wait(&rounds.request, MPI_STATUS_IGNORE);
         ASSERT_TRUE(rounds.right(round));
     }
-}
-
-TEST(Persistent, VectorsOverwrittenAfterItIsMade) {
-    const auto ranks = static_cast<std::size_t>(size_of(world));
-    MPI_Datatype strided;
-    MPI_Type_vector(2, 1, 2, MPI_INT, &strided);
-    MPI_Type_commit(&strided);
-    std::vector<int> counts(ranks, 1);
-    std::vector<int> places;
-    for (std::size_t i = 0; i < ranks; ++i) places.push_back(static_cast<int>(i * 4 * sizeof(int)));
-    std::vector<MPI_Datatype> types(ranks, strided);
-    std::vector<int> sent(4 * ranks);
-    std::vector<int> received(4 * ranks);
-    MPI_Request request;
-    PERSISTENT(Alltoallw)
-    (sent.data(), counts.data(), places.data(), types.data(), received.data(), counts.data(), places.data(),
-     types.data(), world, MPI_INFO_NULL, &request);
-    MPI_Type_free(&strided);
-    std::fill(counts.begin(), counts.end(), -1);
-    std::fill(places.begin(), places.end(), -1);
-    std::fill(types.begin(), types.end(), MPI_DATATYPE_NULL);
-    for (int round = 0; round < 3; ++round) {
-        for (std::size_t at = 0; at < sent.size(); ++at)
-            sent[at] = value(rank_in(world), static_cast<int>(at / 4), static_cast<int>(at % 4), round);
-        std::fill(received.begin(), received.end(), -1);
-        MPI_Start(&request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        for (std::size_t at = 0; at < received.size(); ++at) {
-            const int expected = at % 2 == 0 && at % 4 < 3 ? value(static_cast<int>(at / 4), rank_in(world),
-                                                                   static_cast<int>(at % 4), round)
-                                                           : -1;
-            EXPECT_EQ(received[at], expected);
-        }
-    }
-    MPI_Request_free(&request);
 }
 
 // While the program waits for something else, in a call that is the MPI's alone.

@@ -34,14 +34,14 @@ void Operation::Making::gather(bool scatters) {
     if (is_root) large.push_back(everything);
     const int one_count = one.count(length);
     const int all_count = all.count(length);
-    made.start_ = [=, this_in_place = in_place, &one, &all, comm = place.communicator](
-                      void* sent, void* received, MPI_Request* request) {
+    made.start_ = [=, &one, &all, comm = place.communicator](void* sent, void* received,
+                                                             MPI_Request* request) {
         if (scatters) {
-            return EITHER(Iscatter, Scatter, sent, all_count, all.type(),
-                          this_in_place ? MPI_IN_PLACE : received, one_count, one.type(), root, comm);
+            return EITHER(Iscatter, Scatter, sent, all_count, all.type(), received, one_count, one.type(),
+                          root, comm);
         }
-        return EITHER(Igather, Gather, this_in_place ? MPI_IN_PLACE : sent, one_count, one.type(), received,
-                      all_count, all.type(), root, comm);
+        return EITHER(Igather, Gather, sent, one_count, one.type(), received, all_count, all.type(), root,
+                      comm);
     };
 }
 
@@ -61,14 +61,14 @@ void Operation::Making::gatherv(bool scatters) {
     Numbers displacements(ranks());
     if (is_root) displacements = spread(all, all_lengths, own_random, large);
     const Numbers all_counts = counts(all, all_lengths);
-    made.start_ = [=, this_in_place = in_place, &one, &all, comm = place.communicator](
-                      void* sent, void* received, MPI_Request* request) {
+    made.start_ = [=, &one, &all, comm = place.communicator](void* sent, void* received,
+                                                             MPI_Request* request) {
         if (scatters) {
             return EITHER(Iscatterv, Scatterv, sent, all_counts.data(), displacements.data(), all.type(),
-                          this_in_place ? MPI_IN_PLACE : received, one_count, one.type(), root, comm);
+                          received, one_count, one.type(), root, comm);
         }
-        return EITHER(Igatherv, Gatherv, this_in_place ? MPI_IN_PLACE : sent, one_count, one.type(), received,
-                      all_counts.data(), displacements.data(), all.type(), root, comm);
+        return EITHER(Igatherv, Gatherv, sent, one_count, one.type(), received, all_counts.data(),
+                      displacements.data(), all.type(), root, comm);
     };
 }
 
@@ -81,10 +81,10 @@ void Operation::Making::allgather() {
     const int all_count = all.count(length);
     if (!in_place) sent_blocks.push_back({0, &one, one_count});
     received_blocks.push_back({0, &all, all_count * place.ranks});
-    made.start_ = [=, this_in_place = in_place, &one, &all, comm = place.communicator](
-                      void* sent, void* received, MPI_Request* request) {
-        return EITHER(Iallgather, Allgather, this_in_place ? MPI_IN_PLACE : sent, one_count, one.type(),
-                      received, all_count, all.type(), comm);
+    made.start_ = [=, &one, &all, comm = place.communicator](void* sent, void* received,
+                                                             MPI_Request* request) {
+        return EITHER(Iallgather, Allgather, sent, one_count, one.type(), received, all_count, all.type(),
+                      comm);
     };
 }
 
@@ -98,10 +98,10 @@ void Operation::Making::allgatherv() {
     if (!in_place) sent_blocks.push_back({0, &one, one_count});
     const Numbers displacements = spread(all, all_lengths, own_random, received_blocks);
     const Numbers all_counts = counts(all, all_lengths);
-    made.start_ = [=, this_in_place = in_place, &one, &all, comm = place.communicator](
-                      void* sent, void* received, MPI_Request* request) {
-        return EITHER(Iallgatherv, Allgatherv, this_in_place ? MPI_IN_PLACE : sent, one_count, one.type(),
-                      received, all_counts.data(), displacements.data(), all.type(), comm);
+    made.start_ = [=, &one, &all, comm = place.communicator](void* sent, void* received,
+                                                             MPI_Request* request) {
+        return EITHER(Iallgatherv, Allgatherv, sent, one_count, one.type(), received, all_counts.data(),
+                      displacements.data(), all.type(), comm);
     };
 }
 
@@ -113,10 +113,10 @@ void Operation::Making::alltoall() {
     const Layout& to = received_layout();
     if (!in_place) sent_blocks.push_back({0, &from, from.count(length) * place.ranks});
     received_blocks.push_back({0, &to, to.count(length) * place.ranks});
-    made.start_ = [=, this_in_place = in_place, &from, &to, comm = place.communicator](
-                      void* sent, void* received, MPI_Request* request) {
-        return EITHER(Ialltoall, Alltoall, this_in_place ? MPI_IN_PLACE : sent, from.count(length),
-                      from.type(), received, to.count(length), to.type(), comm);
+    made.start_ = [=, &from, &to, comm = place.communicator](void* sent, void* received,
+                                                             MPI_Request* request) {
+        return EITHER(Ialltoall, Alltoall, sent, from.count(length), from.type(), received, to.count(length),
+                      to.type(), comm);
     };
 }
 
@@ -141,11 +141,10 @@ void Operation::Making::alltoallv() {
     const Numbers received_at = spread(to, coming, own_random, received_blocks);
     const Numbers sent_counts = counts(from, going);
     const Numbers received_counts = counts(to, coming);
-    made.start_ = [=, this_in_place = in_place, &from, &to, comm = place.communicator](
-                      void* sent, void* received, MPI_Request* request) {
-        return EITHER(Ialltoallv, Alltoallv, this_in_place ? MPI_IN_PLACE : sent, sent_counts.data(),
-                      sent_at.data(), from.type(), received, received_counts.data(), received_at.data(),
-                      to.type(), comm);
+    made.start_ = [=, &from, &to, comm = place.communicator](void* sent, void* received,
+                                                             MPI_Request* request) {
+        return EITHER(Ialltoallv, Alltoallv, sent, sent_counts.data(), sent_at.data(), from.type(), received,
+                      received_counts.data(), received_at.data(), to.type(), comm);
     };
 }
 
@@ -190,20 +189,19 @@ void Operation::Making::reduction(int which) {
     const int count = type.count(length);
     if (!in_place) sent_blocks.push_back({0, &type, count});
     received_blocks.push_back({0, &type, count});
-    made.start_ = [=, this_in_place = in_place, &type, op = made.op_, comm = place.communicator](
-                      void* sent, void* received, MPI_Request* request) {
-        void* const from = this_in_place ? MPI_IN_PLACE : sent;
+    made.start_ = [=, &type, op = made.op_, comm = place.communicator](void* sent, void* received,
+                                                                       MPI_Request* request) {
         switch (which) {
             case 0:
-                return EITHER(Ireduce, Reduce, from, received, count, type.type(), op, root, comm);
+                return EITHER(Ireduce, Reduce, sent, received, count, type.type(), op, root, comm);
             case 1:
-                return EITHER(Iallreduce, Allreduce, from, received, count, type.type(), op, comm);
+                return EITHER(Iallreduce, Allreduce, sent, received, count, type.type(), op, comm);
             case 2:
-                return EITHER(Iscan, Scan, from, received, count, type.type(), op, comm);
+                return EITHER(Iscan, Scan, sent, received, count, type.type(), op, comm);
             case 3:
-                return EITHER(Iexscan, Exscan, from, received, count, type.type(), op, comm);
+                return EITHER(Iexscan, Exscan, sent, received, count, type.type(), op, comm);
             default:
-                return EITHER(Ireduce_scatter_block, Reduce_scatter_block, from, received, count, type.type(),
+                return EITHER(Ireduce_scatter_block, Reduce_scatter_block, sent, received, count, type.type(),
                               op, comm);
         }
     };
@@ -223,10 +221,10 @@ void Operation::Making::reduce_scatter() {
     if (!in_place) sent_blocks.push_back({0, &type, all});
     received_blocks.push_back({0, &type, in_place ? all : all_counts[own()]});
     if (in_place) made.compared_ = all_counts[own()] * type.extent();
-    made.start_ = [=, this_in_place = in_place, &type, op = made.op_, comm = place.communicator](
-                      void* sent, void* received, MPI_Request* request) {
-        return EITHER(Ireduce_scatter, Reduce_scatter, this_in_place ? MPI_IN_PLACE : sent, received,
-                      all_counts.data(), type.type(), op, comm);
+    made.start_ = [=, &type, op = made.op_, comm = place.communicator](void* sent, void* received,
+                                                                       MPI_Request* request) {
+        return EITHER(Ireduce_scatter, Reduce_scatter, sent, received, all_counts.data(), type.type(), op,
+                      comm);
     };
 }
 

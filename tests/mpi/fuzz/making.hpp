@@ -28,7 +28,7 @@ struct Operation::Making {
     Numbers kinds;  // of layouts, by rank: of what it sends and of what it receives
     std::vector<Memory::Block> sent_blocks;
     std::vector<Memory::Block> received_blocks;
-    bool in_place = false;
+    bool& in_place = made.in_place_;
     int longest = 3;  // block, in units
 
     std::size_t own() const { return static_cast<std::size_t>(place.rank); }

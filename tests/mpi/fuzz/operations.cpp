@@ -111,16 +111,12 @@ Operation::Operation(const Place& place, Random& random) {
             making.broadcast();
             break;
         case Igather:
-            making.gather(false);
-            break;
         case Iscatter:
-            making.gather(true);
+            making.gather(number == Iscatter);
             break;
         case Igatherv:
-            making.gatherv(false);
-            break;
         case Iscatterv:
-            making.gatherv(true);
+            making.gatherv(number == Iscatterv);
             break;
         case Iallgather:
             making.allgather();
@@ -148,15 +144,16 @@ Operation::Operation(const Place& place, Random& random) {
     }
     making.buffers();
     what_ = std::string(names[number]) + op_name + " of " + basic->row.name + " on " + place.name +
-            (making.in_place ? " in place" : "") + ", layouts";
+            (in_place_ ? " in place" : "") + ", layouts";
     for (const int kind : making.kinds) what_ += " " + std::to_string(kind);
 }
 
 Operation::~Operation() {
-    forget_handles();
+    forget_arguments();
 }
 
-void Operation::forget_handles() {
+void Operation::forget_arguments() {
+    start_ = nullptr;
     layouts_.clear();
     if (owns_op_ && op_ != MPI_OP_NULL) MPI_Op_free(&op_);
 }
@@ -194,7 +191,10 @@ int Operation::run_by_mpi() {
 }
 
 int Operation::run(Buffers& own, MPI_Request* request) {
-    return start_(own.sent ? own.sent->address() : nullptr, own.received->address(), request);
+    void* sent = own.sent ? own.sent->address() : nullptr;
+    void* received = own.received->address();
+    if (in_place_) (own.sent ? received : sent) = MPI_IN_PLACE;
+    return start_(sent, received, request);
 }
 
 std::string Operation::difference() const {

@@ -35,8 +35,9 @@ class Operation {
     void rewind();
     // Or both functions' buffers with other bytes.
     void refill(int start);
-    // Frees its types and its operator, which it may as soon as it is started.
-    void forget_handles();
+    // Frees its types, its operator, and its vectors of counts, displacements and types, which Lapwing does
+    // not use any more when it is started.
+    void forget_arguments();
     // Where the two results differ: a sentence; empty: nowhere.
     std::string difference() const;
 
@@ -61,6 +62,7 @@ class Operation {
     std::vector<std::unique_ptr<Layout>> layouts_;
     MPI_Op op_ = MPI_OP_NULL;
     bool owns_op_ = false;
+    bool in_place_ = false;  // a rank that sends, as the root of a scatter, receives in place
     // So far the result reaches, from its address: behind it an MPI may leave what it likes.
     std::ptrdiff_t compared_ = PTRDIFF_MAX;
     Buffers buffers_[2];
