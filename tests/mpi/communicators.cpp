@@ -233,14 +233,9 @@ void live(MPI_Comm communicator, Random random, int depth) {
     for (int step = 0; step < steps; ++step) {
         switch (random.below(depth > 0 ? 4 : 2)) {
             case 0:
+            case 1:
                 in_flight.emplace_back(communicator, random, 1);
                 break;
-            case 1: {
-                InFlight one;
-                one.emplace_back(communicator, random, 1);
-                wait_for(one);
-                break;
-            }
             default: {
                 int group = 0;
                 MPI_Comm made = make(communicator, random, &group);

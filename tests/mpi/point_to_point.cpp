@@ -668,10 +668,7 @@ class Program {
         while (!active_.empty()) {
             if (own_.one_in(3)) compute(own_);
             own_.shuffle(active_);
-            if (own_.one_in(3) || is_alone(*active_.front()))
-                complete_one();
-            else
-                complete_some();
+            complete_some();
         }
         active_ = std::move(staying);
     }
@@ -696,40 +693,11 @@ class Program {
         }();
         return !loses || !operation.persistent;
     }
-    void complete_one() {
-        Operation& operation = *active_.front();
-        MPI_Status status;
-        const bool ignores = !operation.needs_status && own_.one_in(3);
-        MPI_Status* const out = ignores ? MPI_STATUS_IGNORE : &status;
-        int flag = 0;
-        switch (own_.below(may_get_status(operation) ? 4 : 2)) {
-            case 0:
-                MPI_Wait(&operation.request, out);
-                break;
-            case 1:
-                while (flag == 0) {
-                    MPI_Test(&operation.request, &flag, out);
-                    if (flag == 0) compute(own_);
-                }
-                break;
-            default: {
-                const MPI_Request before = operation.request;
-                while (flag == 0) {
-                    MPI_Request_get_status(operation.request, &flag, out);
-                    if (flag == 0) compute(own_);
-                }
-                check(operation.request == before, "MPI_Request_get_status changed the request");
-                flag = 0;
-                MPI_Test(&operation.request, &flag, out);
-                check(flag != 0, "a request is complete by MPI_Request_get_status, but not by MPI_Test");
-            }
-        }
-        completed(0, ignores ? nullptr : &status);
-    }
     void complete_some() {
         const auto end =
             std::find_if(active_.begin(), active_.end(), [](const auto& one) { return is_alone(*one); });
-        const int count = 1 + own_.below(static_cast<int>(end - active_.begin()));
+        const bool one = own_.one_in(3) || end == active_.begin();
+        const int count = one ? 1 : 1 + own_.below(static_cast<int>(end - active_.begin()));
         std::vector<MPI_Request> requests;
         bool needs_status = false;
         for (int i = 0; i < count; ++i) {
@@ -737,7 +705,7 @@ class Program {
             needs_status = needs_status || active_[as_size(i)]->needs_status;
         }
         // Null requests do not count.
-        const bool with_null = own_.one_in(4);
+        const bool with_null = !one && own_.one_in(4);
         if (with_null) requests.push_back(MPI_REQUEST_NULL);
         const auto all = static_cast<int>(requests.size());
         std::vector<MPI_Status> statuses(requests.size());
@@ -748,7 +716,9 @@ class Program {
         std::vector<int> done;  // the status of each is at the same place of `statuses`
         int flag = 0;
         int number = 0;
-        switch (own_.below(6)) {
+        const int of_several = 6;
+        switch (one ? of_several + own_.below(may_get_status(*active_.front()) ? 3 : 2)
+                    : own_.below(of_several)) {
             case 0:
                 MPI_Waitall(all, requests.data(), every);
                 done = ranks_from(0, count);
@@ -775,12 +745,30 @@ class Program {
                 }
                 done = {number};
                 break;
-            default:
+            case 5:
                 while (number == 0) {
                     MPI_Testsome(all, requests.data(), &number, indices.data(), every);
                     if (number == 0) compute(own_);
                 }
                 done.assign(indices.begin(), indices.begin() + number);
+                break;
+            case of_several:
+                MPI_Wait(requests.data(), single);
+                done = {0};
+                break;
+            default:
+                while (flag == 0) {
+                    MPI_Request_get_status(requests[0], &flag, single);
+                    if (flag == 0) compute(own_);
+                }
+                flag = 0;
+                [[fallthrough]];
+            case of_several + 1:
+                while (flag == 0) {
+                    MPI_Test(requests.data(), &flag, single);
+                    if (flag == 0) compute(own_);
+                }
+                done = {0};
         }
         for (int i = 0; i < count; ++i) active_[as_size(i)]->request = requests[as_size(i)];
         check(!done.empty(), "nothing is complete");

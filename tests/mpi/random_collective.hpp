@@ -14,12 +14,13 @@ class RandomCollective {
     RandomCollective(MPI_Comm communicator, Random& random, int count) {
         const int rank = rank_in(communicator);
         const int ranks = size_of(communicator);
+        const int kind = random.below(6);
         const int value = random.below(1000);
         const int root = random.below(ranks);
         const auto fill = [count](std::vector<int>& block, int number) {
             block.insert(block.end(), static_cast<std::size_t>(count), number);
         };
-        switch (random.below(6)) {
+        switch (kind) {
             case 0:
                 MPI_Ibarrier(communicator, &request);
                 break;

@@ -23,25 +23,14 @@ struct Receives {
 };
 
 int random_size(Random& random) {
-    switch (random.below(20)) {
-        case 0:
-            return 0;
-        case 1:
-        case 2:
-            return 1 + random.below(64);
-        case 3:
-        case 4:
-            return 1 + random.below(4'096);
-        case 5:
-        case 6:
-            return 4'096 + random.below(28'672);
-        case 7:
-            return 32'768 + random.below(3) - 1;
-        case 8:
-            return 262'144 + random.below(786'433);
-        default:
-            return 32'768 + random.below(229'377);
-    }
+    const int kind = random.below(20);
+    if (kind == 0) return 0;
+    if (kind <= 2) return random.between(1, 64);
+    if (kind <= 4) return random.between(1, 4'096);
+    if (kind <= 6) return random.between(4'096, 32'767);
+    if (kind == 7) return random.between(32'767, 32'769);
+    if (kind == 8) return random.between(262'144, 1'048'576);
+    return random.between(32'768, 262'144);
 }
 
 Send random_send(Random& random, bool early, bool posted) {
