@@ -156,23 +156,6 @@ TEST(DeviceCalls, ColumnsOfOneMatrixInFlightTogether) {
     EXPECT_EQ(matrix.content(), expected);
 }
 
-TEST(DeviceCalls, AddressesFromBottom) {
-    Ints data(true, ints(10, 1));
-    MPI_Aint address = 0;
-    MPI_Get_address(data.data() + 2, &address);
-    MPI_Datatype type;
-    const int length = 5;
-    MPI_Type_create_hindexed(1, &length, &address, MPI_INT, &type);
-    MPI_Type_commit(&type);
-    MPI_Request request;
-    MPI_Ibcast(MPI_BOTTOM, 1, type, 0, world, &request);
-    MPI_Type_free(&type);
-    wait(request);
-    std::vector<int> expected = ints(10, 1);
-    PMPI_Bcast(expected.data() + 2, 5, MPI_INT, 0, world);
-    EXPECT_EQ(data.content(), expected);
-}
-
 // One element in several places of both kinds of memory.
 TEST(DeviceCalls, AnElementInSeveralAllocations) {
     for (const unsigned which : {0b001U, 0b010U, 0b101U, 0b111U}) {

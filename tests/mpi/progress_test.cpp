@@ -109,7 +109,6 @@ TEST(Progress, InsideWindowCalls) {
     });
 }
 
-// With a progress thread: the program looks at its own memory, and calls nobody, until all of it has come.
 // The other way around: a rank waits for a collective that its peer enters only after a message which the MPI
 // must move here, meanwhile.
 TEST(Progress, OfTheMpiInsideAWait) {
@@ -129,30 +128,22 @@ TEST(Progress, OfTheMpiInsideAWait) {
     MPI_Wait(&message, MPI_STATUS_IGNORE);
 }
 
+// With a progress thread: the program looks at its own memory, and calls nobody, until all of it has come.
 TEST(Progress, ALongAlltoallComesToItsEndWithoutACall) {
     const char* const progress_thread = std::getenv("LAPWING_PROGRESS_THREAD");
     if (progress_thread == nullptr) GTEST_SKIP() << "runs with LAPWING_PROGRESS_THREAD";
-    const auto ranks = static_cast<std::size_t>(size_of(world));
-    const auto mine = static_cast<std::size_t>(rank_in(world));
-    constexpr std::size_t count = 262144;  // 1 MiB for each rank
-    for (std::size_t round = 1; round <= 3; ++round) {
-        const auto value = [&](std::size_t from, std::size_t to, std::size_t i) {
-            return static_cast<unsigned>(i * 7 + from * 1000003 + to * 101 + round);
-        };
-        std::vector<unsigned> sent(ranks * count);
-        std::vector<unsigned> received(sent.size());
-        for (std::size_t to = 0; to < ranks; ++to) {
-            for (std::size_t i = 0; i < count; ++i) sent[to * count + i] = value(mine, to, i);
-        }
-        MPI_Request request;
-        MPI_Ialltoall(sent.data(), count, MPI_UNSIGNED, received.data(), count, MPI_UNSIGNED, world,
-                      &request);
+    const int ranks = size_of(world);
+    const int mine = rank_in(world);
+    constexpr int count = 262144;  // 1 MiB for each rank
+    for (int round = 1; round <= 3; ++round) {
+        Exchange exchange(world, count, round);
+        exchange.start();
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-        const volatile unsigned* const here = received.data();
+        const volatile int* const here = exchange.received.data();
         const auto has_come = [&] {
-            for (std::size_t from = ranks; from-- > 0;) {
-                for (std::size_t i = count; i-- > 0;) {
-                    if (here[from * count + i] != value(from, mine, i)) return false;
+            for (int from = ranks; from-- > 0;) {
+                for (int i = count; i-- > 0;) {
+                    if (here[from * count + i] != value(from, mine, i, round)) return false;
                 }
             }
             return true;
@@ -161,7 +152,7 @@ TEST(Progress, ALongAlltoallComesToItsEndWithoutACall) {
         while (!(complete = has_come()) && std::chrono::steady_clock::now() < end)
             std::this_thread::sleep_for(std::chrono::microseconds(200));
         EXPECT_TRUE(complete) << "round " << round;
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Wait(&exchange.request, MPI_STATUS_IGNORE);
         EXPECT_TRUE(has_come());
     }
 }
