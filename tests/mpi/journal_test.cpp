@@ -55,16 +55,10 @@ struct Named {
 };
 
 // Numbers that must be equal on all ranks.
-void expect_agreement(std::vector<std::uint64_t> mine) {
-    std::uint64_t length = mine.size();
-    std::uint64_t longest = 0;
-    MPI_Allreduce(&length, &longest, 1, MPI_UINT64_T, MPI_MAX, world);
-    mine.resize(longest, 0);
-    std::vector<std::uint64_t> least(mine.size());
-    std::vector<std::uint64_t> most(mine.size());
-    MPI_Allreduce(mine.data(), least.data(), static_cast<int>(longest), MPI_UINT64_T, MPI_MIN, world);
-    MPI_Allreduce(mine.data(), most.data(), static_cast<int>(longest), MPI_UINT64_T, MPI_MAX, world);
-    EXPECT_EQ(least, most);
+void expect_agreement(const std::vector<std::uint64_t>& mine) {
+    std::vector<std::uint64_t> of_rank_0 = mine;
+    MPI_Bcast(of_rank_0.data(), static_cast<int>(mine.size()), MPI_UINT64_T, 0, world);
+    EXPECT_EQ(mine, of_rank_0);
 }
 
 TEST(Journal, KnowsTheRank) {
