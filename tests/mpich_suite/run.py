@@ -10,7 +10,6 @@ engines, and its report shows calls that were taken by the kernel engine where t
 """
 
 import argparse
-import os
 import pathlib
 import re
 import shutil
