@@ -46,7 +46,7 @@ class Exchange {
           groups_(groups_of(host_)),
           group_(groups_.of_seat(placement_.place_on_host(rank))),
           leads_(groups_.leads(placement_.place_on_host(rank))),
-          list_(problem, rank, expected_tasks()),
+          list_(problem, rank),
           // Blocks are collected in out if the blocks of a run are adjacent there.
           memory_(placement_.has_runs()
                       ? out(0, problem.bytes * static_cast<std::uint64_t>(problem.ranks))
@@ -84,16 +84,6 @@ class Exchange {
     }
 
   private:
-    std::uint64_t expected_tasks() const {
-        const auto others = static_cast<std::uint64_t>(local_.size() - 1);
-        const auto hosts = static_cast<std::uint64_t>(placement_.hosts() - 1);
-        const std::uint64_t remote =
-            hosts * static_cast<std::uint64_t>(std::min<std::int64_t>(leaders_, placement_.largest_host()));
-        const auto count = static_cast<std::uint64_t>(groups_.count());
-        return 3 * others + 1 + 2 * remote + (leads_ ? hosts + (remote + count - 1) / count * others : 0) +
-               (placement_.has_runs() ? 0 : static_cast<std::uint64_t>(problem_.ranks));
-    }
-
     void lead() {
         for_each_other([&](int r) {
             if (group_of(r) == group_) list_.wait(r);

@@ -59,8 +59,7 @@ Verdict applies(const Problem& problem, const Parameters&) {
 // What one step and segments share.
 class Levels {
   public:
-    // The first `leaders` ranks of each host have many tasks, the other ranks a few for each segment.
-    Levels(const Problem& problem, int rank, const Segments& segments, std::int64_t leaders)
+    Levels(const Problem& problem, int rank)
         : problem_(problem),
           rank_(rank),
           seats_(problem),
@@ -68,10 +67,7 @@ class Levels {
           local_(problem.placement->ranks_of(host_)),
           own_(input(problem, rank, 0, problem.bytes)),
           result_(out(0, problem.bytes)),
-          list_(problem, rank,
-                problem.placement->place_on_host(rank) < leaders
-                    ? 4 * (local_.size() + static_cast<std::size_t>(seats_.hosts()))
-                    : 4 * static_cast<std::size_t>(segments.count())) {}
+          list_(problem, rank) {}
 
   protected:
     std::size_t below() const { return static_cast<std::size_t>(problem_.placement->place_on_host(rank_)); }
@@ -95,8 +91,7 @@ class Levels {
 
 class OneStep : private Levels {
   public:
-    OneStep(const Problem& problem, int rank, const Segments& segments)
-        : Levels(problem, rank, segments, 1) {}
+    using Levels::Levels;
 
     List run() {
         const int leader = seats_.rank_at(host_, 0);
@@ -138,7 +133,7 @@ class OneStep : private Levels {
 class BySegments : private Levels {
   public:
     BySegments(const Problem& problem, int rank, const Segments& segments)
-        : Levels(problem, rank, segments, segments.leaders), segments_(segments) {
+        : Levels(problem, rank), segments_(segments) {
         // Between two ranks, messages travel in this order.
         for (int s = 0; s < segments_.count(); ++s) (home(s) == host_ ? at_home_ : away_).push_back(s);
     }
@@ -240,7 +235,7 @@ class BySegments : private Levels {
 
 List build(const Problem& problem, int rank, const Parameters& values) {
     const Segments segments = segments_of(problem, values);
-    if (in_one_step(problem, segments)) return OneStep(problem, rank, segments).run();
+    if (in_one_step(problem, segments)) return OneStep(problem, rank).run();
     return BySegments(problem, rank, segments).run();
 }
 

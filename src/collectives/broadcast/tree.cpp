@@ -37,10 +37,7 @@ List build_k_nomial(const Problem& problem, int rank, std::int64_t radix) {
     std::int64_t place = 1;  // value of the lowest digit of this rank that is not zero
     while (place < problem.ranks && relative / place % radix == 0) place *= radix;
 
-    std::int64_t children = 0;
-    for (std::int64_t below = place / radix; below >= 1; below /= radix)
-        children += std::min(radix - 1, (problem.ranks - 1 - relative) / below);
-    Builder list(problem, rank, 2 + static_cast<std::uint64_t>(children));
+    Builder list(problem, rank);
     Span data = in(0, problem.bytes);
     if (relative != 0) {
         data = out(0, problem.bytes);

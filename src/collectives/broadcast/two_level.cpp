@@ -59,16 +59,6 @@ class Passing {
         }
     }
 
-    std::uint64_t max_tasks() const {
-        std::size_t tasks = 0;
-        for (int s = 0; s < segments(); ++s) {
-            const int owner = segments_.owner(seats_, host_, s);
-            tasks += 3 + (owner == rank_ ? tree_.children.size() : 0);
-            if (rank_ == (at_top_ ? root_ : owner)) tasks += static_cast<std::size_t>(seats_.ranks_on(host_));
-        }
-        return tasks;
-    }
-
   private:
     int root_;
     int rank_;
@@ -84,7 +74,7 @@ List build(const Problem& problem, int rank, const Parameters& values) {
     const bool root = rank == problem.root;
     const Span data = root ? in(0, problem.bytes) : out(0, problem.bytes);
 
-    Builder list(problem, rank, part.max_tasks());
+    Builder list(problem, rank);
     for (int s = 0; s < part.segments() && !root; ++s) list.recv(part.source(s), part.of(data, s));
     for (int s = 0; s < part.segments(); ++s) {
         if (!root) list.wait(part.source(s));

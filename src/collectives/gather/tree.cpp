@@ -14,70 +14,40 @@
 namespace lapwing::gather {
 namespace {
 
-std::uint64_t blocks(int count, const Problem& problem) {
-    return static_cast<std::uint64_t>(count) * problem.bytes;
-}
-
-List build_root(const Problem& problem, const TreeOrder& order, const TreeNode& node) {
-    const int root = problem.root;
-    const auto absolute = [&](int place) {
-        return order.rank(absolute_rank(place, node.first, problem.ranks));
-    };
-    if (order.is_path()) {
-        Builder list(problem, root, 2 * node.children.size() + static_cast<std::uint64_t>(problem.ranks));
-        const Span all = list.scratch(blocks(problem.ranks, problem));
-        const auto part = [&](int place, int count) {
-            return all.part(blocks(place, problem), blocks(count, problem));
-        };
-        for (const Subtree& child : node.children)
-            list.recv(absolute(child.head), part(child.begin, child.size()));
-        list.copy(out(blocks(root, problem), problem.bytes), input(problem, root, 0, problem.bytes));
-        for (const Subtree& child : node.children) {
-            list.wait(absolute(child.head));
-            for (int place = child.begin; place < child.end; ++place)
-                list.copy(out(blocks(absolute(place), problem), problem.bytes), part(place, 1));
-        }
-        return list.finish();
-    }
-    const auto place_of = [&](Subtree run) {
-        return out(blocks(absolute(run.begin), problem), blocks(run.size(), problem));
-    };
-    Builder list(problem, root, 4 * node.children.size() + 3);
-    for (const Subtree& child : node.children) {
-        for (const Subtree& run : runs_between(order, node.first, node.own.head, child)) {
-            list.recv(absolute(child.head), place_of(run));
-        }
-    }
-    list.copy(place_of({node.own.head, node.own.head + 1}), input(problem, root, 0, problem.bytes));
-    for (const Subtree& child : node.children) {
-        list.wait(absolute(child.head), runs_between(order, node.first, node.own.head, child).count);
-    }
-    return list.finish();
-}
-
 template <Shape shape>
 List build(const Problem& problem, int rank, const Parameters&) {
     const TreeOrder order(problem, TreeOrder::Messages::to_root);
     const TreeNode node = tree_node(shape, problem.ranks, order.root(), order.index(rank));
-    if (node.parent < 0) return build_root(problem, order, node);
-
+    const bool root = node.parent < 0;
     const auto absolute = [&](int place) {
         return order.rank(absolute_rank(place, node.first, problem.ranks));
     };
-    Builder list(problem, rank, 2 * node.children.size() + 3);
-    Span collected = in(0, problem.bytes);
+    const auto blocks = [&](int count) { return static_cast<std::uint64_t>(count) * problem.bytes; };
+    const Span own = input(problem, rank, 0, problem.bytes);
+
+    const bool to_out = root && !order.is_path();
+    const bool copies = root && !to_out;
+    Builder list(problem, rank,
+                 4 * node.children.size() + 3 + (copies ? static_cast<std::uint64_t>(problem.ranks) : 0));
+    Span collected = own;  // of a leaf; of other ranks, the blocks of the whole subtree
+    if (!to_out && !node.children.empty()) collected = list.scratch(blocks(node.own.size()));
     const auto part = [&](Subtree run) {
-        return collected.part(blocks(run.begin - node.own.begin, problem), blocks(run.size(), problem));
+        if (to_out) return out(blocks(absolute(run.begin)), blocks(run.size()));
+        return collected.part(blocks(run.begin - node.own.begin), blocks(run.size()));
     };
-    if (!node.children.empty()) {
-        collected = list.scratch(blocks(node.own.size(), problem));
-        for (const Subtree& child : node.children) list.recv(absolute(child.head), part(child));
-        list.copy(part({node.own.head, node.own.head + 1}), in(0, problem.bytes));
-        for (const Subtree& child : node.children) list.wait(absolute(child.head));
+    const auto runs_of = [&](Subtree child) { return runs_between(order, node.first, node.own.head, child); };
+    for (const Subtree& child : node.children) {
+        for (const Subtree& run : runs_of(child)) list.recv(absolute(child.head), part(run));
     }
-    for (const Subtree& run : runs_between(order, node.first, node.parent, node.own)) {
+    list.copy(root ? out(blocks(rank), problem.bytes) : part({node.own.head, node.own.head + 1}), own);
+    for (const Subtree& child : node.children) {
+        list.wait(absolute(child.head), runs_of(child).count);
+        for (int place = child.begin; copies && place < child.end; ++place)
+            list.copy(out(blocks(absolute(place)), problem.bytes), part({place, place + 1}));
+    }
+    if (root) return list.finish();
+    for (const Subtree& run : runs_between(order, node.first, node.parent, node.own))
         list.send(absolute(node.parent), part(run));
-    }
     return list.finish();
 }
 

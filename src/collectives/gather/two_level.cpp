@@ -62,12 +62,7 @@ List build_root(const Problem& problem, const Parameters& values) {
     const int root = problem.root;
     const Placement& placement = *problem.placement;
     const int own_host = placement.host_of(root);
-    const auto collectors =
-        static_cast<std::uint64_t>(placement.hosts() - 1) *
-        static_cast<std::uint64_t>(std::min<std::int64_t>(values[0], placement.largest_host()));
-    Builder list(problem, root,
-                 2 * (collectors + placement.ranks_of(own_host).size()) +
-                     (placement.has_runs() ? 0 : static_cast<std::uint64_t>(problem.ranks)));
+    Builder list(problem, root);
     struct Arrival {
         std::span<const int> ranks;
         Span span;

@@ -61,9 +61,7 @@ List build(const Problem& problem, int rank, const Parameters& values) {
         (leader(host, s) == rank ? combined_here : sent).push_back(s);
         if (root && leader(top, s) != rank) detours.push_back(s);
     }
-    Builder list(problem, rank,
-                 3 * (static_cast<std::size_t>(segments.count()) +
-                      combined_here.size() * (others.size() + 1 + tree.children.size())));
+    Builder list(problem, rank);
     std::vector<Owned> owned;
     for (const int s : combined_here) {
         const bool detour = root && leader(top, s) != rank;
