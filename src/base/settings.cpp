@@ -20,15 +20,14 @@ constexpr SettingRow rows[] = {
 
 [[noreturn]] void refuse_unknown(std::string_view variable) {
 #define LAPWING_SETTING(field, NAME, usual, agreement, meaning)
-#define LAPWING_FORMER_SETTING(NAME, PRESENT)                                                        \
-    if (variable == "LAPWING_" NAME) {                                                               \
-        throw Error(ErrorCode::invalid_argument, "LAPWING_" NAME " is now called LAPWING_" PRESENT); \
+#define LAPWING_FORMER_SETTING(NAME, PRESENT)                             \
+    if (variable == "LAPWING_" NAME) {                                    \
+        throw_invalid("LAPWING_" NAME " is now called LAPWING_" PRESENT); \
     }
 #include "base/settings.def"
     std::vector<std::string> valid;
     for (const SettingRow& row : rows) valid.emplace_back(row.variable);
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("unknown variable {}{}", variable, suggestion(variable, valid)));
+    throw_invalid(fmt::format("unknown variable {}{}", variable, suggestion(variable, valid)));
 }
 
 }  // namespace
@@ -74,13 +73,12 @@ SettingHashes shared_setting_hashes(const Settings& settings) {
 bool parse_switch(const char* variable, const std::string& value) {
     if (value == "1" || value == "true" || value == "yes" || value == "on") return true;
     if (value.empty() || value == "0" || value == "false" || value == "no" || value == "off") return false;
-    throw Error(ErrorCode::invalid_argument, fmt::format("{} must be 0 or 1, not '{}'", variable, value));
+    throw_invalid(fmt::format("{} must be 0 or 1, not '{}'", variable, value));
 }
 
 void check_word(std::string_view name, const std::string& value, const std::vector<std::string>& words) {
     if (std::find(words.begin(), words.end(), value) != words.end()) return;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: unknown value '{}'{}", name, value, suggestion(value, words)));
+    throw_invalid(fmt::format("{}: unknown value '{}'{}", name, value, suggestion(value, words)));
 }
 
 }  // namespace lapwing

@@ -160,13 +160,7 @@ bool add_metadata(const std::string& json) {
 }
 
 std::uint64_t parse_capacity(const char* variable, const std::string& value) {
-    const auto capacity = parse_number(value);
-    if (!capacity || *capacity < min_events || *capacity > max_events) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} must be a number of events from {} to {}, not '{}'", variable, min_events,
-                                max_events, value));
-    }
-    return *capacity;
+    return number_in(variable, value, min_events, max_events);
 }
 
 }  // namespace lapwing::trace

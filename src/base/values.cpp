@@ -75,7 +75,7 @@ std::string print_processors(std::span<const int> processors) {
 }
 
 void refuse_value(std::string_view name, std::string_view form, std::string_view value) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("{} must be {}, not '{}'", name, form, value));
+    throw_invalid(fmt::format("{} must be {}, not '{}'", name, form, value));
 }
 
 std::uint64_t number_in(std::string_view name, std::string_view value, std::uint64_t min, std::uint64_t max) {

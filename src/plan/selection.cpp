@@ -24,8 +24,7 @@ Collective parse_collective(std::string_view text) {
         name[0] = 'i';
         if (valid.empty() || valid.back() != name) valid.push_back(name);
     }
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("unknown collective '{}'{}", text, suggestion(text, valid)));
+    throw_invalid(fmt::format("unknown collective '{}'{}", text, suggestion(text, valid)));
 }
 
 // Costs that differ only by rounding are equal: the algorithm that stands earlier in the catalogue is taken.
@@ -49,12 +48,11 @@ RequestedAlgorithms RequestedAlgorithms::parse(std::string_view text) {
         text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
         const std::size_t equals = entry.find('=');
         if (equals == std::string_view::npos) {
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("'{}' is not of the form COLLECTIVE=ALGORITHM", entry));
+            throw_invalid(fmt::format("'{}' is not of the form COLLECTIVE=ALGORITHM", entry));
         }
         const Collective collective = parse_collective(entry.substr(0, equals));
         if (requested.find(collective) != nullptr) {
-            throw Error(ErrorCode::invalid_argument, fmt::format("{} is given twice", name(collective)));
+            throw_invalid(fmt::format("{} is given twice", name(collective)));
         }
         requested.choices_.push_back(read_choice(collective, entry.substr(equals + 1)));
     }

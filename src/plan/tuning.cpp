@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -93,45 +94,38 @@ class Node {
     std::string path_;
 };
 
-Machine read_machine(const Node& field) {
-    Machine machine;
-    const std::pair<const char*, double*> members[] = {
-        {"latency", &machine.latency},
-        {"task", &machine.task},
-        {"per_byte", &machine.per_byte},
-        {"copy_per_byte", &machine.copy_per_byte},
-        {"copy", &machine.copy},
-        {"buffer", &machine.buffer},
-        {"intra_node_latency", &machine.intra_node_latency},
-        {"intra_node_task", &machine.intra_node_task},
-        {"intra_node_per_byte", &machine.intra_node_per_byte},
-    };
-    std::vector<std::string> keys;
-    for (const auto& member : members) keys.emplace_back(member.first);
-    field.be_object(keys);
-    for (const auto& member : members) {
-        if (!field.has(member.first)) continue;
-        if (std::string_view(member.first) == "buffer") {
-            *member.second = static_cast<double>(field["buffer"].whole(0, std::uint64_t{1} << 40));
-        } else {
-            *member.second = field[member.first].seconds();
-        }
-    }
-    return machine;
-}
+template <typename Costs>
+using Members = std::initializer_list<std::pair<const char*, double Costs::*>>;
 
-MessageCosts read_messages(const Node& field) {
-    MessageCosts costs;
-    const std::pair<const char*, double*> members[] = {{"latency", &costs.latency},
-                                                       {"task", &costs.task},
-                                                       {"gap", &costs.gap},
-                                                       {"per_byte", &costs.per_byte},
-                                                       {"task_per_byte", &costs.task_per_byte}};
+constexpr Members<Machine> machine_members = {
+    {"latency", &Machine::latency},
+    {"task", &Machine::task},
+    {"per_byte", &Machine::per_byte},
+    {"copy_per_byte", &Machine::copy_per_byte},
+    {"copy", &Machine::copy},
+    {"buffer", &Machine::buffer},
+    {"intra_node_latency", &Machine::intra_node_latency},
+    {"intra_node_task", &Machine::intra_node_task},
+    {"intra_node_per_byte", &Machine::intra_node_per_byte},
+};
+constexpr Members<MessageCosts> message_members = {{"latency", &MessageCosts::latency},
+                                                   {"task", &MessageCosts::task},
+                                                   {"gap", &MessageCosts::gap},
+                                                   {"per_byte", &MessageCosts::per_byte},
+                                                   {"task_per_byte", &MessageCosts::task_per_byte}};
+
+template <typename Costs>
+Costs read_costs(const Node& field, Members<Costs> members) {
     std::vector<std::string> keys;
     for (const auto& member : members) keys.emplace_back(member.first);
     field.be_object(keys);
-    for (const auto& member : members) {
-        if (field.has(member.first)) *member.second = field[member.first].seconds();
+    Costs costs;
+    for (const auto& [key, member] : members) {
+        if (!field.has(key)) continue;
+        const Node value = field[key];
+        costs.*member = std::string_view(key) == "buffer"
+                            ? static_cast<double>(value.whole(0, std::uint64_t{1} << 40))
+                            : value.seconds();
     }
     return costs;
 }
@@ -192,8 +186,8 @@ Tuning::Table read_table(const Node& field) {
     if (field.has("ranks_per_host")) {
         std::tie(table.first_per_host, table.last_per_host) = read_range(field["ranks_per_host"]);
     }
-    if (field.has("machine")) table.machine = read_machine(field["machine"]);
-    if (field.has("messages")) table.messages = read_messages(field["messages"]);
+    if (field.has("machine")) table.machine = read_costs(field["machine"], machine_members);
+    if (field.has("messages")) table.messages = read_costs(field["messages"], message_members);
     if (!field.has("choices")) return table;
 
     const Node choices = field["choices"];

@@ -162,12 +162,11 @@ void check_waits(const List& list) {
         if (task.kind == Kind::recv) ++open[task.peer];
         if (task.kind != Kind::wait) continue;
         std::uint64_t& of_peer = open[task.peer];
-        if (of_peer < task.count)
-            throw Error(ErrorCode::invalid_argument, "a list waits for a receive that it has not posted");
+        if (of_peer < task.count) throw_invalid("a list waits for a receive that it has not posted");
         of_peer -= task.count;
     }
     if (std::any_of(open.begin(), open.end(), [](const auto& peer) { return peer.second > 0; }))
-        throw Error(ErrorCode::invalid_argument, "a list has a receive that it does not wait for");
+        throw_invalid("a list has a receive that it does not wait for");
 }
 
 class Lowering {
@@ -201,8 +200,7 @@ class Lowering {
   private:
     void add(const Task& task, std::uint32_t index) {
         if (task.kind == Kind::enable_send || task.kind == Kind::enable_recv) {
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("only lowering makes {}: a list must not hold it", print(task)));
+            throw_invalid(fmt::format("only lowering makes {}: a list must not hold it", print(task)));
         }
         if (is_beside_sends(intra_node_, task)) {
             add_beside(task, chains_.stages.back());

@@ -40,8 +40,7 @@ class Lowering {
             case Kind::enable_recv:
                 break;
         }
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("only lowering makes {}: a list must not hold it", print(task)));
+        throw_invalid(fmt::format("only lowering makes {}: a list must not hold it", print(task)));
     }
 
     Queues finish() { return std::move(queues_); }

@@ -299,9 +299,8 @@ void validate_parts(const Problem& p, int rank) {
 void validate_parts(const Problem& p) {
     const auto ranks = static_cast<std::size_t>(p.ranks);
     if (p.parts.size() != 1 && p.parts.size() != ranks) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} needs the parts of one rank or of all {}, not of {}", name(p.collective),
-                                p.ranks, p.parts.size()));
+        throw_invalid(fmt::format("{} needs the parts of one rank or of all {}, not of {}",
+                                  name(p.collective), p.ranks, p.parts.size()));
     }
     if (p.parts.size() != ranks) return;
     for (int rank = 0; rank < p.ranks; ++rank) check_rank(p, p.parts_of(rank), rank);

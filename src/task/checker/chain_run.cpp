@@ -12,10 +12,6 @@ namespace lapwing::checker {
 
 bool Order::is_late(int rank, const Move& move) const {
     switch (late) {
-        case Late::nothing:
-        case Late::processors:
-        case Late::random:
-            return false;
         case Late::receives:
             return move.kind == Step::Kind::receive;
         case Late::connection:
@@ -24,6 +20,9 @@ bool Order::is_late(int rank, const Move& move) const {
             return rank == static_cast<int>(which);
         case Late::others:
             return rank != static_cast<int>(which);
+        case Late::processors:
+        case Late::random:
+            break;
     }
     return false;
 }
@@ -33,8 +32,6 @@ std::string Order::describe() const {
                            ? std::string("when connections hold any number of bytes")
                            : "when connections hold " + counted(capacity, "byte");
     switch (late) {
-        case Late::nothing:
-            return text;
         case Late::receives:
             return text + " and receives are late";
         case Late::connection:

@@ -20,15 +20,14 @@ constexpr TaskIndex none = std::numeric_limits<TaskIndex>::max();
 ListFacts::ListFacts(std::span<const List> lists, const Traffic& traffic, std::span<const int> hosts)
     : hosts_(hosts), waits_(lists.size()), locals_(lists.size()), bytes_(traffic.size(), 0) {
     if (!hosts.empty() && hosts.size() != lists.size()) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} lists, and the hosts of {} ranks", lists.size(), hosts.size()));
+        throw_invalid(fmt::format("{} lists, and the hosts of {} ranks", lists.size(), hosts.size()));
     }
     for (PairIndex i = 0; i < traffic.size(); ++i) {
         if (traffic[i].sends != traffic[i].recvs) {
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("rank {} does not receive what rank {} sends: prove lists before their "
-                                    "chain forms",
-                                    traffic[i].receiver, traffic[i].sender));
+            throw_invalid(
+                fmt::format("rank {} does not receive what rank {} sends: prove lists before their "
+                            "chain forms",
+                            traffic[i].receiver, traffic[i].sender));
         }
     }
     std::uint64_t left = max_bytes_of_chains;
@@ -36,8 +35,7 @@ ListFacts::ListFacts(std::span<const List> lists, const Traffic& traffic, std::s
         for (const Task& task : list.tasks) {
             if (!sends(task.kind)) continue;
             if (task.source.length > left) {
-                throw Error(
-                    ErrorCode::invalid_argument,
+                throw_invalid(
                     fmt::format("the chain forms of lists that send more than {} bytes in all are not "
                                 "proven: take smaller blocks",
                                 max_bytes_of_chains));
@@ -74,9 +72,9 @@ ListFacts::ListFacts(std::span<const List> lists, const Traffic& traffic, std::s
                 waited[facts.pair] += static_cast<std::uint32_t>(task.count);
                 const std::uint32_t count = waited[facts.pair];
                 if (count > received[facts.pair]) {
-                    throw Error(ErrorCode::invalid_argument,
-                                "a list waits for a receive that it has not posted: prove lists before their "
-                                "chain forms");
+                    throw_invalid(
+                        "a list waits for a receive that it has not posted: prove lists before their "
+                        "chain forms");
                 }
                 const std::uint64_t end = count == 0 ? 0 : ends[traffic[facts.pair].first_recv + count - 1];
                 waits_[rank].push_back({i, facts.pair, end});

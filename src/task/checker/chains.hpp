@@ -143,11 +143,11 @@ struct ChainTable {
 // One order in which the chains of all ranks may run, chosen to provoke failures. Steps that move no bytes
 // happen as soon as possible, so that sends get ahead of tasks that they must not overtake.
 struct Order {
-    enum class Late { nothing, receives, connection, rank, others, processors, random };
+    enum class Late { receives, connection, rank, others, processors, random };
 
     std::uint64_t capacity = 1;  // bytes that a connection holds
     std::uint64_t piece = 1;     // maximum number of bytes that move at once
-    Late late = Late::nothing;   // what moves only if nothing else can move
+    Late late = Late::receives;  // what moves only if nothing else can move
     std::uint32_t which = 0;     // connection: the pair; rank, others: the rank; random: the seed
     int rounds = 1;              // collectives in a row, without synchronization between them
 

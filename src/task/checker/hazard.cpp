@@ -58,24 +58,16 @@ class Hazard {
     }
 
     // Returns the receive that forbids reading the span, if any.
-    std::optional<TaskIndex> reading(const Span& span) {
-        std::optional<TaskIndex> holder;
-        if (const Network* held = network(span)) {
-            held->visit(span.offset, span.end(), [&](const Network::Segment& segment) {
-                if (list_->tasks[segment.value].kind == Kind::recv) holder = segment.value;
-                return !holder;
-            });
-        }
-        return holder;
-    }
-
+    std::optional<TaskIndex> reading(const Span& span) { return find_holder(span, false); }
     // Returns the receive or send that forbids writing the span, if any.
-    std::optional<TaskIndex> writing(const Span& span) {
+    std::optional<TaskIndex> writing(const Span& span) { return find_holder(span, true); }
+
+    std::optional<TaskIndex> find_holder(const Span& span, bool also_sends) {
         std::optional<TaskIndex> holder;
         if (const Network* held = network(span)) {
             held->visit(span.offset, span.end(), [&](const Network::Segment& segment) {
-                holder = segment.value;
-                return false;
+                if (also_sends || list_->tasks[segment.value].kind == Kind::recv) holder = segment.value;
+                return !holder;
             });
         }
         return holder;

@@ -1,13 +1,8 @@
 #include "task/checker/traffic.hpp"
 
-#include <limits>
+#include <unordered_map>
 
 namespace lapwing::checker {
-namespace {
-
-constexpr PairIndex none = std::numeric_limits<PairIndex>::max();
-
-}  // namespace
 
 Traffic::Traffic(std::span<const List> lists) {
     std::size_t tasks = 0;
@@ -16,59 +11,34 @@ Traffic::Traffic(std::span<const List> lists) {
         first_task_.push_back(tasks);
         tasks += list.tasks.size();
     }
-    pair_of_.assign(tasks, none);
-    find_senders(lists);
-    find_receivers(lists);
+    pair_of_.resize(tasks);
+    find_pairs(lists);
     enumerate(lists);
 }
 
-void Traffic::find_senders(std::span<const List> lists) {
-    // By peer; an entry below the first pair of the current rank is from an earlier rank.
-    std::vector<PairIndex> known(lists.size(), none);
-    for (std::size_t rank = 0; rank < lists.size(); ++rank) {
-        const auto first = static_cast<PairIndex>(pairs_.size());
-        PairIndex* pair_of = pair_of_.data() + first_task_[rank];
-        for (const Task& task : lists[rank].tasks) {
-            PairIndex* slot = pair_of++;
-            if (!sends(task.kind)) continue;
-            PairIndex& pair = known[task.peer];
-            if (pair == none || pair < first) {
-                pair = static_cast<PairIndex>(pairs_.size());
-                pairs_.push_back({static_cast<int>(rank), task.peer});
+// Numbers the pairs in the order of their senders; pairs without a send follow.
+void Traffic::find_pairs(std::span<const List> lists) {
+    std::unordered_map<std::uint64_t, PairIndex> index;  // by sender and receiver
+    const auto find = [&](int sender, int receiver) {
+        const auto key = static_cast<std::uint64_t>(sender) << 32 | static_cast<std::uint32_t>(receiver);
+        const auto [found, added] = index.try_emplace(key, static_cast<PairIndex>(pairs_.size()));
+        if (added) pairs_.push_back({sender, receiver});
+        return found->second;
+    };
+    for (const bool sending : {true, false}) {
+        for (std::size_t at = 0; at < lists.size(); ++at) {
+            const int rank = static_cast<int>(at);
+            PairIndex* pair_of = pair_of_.data() + first_task_[at];
+            for (const Task& task : lists[at].tasks) {
+                PairIndex& pair = *pair_of++;
+                if (sending && sends(task.kind)) {
+                    pair = find(rank, task.peer);
+                    ++pairs_[pair].sends;
+                } else if (!sending && (task.kind == Kind::recv || task.kind == Kind::wait)) {
+                    pair = find(task.peer, rank);
+                    if (task.kind == Kind::recv) ++pairs_[pair].recvs;
+                }
             }
-            ++pairs_[pair].sends;
-            *slot = pair;
-        }
-    }
-}
-
-void Traffic::find_receivers(std::span<const List> lists) {
-    // The pairs sorted by receiver, so that each receiver can load its own.
-    std::vector<std::size_t> begin(lists.size() + 1, 0);
-    for (const Pair& pair : pairs_) ++begin[pair.receiver + 1];
-    for (std::size_t rank = 0; rank < lists.size(); ++rank) begin[rank + 1] += begin[rank];
-    std::vector<PairIndex> sorted(pairs_.size());
-    std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
-    for (std::size_t i = 0; i < pairs_.size(); ++i) {
-        sorted[next[pairs_[i].receiver]++] = static_cast<PairIndex>(i);
-    }
-
-    std::vector<PairIndex> known(lists.size(), none);  // by peer; valid when the pair's receiver is this rank
-    for (std::size_t rank = 0; rank < lists.size(); ++rank) {
-        const int receiver = static_cast<int>(rank);
-        for (std::size_t i = begin[rank]; i < begin[rank + 1]; ++i)
-            known[pairs_[sorted[i]].sender] = sorted[i];
-        PairIndex* pair_of = pair_of_.data() + first_task_[rank];
-        for (const Task& task : lists[rank].tasks) {
-            PairIndex* slot = pair_of++;
-            if (task.kind != Kind::recv && task.kind != Kind::wait) continue;
-            PairIndex& pair = known[task.peer];
-            if (pair == none || pairs_[pair].receiver != receiver) {
-                pair = static_cast<PairIndex>(pairs_.size());
-                pairs_.push_back({task.peer, receiver});
-            }
-            if (task.kind == Kind::recv) ++pairs_[pair].recvs;
-            *slot = pair;
         }
     }
 }

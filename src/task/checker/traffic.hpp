@@ -40,8 +40,7 @@ class Traffic {
     TaskIndex recv(const Pair& pair, std::size_t n) const { return recvs_[pair.first_recv + n]; }
 
   private:
-    void find_senders(std::span<const List> lists);
-    void find_receivers(std::span<const List> lists);
+    void find_pairs(std::span<const List> lists);
     void enumerate(std::span<const List> lists);
 
     std::vector<Pair> pairs_;
