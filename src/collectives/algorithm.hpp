@@ -91,7 +91,7 @@ struct Choice {
     Parameters parameters{};
 
     bool operator==(const Choice&) const = default;
-    // The algorithm's functions, with these parameters.
+    // The algorithm's functions, with these parameters. Lists from a file have no model: their cost is 0.
     Verdict applies(const Problem& problem) const;
     double cost(const Problem& problem, const Machine& machine) const;
 };

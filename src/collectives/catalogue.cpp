@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <iterator>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
+#include "base/values.hpp"
 #include "collectives/rows.hpp"
 #include "collectives/user_lists.hpp"
 
@@ -42,14 +43,12 @@ void set_parameter(Choice& choice, std::string_view assignment) {
         if (parameter.name != wanted) continue;
         const std::string_view text =
             equals == std::string_view::npos ? std::string_view{} : assignment.substr(equals + 1);
-        std::int64_t value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc{} || end != text.data() + text.size() || value < parameter.min ||
-            value > parameter.max) {
+        const auto value = parse_number(text);
+        if (!value || std::cmp_less(*value, parameter.min) || std::cmp_greater(*value, parameter.max)) {
             throw_invalid(fmt::format("{}:{} must be a number from {} to {}, not '{}'", algorithm.name,
                                       parameter.name, parameter.min, parameter.max, text));
         }
-        choice.parameters[i] = value;
+        choice.parameters[i] = static_cast<std::int64_t>(*value);
         return;
     }
     if (valid.empty())
@@ -73,8 +72,7 @@ Verdict Choice::applies(const Problem& problem) const {
 }
 
 double Choice::cost(const Problem& problem, const Machine& machine) const {
-    return algorithm->lists != nullptr ? algorithm->lists->cost(problem, machine)
-                                       : algorithm->cost(problem, parameters, machine);
+    return algorithm->lists != nullptr ? 0 : algorithm->cost(problem, parameters, machine);
 }
 
 std::string print(const Choice& choice) {

@@ -104,67 +104,6 @@ bool right(const Problem& problem, std::span<const List> lists, CheckLimits limi
     return check(problem, lists, limits).empty();
 }
 
-// The lists of all ranks in time: each rank has a clock, and an interface that sends one message after the
-// other.
-class TimedRun {
-  public:
-    TimedRun(std::span<const List> lists, const Machine& machine)
-        : lists_(lists), machine_(machine), ranks_(lists.size()) {}
-
-    double seconds() {
-        double end = 0;
-        for (bool progress = true; progress;) {
-            progress = false;
-            for (std::size_t rank = 0; rank < ranks_.size(); ++rank) progress = advance(rank) || progress;
-        }
-        for (const Rank& rank : ranks_) end = std::max({end, rank.clock, rank.interface});
-        return end;
-    }
-
-  private:
-    struct Rank {
-        std::size_t next = 0;  // task
-        double clock = 0;      // seconds
-        double interface = 0;  // seconds at which it is free
-    };
-    struct Arrivals {
-        std::vector<double> times;
-        std::size_t awaited = 0;
-    };
-
-    // Returns whether the rank has done a task.
-    bool advance(std::size_t at) {
-        Rank& rank = ranks_[at];
-        const std::vector<Task>& tasks = lists_[at].tasks;
-        const std::size_t before = rank.next;
-        while (rank.next < tasks.size() && run(at, rank, tasks[rank.next])) ++rank.next;
-        return rank.next > before;
-    }
-
-    bool run(std::size_t at, Rank& rank, const Task& task) {
-        const auto peer = static_cast<std::size_t>(task.peer);
-        if (task.kind == Kind::send) {
-            rank.clock += machine_.task;
-            rank.interface = std::max(rank.interface, rank.clock) +
-                             static_cast<double>(task.source.length) * machine_.per_byte;
-            arrivals_[at * ranks_.size() + peer].times.push_back(rank.interface + machine_.latency);
-        } else if (task.kind == Kind::wait) {
-            Arrivals& from = arrivals_[peer * ranks_.size() + at];
-            if (from.times.size() < from.awaited + task.count) return false;
-            for (std::uint64_t i = 0; i < task.count; ++i)
-                rank.clock = std::max(rank.clock, from.times[from.awaited++]) + machine_.task;
-        } else if (task.kind != Kind::recv) {
-            rank.clock += machine_.copy + static_cast<double>(task.source.length) * machine_.copy_per_byte;
-        }
-        return true;
-    }
-
-    std::span<const List> lists_;
-    const Machine& machine_;
-    std::vector<Rank> ranks_;
-    std::unordered_map<std::uint64_t, Arrivals> arrivals_;  // by sender and receiver
-};
-
 }  // namespace
 
 UserLists::UserLists(std::string file, std::uint64_t fingerprint, std::vector<ParsedSet> sets)
@@ -240,15 +179,6 @@ std::string UserLists::refusal(const Problem& problem) const {
 List UserLists::build(const Problem& problem, int rank) const {
     const Found found = find(problem);
     return list_for(found.set->parsed.set, problem, rank);
-}
-
-double UserLists::cost(const Problem& problem, const Machine& machine) const {
-    const Found found = find(problem);
-    if (found.set == nullptr) return 0;
-    std::vector<List> lists;
-    for (int rank = 0; rank < problem.ranks; ++rank)
-        lists.push_back(list_for(found.set->parsed.set, problem, rank));
-    return TimedRun(lists, machine).seconds();
 }
 
 const UserLists::Proof& UserLists::proof_of(const Set& set) const {

@@ -39,8 +39,6 @@ class UserLists {
     Verdict keeps_bracketing(const Problem& problem) const;
     // applies() must have returned yes.
     List build(const Problem& problem, int rank) const;
-    // Returns the seconds until the last rank is done, by a run of the lists with the model's constants.
-    double cost(const Problem& problem, const Machine& machine) const;
 
     // Returns why the lists for a problem are wrong, as "my.lists:7: hazard: rank 1, task 3 (...): ...";
     // empty if they are right, or if the file has none for it.

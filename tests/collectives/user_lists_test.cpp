@@ -5,7 +5,7 @@
 
 #include "collectives/catalogue.hpp"
 #include "problems.hpp"
-#include "task/checker.hpp"
+#include "task/checker_verdict.hpp"
 #include "task/scaling.hpp"
 
 namespace lapwing {
@@ -37,12 +37,6 @@ constexpr const char* allreduce_of_2 =
     "  send 0 out[1+1]\n"
     "  wait 0 1\n"
     "end\n";
-
-std::string with(std::string text, const std::string& from, const std::string& to) {
-    const std::size_t at = text.find(from);
-    EXPECT_NE(at, std::string::npos) << from;
-    return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
 
 Problem sum(int ranks, std::uint64_t elements, Type type = Type::float64) {
     Problem problem{.collective = Collective::allreduce, .ranks = ranks};
@@ -185,15 +179,6 @@ TEST(UserLists, TheProofOfTheChunksHoldsForEverySize) {
     }
     EXPECT_GT(aligned, 100);
     EXPECT_GT(divided, 100);
-}
-
-TEST(UserLists, CostGrowsWithTheBytes) {
-    const UserLists lists("a.lists", 1, parse_sets(allreduce_of_2));
-    const Machine machine;
-    const double one = lists.cost(sum(2, 1), machine);
-    // Two steps, each a message and a wait.
-    EXPECT_GT(one, 2 * (machine.latency + 2 * machine.task));
-    EXPECT_GT(lists.cost(sum(2, 512), machine), one + 512 * 8 * machine.per_byte * 0.9);
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ std::string Chosen::place() const {
 }
 
 std::string Chosen::sentence() const {
-    std::string text = fmt::format("{} ({}; modelled {}", print(choice), why, print_seconds(seconds));
+    std::string text = fmt::format("{} ({}", print(choice), why);
+    if (choice.algorithm->lists == nullptr) text += fmt::format("; modelled {}", print_seconds(seconds));
     for (const Candidate& candidate : candidates) {
         if (!candidate.applies) break;
         if (candidate.choice.algorithm == choice.algorithm) continue;

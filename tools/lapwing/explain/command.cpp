@@ -157,7 +157,7 @@ Json as_json(const Explained& explained, Level level) {
         json["chosen_by"] = chosen.by;
         json["engine"] = chosen.surroundings.engine;
         json["hosts"] = chosen.surroundings.several_hosts ? "several" : "one";
-        json["modelled_seconds"] = chosen.seconds;
+        if (chosen.choice.algorithm->lists == nullptr) json["modelled_seconds"] = chosen.seconds;
     }
     for (const Candidate& candidate : explained.chosen.candidates) {
         Json row = to_json(candidate.choice);
