@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "expected_out.hpp"
+#include "memories.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing {
@@ -27,20 +27,10 @@ class ChainExecutor {
           hosts_(hosts),
           capacity_(capacity),
           random_(random),
-          ranks_(chains.size()) {
-        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-            const std::uint64_t sizes[] = {chains[rank].in_bytes, chains[rank].out_bytes,
-                                           chains[rank].scratch_bytes};
-            for (std::size_t space = 0; space < 3; ++space) {
-                ranks_[rank].memory[space].resize(sizes[space]);
-                for (unsigned char& byte : ranks_[rank].memory[space])
-                    byte = static_cast<unsigned char>(random());
-            }
-            ranks_[rank].gates.resize(static_cast<std::size_t>(chains[rank].gates));
-            ranks_[rank].start = ranks_[rank].memory[0];
-            ranks_[rank].kept = ranks_[rank].memory[1];
-        }
+          ranks_(chains.size()),
+          memories_(problem, chains, random) {
         for (int rank = 0; rank < count(); ++rank) {
+            ranks_[rank].gates.resize(static_cast<std::size_t>(chains[rank].gates));
             const auto count_bytes = [&](const Chain& chain) {
                 for (const Step& step : chain) {
                     if (step.kind == Step::Kind::receive)
@@ -62,7 +52,7 @@ class ChainExecutor {
         while (step()) {
         }
         for (int rank = 0; rank < count(); ++rank) {
-            if (!finished(rank) || !right(rank)) return false;
+            if (!finished(rank) || !memories_.right(rank)) return false;
         }
         return std::all_of(streams_.begin(), streams_.end(), [](const auto& s) { return s.second.empty(); });
     }
@@ -72,9 +62,6 @@ class ChainExecutor {
 
   private:
     struct Rank {
-        MemoryBytes memory[3];
-        MemoryBytes start;  // in
-        MemoryBytes kept;   // out, before
         std::vector<std::uint64_t> gates;
         std::size_t stage = 0;
         std::size_t local = 0;   // tasks of the stage that have been done
@@ -96,9 +83,7 @@ class ChainExecutor {
     };
 
     int count() const { return static_cast<int>(ranks_.size()); }
-    unsigned char* at(int rank, const Span& span) {
-        return ranks_[rank].memory[static_cast<std::size_t>(span.space)].data() + span.offset;
-    }
+    unsigned char* at(int rank, const Span& span) { return memories_.at(rank, span); }
 
     bool intra_node(int rank, int peer) const { return !hosts_.empty() && hosts_[rank] == hosts_[peer]; }
 
@@ -244,21 +229,13 @@ class ChainExecutor {
         return true;
     }
 
-    // Whether the rank's out holds what the problem asks for.
-    bool right(int rank) const {
-        const auto start = [&](int from, Space space) -> const MemoryBytes& {
-            return space == Space::in ? ranks_[from].start : ranks_[from].kept;
-        };
-        const MemoryBytes& out = ranks_[rank].memory[static_cast<std::size_t>(Space::out)];
-        return out == expected_out(problem_, rank, start, out);
-    }
-
     const Problem& problem_;
     const std::vector<Chains>& chains_;
     std::span<const int> hosts_;
     std::uint64_t capacity_;
     std::mt19937& random_;
     std::vector<Rank> ranks_;
+    Memories memories_;
     std::deque<Line> lines_;  // an entry stays valid while others are added
     std::map<std::pair<int, int>, std::deque<unsigned char>> streams_;  // sender, receiver
     std::map<std::pair<int, int>, std::vector<MemoryBytes>> mail_;      // of intra-node peers

@@ -262,33 +262,5 @@ TEST(Chains, RefusesWhatIsNoList) {
     EXPECT_TRUE(has_chains(list_of("  recv 1 out[0+1]\n  send 1 in[0+1]\n  wait 1 1\n")));
 }
 
-// Every algorithm, with its usual parameters and others.
-TEST(Chains, EveryAlgorithmHasThem) {
-    int lists = 0;
-    for (const Algorithm* algorithm : catalogue()) {
-        for (const std::int64_t change : {0, 1}) {
-            Choice choice{algorithm, default_parameters(*algorithm)};
-            for (std::size_t i = 0; i < algorithm->parameters.size(); ++i) {
-                const Parameter& parameter = algorithm->parameters[i];
-                choice.parameters[i] =
-                    std::clamp(parameter.default_value + change, parameter.min, parameter.max);
-            }
-            for (int ranks = 1; ranks <= 40; ++ranks) {
-                for (const Problem& problem : sample_problems(algorithm->collective, ranks, 24)) {
-                    if (!algorithm->applies(problem, choice.parameters)) continue;
-                    for (int rank = 0; rank < ranks; ++rank) {
-                        const List list = build(problem, rank, choice);
-                        const Verdict verdict = has_chains(list);
-                        ASSERT_TRUE(verdict) << print(choice) << ", " << ranks << " ranks, rank " << rank
-                                             << ": " << verdict.reason();
-                        ++lists;
-                    }
-                }
-            }
-        }
-    }
-    EXPECT_GT(lists, 30000);
-}
-
 }  // namespace
 }  // namespace lapwing

@@ -105,15 +105,6 @@ TEST(CheckerProvenance, WrongBlockOrder) {
               "rank 1");
 }
 
-TEST(CheckerProvenance, WrongOffset) {
-    const std::string text =
-        with(with(broadcast_of_3, "send 0 in[0+4]", "send 0 in[4+4]"), "send 2 in[4+4]", "send 2 in[0+4]");
-    EXPECT_EQ(verdict(text),
-              "provenance: rank 0, task 0 (recv 1 out[0+4]): out[0+4] holds in[4+4] of rank 1, must hold "
-              "in[0+4] of "
-              "rank 1");
-}
-
 TEST(CheckerProvenance, NeverWritten) {
     EXPECT_EQ(verdict(with(alltoall_of_3, "  copy out[4+4] in[4+4]\n", "  copy out[4+2] in[4+2]\n")),
               "provenance: rank 1: out[6+2] was never written");

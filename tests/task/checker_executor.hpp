@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "expected_out.hpp"
+#include "memories.hpp"
 #include "task/list.hpp"
 
 namespace lapwing {
@@ -20,16 +20,12 @@ class Executor {
   public:
     // A rank that is `late` does not begin at all; -1 for none.
     Executor(const ListSet& set, std::mt19937& random, bool buffered, int late = -1)
-        : set_(set), random_(random), buffered_(buffered), late_(late), ranks_(set.lists.size()) {
-        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-            for (const Space space : {Space::in, Space::out, Space::scratch}) {
-                MemoryBytes& memory = ranks_[rank].memory[static_cast<std::size_t>(space)];
-                memory.resize(set.lists[rank].bytes(space));
-                for (unsigned char& byte : memory) byte = static_cast<unsigned char>(random());
-            }
-        }
-        start_ = ranks_;
-    }
+        : set_(set),
+          random_(random),
+          buffered_(buffered),
+          late_(late),
+          ranks_(set.lists.size()),
+          memories_(set.problem, set.lists, random) {}
 
     Outcome run() {
         while (step()) {
@@ -42,7 +38,7 @@ class Executor {
         }
         if (mangled_) return Outcome::wrong;
         for (int rank = 0; rank < count(); ++rank) {
-            if (!right(rank)) return Outcome::wrong;
+            if (!memories_.right(rank)) return Outcome::wrong;
         }
         return Outcome::right;
     }
@@ -51,7 +47,6 @@ class Executor {
 
   private:
     struct Rank {
-        MemoryBytes memory[3];
         std::size_t next = 0;
         bool started_send = false;  // the send in hand has started and waits for its receive
     };
@@ -64,9 +59,7 @@ class Executor {
     using Pair = std::pair<int, int>;  // sender, receiver
 
     int count() const { return static_cast<int>(ranks_.size()); }
-    unsigned char* at(int rank, const Span& span) {
-        return ranks_[rank].memory[static_cast<std::size_t>(span.space)].data() + span.offset;
-    }
+    unsigned char* at(int rank, const Span& span) { return memories_.at(rank, span); }
 
     // One thing that can happen, at random; false when nothing can.
     bool step() {
@@ -136,21 +129,12 @@ class Executor {
         }
     }
 
-    // Whether the rank's out holds what the problem asks for.
-    bool right(int rank) const {
-        const auto start = [&](int from, Space space) -> const MemoryBytes& {
-            return start_[from].memory[static_cast<std::size_t>(space)];
-        };
-        const MemoryBytes& out = ranks_[rank].memory[static_cast<std::size_t>(Space::out)];
-        return out == expected_out(set_.problem, rank, start, out);
-    }
-
     const ListSet& set_;
     std::mt19937& random_;
     bool buffered_;
     int late_;
     std::vector<Rank> ranks_;
-    std::vector<Rank> start_;
+    Memories memories_;
     std::map<Pair, Flow> flows_;
     bool mangled_ = false;
 };

@@ -69,23 +69,6 @@ TEST(Collective, IsFoundByAllOfItsNames) {
     EXPECT_EQ(all_collectives().size(), 18U);
 }
 
-std::string names_of(bool (*trait)(Collective)) {
-    std::string names;
-    for (const Collective collective : all_collectives()) {
-        if (trait(collective)) names += std::string(names.empty() ? "" : " ") + name(collective);
-    }
-    return names;
-}
-
-TEST(Collective, HasWhatMpiGivesIt) {
-    EXPECT_EQ(names_of(has_root), "broadcast gather gatherv scatter scatterv reduce");
-    EXPECT_EQ(names_of(is_reduction), "reduce allreduce reduce_scatter_block reduce_scatter scan exscan");
-    EXPECT_EQ(names_of(has_parts),
-              "gatherv scatterv allgatherv alltoallv reduce_scatter neighbor_allgather neighbor_alltoall");
-    EXPECT_EQ(names_of([](Collective collective) { return !may_be_in_place(collective); }),
-              "barrier broadcast alltoall alltoallv neighbor_allgather neighbor_alltoall");
-}
-
 // The bytes of in and out of each rank, and where its input stands.
 std::string sizes(const Problem& problem) {
     EXPECT_EQ(validation_fault(problem), "valid");
@@ -283,15 +266,7 @@ TEST(Task, NamesAreFoundAgain) {
     EXPECT_EQ(size_in_bytes(Type::complex128), 16U);
     EXPECT_EQ(size_in_bytes(Type::int16_int32), 6U) << "without padding";
     EXPECT_EQ(size_in_bytes(Type::float64_int32), 12U);
-    EXPECT_TRUE(applies(Operator::bit_and, Type::uint64));
-    EXPECT_FALSE(applies(Operator::bit_and, Type::float32));
-    EXPECT_FALSE(applies(Operator::maximum, Type::complex64));
-    EXPECT_TRUE(applies(Operator::maximum_location, Type::float64_int32));
     EXPECT_FALSE(applies(Operator::sum, Type::float64_int32));
-    EXPECT_FALSE(applies(Operator::sum, Type::opaque));
-    EXPECT_TRUE(applies(Operator::user, Type::opaque));
-    EXPECT_TRUE(sends(Kind::send));
-    EXPECT_FALSE(sends(Kind::recv));
 }
 
 // "out[0+4] of 1 from 8", or "of 0-2" when reduced.
