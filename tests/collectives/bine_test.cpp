@@ -89,18 +89,6 @@ TEST(BineTree, OfEightRanks) {
     for (const int leaf : {1, 2, 5, 6}) EXPECT_TRUE(children_of(8, leaf, 0).empty());
 }
 
-TEST(BineTree, OfSixteenRanks) {
-    EXPECT_THAT(children_of(16, 0, 0), ElementsAre(11, 3, 15, 1));
-    EXPECT_THAT(children_of(16, 11, 0), ElementsAre(8, 12, 10));
-    EXPECT_THAT(children_of(16, 3, 0), ElementsAre(4, 2));
-    EXPECT_THAT(children_of(16, 8, 0), ElementsAre(7, 9));
-    EXPECT_THAT(children_of(16, 15, 0), ElementsAre(14));
-    EXPECT_THAT(children_of(16, 12, 0), ElementsAre(13));
-    EXPECT_THAT(children_of(16, 4, 0), ElementsAre(5));
-    EXPECT_THAT(children_of(16, 7, 0), ElementsAre(6));
-    for (const int leaf : {1, 2, 5, 6, 9, 10, 13, 14}) EXPECT_TRUE(children_of(16, leaf, 0).empty());
-}
-
 TEST(BineTree, IsThePapersForPowersOfTwo) {
     for (int ranks = 2; ranks <= 2048; ranks *= 2) {
         for (int rank = 0; rank < ranks; ++rank) {
@@ -178,18 +166,6 @@ TEST(BineTree, IsShorterThanABinomialTree) {
         };
         EXPECT_LT(distances("bine"), 0.8 * distances("binomial")) << ranks;
     }
-}
-
-TEST(BineButterfly, PeersOfSixteenRanks) {
-    const auto peers_in = [](int step) {
-        std::vector<int> peers;
-        for (int rank = 0; rank < 16; ++rank) peers.push_back(bine::peer(rank, step, 16));
-        return peers;
-    };
-    EXPECT_THAT(peers_in(0), ElementsAre(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
-    EXPECT_THAT(peers_in(1), ElementsAre(15, 2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 12, 11, 14, 13, 0));
-    EXPECT_THAT(peers_in(2), ElementsAre(3, 14, 5, 0, 7, 2, 9, 4, 11, 6, 13, 8, 15, 10, 1, 12));
-    EXPECT_THAT(peers_in(3), ElementsAre(11, 6, 13, 8, 15, 10, 1, 12, 3, 14, 5, 0, 7, 2, 9, 4));
 }
 
 TEST(BineButterfly, PeersAreMutualAndOfOtherParity) {

@@ -57,12 +57,6 @@ TEST(Choice, ErrorsNameTheNearest) {
     EXPECT_EQ(message_of(Collective::alltoall, "flat:window=6"), "flat has no parameters: remove 'window=6'");
 }
 
-TEST(Catalogue, HasAlgorithmsForEveryCollective) {
-    for (const Collective collective : all_collectives()) {
-        EXPECT_FALSE(algorithms_of(collective).empty()) << name(collective);
-    }
-}
-
 TEST(Build, NoBytesNoTasks) {
     for (const Algorithm* algorithm : catalogue()) {
         if (algorithm->collective == Collective::barrier || has_parts(algorithm->collective)) continue;

@@ -33,6 +33,18 @@ TEST(Costs, RootedCollectivesTakeATreeWhenTheRootIsBusyWithManyShortMessages) {
     }
 }
 
+TEST(Costs, OfTheTextbooksMachine) {
+    EXPECT_EQ(first(Collective::barrier, 4, 0), "flat");
+    EXPECT_EQ(first(Collective::barrier, 1024, 0), "recursive_doubling");
+    EXPECT_EQ(first(Collective::barrier, 1025, 0), "dissemination");
+    EXPECT_EQ(first(Collective::alltoall, 16, 8), "flat");
+    EXPECT_EQ(first(Collective::alltoall, 1024, 8), "bruck");
+    EXPECT_EQ(first(Collective::alltoall, 64, 1 << 20), "pairwise");
+    EXPECT_EQ(first(Collective::alltoall, 2, 1 << 20), "flat");
+    EXPECT_EQ(first(Collective::broadcast, 64, 1 << 24), "scatter_recursive_doubling");
+    EXPECT_EQ(first(Collective::broadcast, 60, 1 << 24), "scatter_ring");
+}
+
 TEST(Costs, AllgatherIsFlatThenLogarithmicThenOfNeighbours) {
     EXPECT_EQ(first(Collective::allgather, 2, 1 << 20), "flat");
     EXPECT_EQ(first(Collective::allgather, 16, 8), "flat");

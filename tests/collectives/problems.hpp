@@ -1,8 +1,9 @@
 // Problems of every collective, for tests that go through the catalogue; more stand in task/sample.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <utility>
+#include <functional>
 #include <vector>
 
 #include "task/parts.hpp"
@@ -27,7 +28,7 @@ inline Problem problem_of(Collective collective, int ranks, int root = 0, std::u
 }
 
 // The problem with blocks of several kinds: of one length, of several, some of them empty, apart from each
-// other, one alone, none. As it is when its collective has no parts.
+// other, each longer than all before it, one alone, none. As it is when its collective has no parts.
 inline std::vector<Problem> with_parts(const Problem& plain) {
     if (!has_parts(plain.collective)) return {plain};
     const std::uint64_t some = 5 * (is_reduction(plain.collective) ? plain.element_bytes() : 1);
@@ -37,11 +38,14 @@ inline std::vector<Problem> with_parts(const Problem& plain) {
         with_blocks(plain, 0)};
     const bool by_receiver =
         plain.collective == Collective::scatterv || plain.collective == Collective::reduce_scatter;
-    Problem alone = plain;
-    alone.parts = all_parts(
-        plain, [&](int from, int to) { return (by_receiver ? to : from) == plain.ranks / 2 ? some : 0; });
-    alone.bytes = average_block(alone);
-    problems.push_back(std::move(alone));
+    const auto add = [&](const std::function<std::uint64_t(int rank)>& length) {
+        problems.push_back(plain);
+        problems.back().parts =
+            all_parts(plain, [&](int from, int to) { return length(by_receiver ? to : from); });
+        problems.back().bytes = average_block(problems.back());
+    };
+    add([&](int rank) { return some << std::min(rank, 5); });
+    add([&](int rank) { return rank == plain.ranks / 2 ? some : 0; });
     return problems;
 }
 

@@ -32,12 +32,13 @@ std::vector<Parameters> variations(const Algorithm& algorithm, int ranks) {
     return all;
 }
 
-// Calls visit(problem, choice) for the algorithms that do not decline. Where the problem says on which hosts
-// the ranks stand, that is those which ask for it.
+// Calls visit(problem, choice) for the algorithms that do not decline. If the problem has a placement, for
+// those that know hosts, and for rings, which follow its order.
 template <typename Visit>
 void for_each_choice(const Problem& problem, Visit visit) {
     for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
-        if (algorithm->knows_hosts != (problem.placement != nullptr)) continue;
+        const bool by_placement = algorithm->knows_hosts || algorithm->paths == Paths::ring;
+        if (problem.placement != nullptr ? !by_placement : algorithm->knows_hosts) continue;
         for (const Parameters& parameters : variations(*algorithm, problem.ranks)) {
             if (algorithm->applies(problem, parameters)) visit(problem, Choice{algorithm, parameters});
             if (testing::Test::HasFatalFailure()) return;
@@ -64,6 +65,8 @@ void expect_proven(const Problem& problem, const Choice& choice) {
     ASSERT_TRUE(violations.empty()) << print(problem) << " " << set.algorithm << ": "
                                     << violations.front().what(set.lists);
     for (const List& list : set.lists) {
+        const Verdict has = has_chains(list);
+        ASSERT_TRUE(has) << print(problem) << " " << set.algorithm << ": " << has.reason();
         for (const Task& task : list.tasks) {
             ASSERT_FALSE(is_reduction(problem.collective) && sends(task.kind) && task.source.length == 0)
                 << print(problem) << " " << set.algorithm << " sends an empty message";
@@ -73,10 +76,6 @@ void expect_proven(const Problem& problem, const Choice& choice) {
 
 void expect_proven_chains(const Problem& problem, const Choice& choice) {
     const ListSet set = build_all(problem, choice);
-    for (const List& list : set.lists) {
-        const Verdict has = has_chains(list);
-        ASSERT_TRUE(has) << print(problem) << " " << set.algorithm << ": " << has.reason();
-    }
     for (const std::vector<int>& hosts : sample_hosts(problem.ranks)) {
         const auto violations = check_chains(set.lists, {}, 8, hosts);
         ASSERT_TRUE(violations.empty())
@@ -151,11 +150,14 @@ TEST(Proofs, AlsoWithEveryRootAndWhereFewHaveBlocks) {
     for (int ranks = 1; ranks <= 12; ++ranks) {
         for (const Collective collective : all_collectives()) {
             for (int root = 0; root < (has_root(collective) ? ranks : 1); ++root) {
-                for (const bool in_place : {false, true}) {
-                    if ((in_place && !may_be_in_place(collective)) || collective == Collective::barrier)
+                for (const int how : {0, 1, 2, 3}) {
+                    const bool in_place = how % 2 != 0;
+                    const bool ordered = how / 2 != 0;
+                    if ((in_place && !may_be_in_place(collective)) || collective == Collective::barrier ||
+                        (ordered && !is_reduction(collective)))
                         continue;
                     for (const Problem& problem :
-                         with_parts(problem_of(collective, ranks, root, 5, in_place)))
+                         with_parts(problem_of(collective, ranks, root, 5, in_place, ordered)))
                         for_each_choice(problem, expect_proven);
                     if (HasFatalFailure()) return;
                 }

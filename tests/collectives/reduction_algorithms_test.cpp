@@ -2,7 +2,6 @@
 // costs.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <string>
 
 #include "collectives/catalogue.hpp"
@@ -99,15 +98,6 @@ TEST(BinomialReduce, WaitsForAllChildrenBeforeItCombines) {
               "end\n");
 }
 
-TEST(RabenseifnerReduce, TheRootNeverSitsOut) {
-    for (int ranks = 2; ranks <= 20; ++ranks) {
-        for (int root = 0; root < ranks; ++root) {
-            const List list = list_of(Collective::reduce, "rabenseifner", ranks, root, 100, root);
-            EXPECT_GT(count(list, Kind::reduce), 0U);
-        }
-    }
-}
-
 TEST(RecursiveDoublingAllreduce, CombinesInOut) {
     EXPECT_EQ(print(list_of(Collective::allreduce, "recursive_doubling", 4, 1, 2)),
               "list 1 in 8 out 8 scratch 8\n"
@@ -139,16 +129,6 @@ TEST(PairwiseReduceScatter, NeedsTheProcessorOnlyAtTheEnd) {
         const Choice choice = parse_choice(problem.collective, "pairwise");
         for (int rank = 0; rank < problem.ranks; ++rank) {
             EXPECT_EQ(lower_to_chains(build(problem, rank, choice)).stages.size(), 1U);
-        }
-    }
-}
-
-TEST(RecursiveDoublingScan, TakesOneStepForEachDoubling) {
-    for (const Collective collective : {Collective::scan, Collective::exscan}) {
-        for (const int ranks : {2, 3, 5, 8, 9, 1000}) {
-            const auto steps = static_cast<std::size_t>(std::ceil(std::log2(ranks)));
-            EXPECT_EQ(count(list_of(collective, "recursive_doubling", ranks, 0), Kind::send), steps);
-            EXPECT_EQ(count(list_of(collective, "recursive_doubling", ranks, ranks - 1), Kind::recv), steps);
         }
     }
 }

@@ -70,55 +70,6 @@ TEST(Select, TakesTheCheapestWhenTheWishDeclines) {
     EXPECT_THAT(selection.why, testing::HasSubstr("cheapest"));
 }
 
-TEST(Candidates, OfTheTextbooksMachine) {
-    const auto chosen = [](Collective collective, int ranks, std::uint64_t bytes) {
-        return std::string(candidates({.collective = collective, .ranks = ranks, .bytes = bytes})
-                               .front()
-                               .choice.algorithm->name);
-    };
-    EXPECT_EQ(chosen(Collective::barrier, 4, 0), "flat");
-    EXPECT_EQ(chosen(Collective::barrier, 1024, 0), "recursive_doubling");
-    EXPECT_EQ(chosen(Collective::barrier, 1025, 0), "dissemination");
-    EXPECT_EQ(chosen(Collective::alltoall, 16, 8), "flat");
-    EXPECT_EQ(chosen(Collective::alltoall, 1024, 8), "bruck");
-    EXPECT_EQ(chosen(Collective::alltoall, 64, 1 << 20), "pairwise");
-    EXPECT_EQ(chosen(Collective::alltoall, 2, 1 << 20), "flat");
-    EXPECT_EQ(chosen(Collective::broadcast, 64, 1 << 24), "scatter_recursive_doubling");
-    EXPECT_EQ(chosen(Collective::broadcast, 60, 1 << 24), "scatter_ring");
-}
-
-// All ranks decide alike: what a rank alone knows, its parts, must not change anything.
-TEST(Select, DoesNotLookAtTheParts) {
-    for (const Collective collective : all_collectives()) {
-        if (!has_parts(collective)) continue;
-        for (const Problem& problem : sample_problems(collective, 7, 1000)) {
-            const std::string whole = print(select(problem).choice);
-            for (int rank = 0; rank < problem.ranks; ++rank) {
-                Problem alone = problem;
-                alone.parts = {problem.parts_of(rank)};
-                EXPECT_EQ(print(select(alone).choice), whole) << print(problem);
-            }
-        }
-    }
-}
-
-// Nor whether it is in place, where only the root knows that.
-TEST(Select, DoesNotLookAtWhatOnlyTheRootKnows) {
-    for (const Collective collective : {Collective::gather, Collective::gatherv, Collective::scatter,
-                                        Collective::scatterv, Collective::reduce}) {
-        for (const Problem& problem : sample_problems(collective, 6, 4000)) {
-            Problem other = problem;
-            other.in_place = !problem.in_place;
-            EXPECT_EQ(print(select(problem).choice), print(select(other).choice)) << print(problem);
-            for (const Algorithm* algorithm : algorithms_of(collective)) {
-                const Parameters usual = default_parameters(*algorithm);
-                EXPECT_EQ(static_cast<bool>(algorithm->applies(problem, usual)),
-                          static_cast<bool>(algorithm->applies(other, usual)));
-            }
-        }
-    }
-}
-
 TEST(Candidates, CheapestFirstDeclinersLast) {
     const auto found = candidates({.collective = Collective::alltoall, .ranks = 1024, .bytes = 1 << 20});
     ASSERT_EQ(found.size(), 5U);

@@ -188,15 +188,6 @@ TEST(Tuning, TheFingerprintIsThatOfTheText) {
     EXPECT_NE(Tuning::parse(one, "a").fingerprint(), Tuning::parse(other, "a").fingerprint());
 }
 
-TEST(Tuning, WhatIsShippedHasConstantsForEveryEngineAndPlace) {
-    for (const char* engine : {"kernel", "host"}) {
-        for (const bool several : {false, true}) {
-            EXPECT_NE(shipped_tuning().constants(alltoall(4, 8), {engine, several}), nullptr)
-                << engine << several;
-        }
-    }
-}
-
 class SelectByTuning : public testing::Test {
   protected:
     Tuning tuning = Tuning::parse(
