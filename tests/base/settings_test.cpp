@@ -64,13 +64,6 @@ TEST(Settings, TheTableSaysWhatMustBeEqualOnAllRanks) {
     EXPECT_NE(shared_setting_hashes(mine), with_file);
 }
 
-TEST(Settings, EveryRowHasAMeaning) {
-    for (const SettingRow& row : setting_rows()) {
-        EXPECT_THAT(row.variable, testing::StartsWith("LAPWING_"));
-        EXPECT_STRNE(row.meaning, "");
-    }
-}
-
 TEST(Switch, OnOffAndNothingElse) {
     for (const char* yes : {"1", "true", "yes", "on"}) EXPECT_TRUE(parse_switch("X", yes));
     for (const char* no : {"", "0", "false", "no", "off"}) EXPECT_FALSE(parse_switch("X", no));

@@ -13,11 +13,6 @@ namespace {
 
 using namespace lapwing;
 
-constexpr Collective collectives[] = {
-#define LAPWING_COLLECTIVE(name, mpi_name, also, traits) Collective::name,
-#include "task/collectives.def"
-};
-
 void choice_of(Collective collective, std::string_view text) {
     Choice choice;
     try {
@@ -36,14 +31,14 @@ void requested(std::string_view text) {
     } catch (const Error&) {
         return;
     }
-    for (const Collective collective : collectives) {
+    for (const Collective collective : all_collectives()) {
         const Choice* const choice = wanted.find(collective);
         if (choice == nullptr) continue;
         if (choice->algorithm->collective != collective) std::abort();
         printed += (printed.empty() ? "" : ",") + std::string(name(collective)) + "=" + print(*choice);
     }
     const RequestedAlgorithms again = RequestedAlgorithms::parse(printed);
-    for (const Collective collective : collectives) {
+    for (const Collective collective : all_collectives()) {
         const Choice* const before = wanted.find(collective);
         const Choice* const after = again.find(collective);
         if ((before == nullptr) != (after == nullptr)) std::abort();
@@ -57,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     const auto collective = find_collective(text);
     if (collective && find_collective(name(*collective)) != collective) std::abort();
-    for (const Collective each : collectives) choice_of(each, text);
+    for (const Collective each : all_collectives()) choice_of(each, text);
     requested(text);
     return 0;
 }
