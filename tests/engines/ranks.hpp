@@ -82,6 +82,7 @@ class RankRuns {
         if (prepared_->test(*one)) operations_.erase(one);
         return operations_.empty();
     }
+    std::size_t in_flight() const { return operations_.size(); }
     void wait_all(bool last_first = false) {
         if (last_first) std::reverse(operations_.begin(), operations_.end());
         for (Operation* operation : operations_) wait(*prepared_, operation);

@@ -1,8 +1,6 @@
 // Tries whether a card does what the engine needs: neither documents nor capability bits say all of it.
 #pragma once
 
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,12 +9,9 @@
 
 namespace lapwing::mlx5 {
 
-// Uses queue pairs that are connected to themselves: a first write, and a second one of what the first wrote.
-// A WAIT holds the second back until the first is complete; with a management queue, its enable does so, too.
-// Returns why the card is unfit, or an empty string. Calls `meanwhile` while it waits.
-std::string probe(Device& device, const WorkVariant& variant,
-                  std::chrono::milliseconds limit = std::chrono::milliseconds(1000),
-                  const std::function<void()>& meanwhile = {});
+// Asks the question of conformance.hpp that the variant depends on: whether a WAIT, and with a management
+// queue the enable behind it, holds a request back. Returns why the card is unfit, or an empty string.
+std::string probe(Device& device, const WorkVariant& variant);
 
 // Returns the first variant that the card passes. Waits in the peers' own queues are tried first, because no
 // request needs to be enabled there. Tries only `wanted`, if it is not null. Throws Error (unsupported) with

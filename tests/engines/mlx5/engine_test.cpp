@@ -29,50 +29,35 @@ using namespace testing_engines;
 using mlx5_double::DoubleDevice;
 using mlx5_double::Drive;
 
-constexpr int runs = 3;
 constexpr int max_rounds = 20000;  // without any run that completes
 
 // Changes new entries of send queues before the card may see them, and has shorter queues where asked.
-class FaultyDevice final : public mlx5::Device {
+class FaultyDevice final : public DoubleDevice {
   public:
     using Fault = std::function<void(std::byte* block)>;
-    FaultyDevice(DoubleDevice& card, Fault fault, std::uint32_t max_blocks)
-        : card_(card), fault_(std::move(fault)), max_blocks_(max_blocks) {}
+    FaultyDevice(std::shared_ptr<mlx5_double::Network> network, const mlx5_double::Rules& rules, Fault fault,
+                 std::uint32_t max_blocks)
+        : DoubleDevice(std::move(network), rules, Drive::hand),
+          fault_(std::move(fault)),
+          max_blocks_(max_blocks) {}
 
-    const char* name() const override { return card_.name(); }
     mlx5::Capabilities capabilities() const override {
-        mlx5::Capabilities has = card_.capabilities();
+        mlx5::Capabilities has = DoubleDevice::capabilities();
         has.max_send_blocks = std::min(has.max_send_blocks, max_blocks_);
         return has;
     }
-    mlx5::CompletionQueue create_completion_queue(const mlx5::CompletionQueueOptions& options) override {
-        return card_.create_completion_queue(options);
-    }
     mlx5::QueuePair create_queue_pair(const mlx5::QueuePairOptions& options) override {
-        mlx5::QueuePair pair = card_.create_queue_pair(options);
+        mlx5::QueuePair pair = DoubleDevice::create_queue_pair(options);
         Watched& watched = pairs_[pair.number];
         watched = {this, pair, std::vector<std::byte>(std::size_t{pair.send_blocks} * mlx5::block_bytes)};
         pair.bell = {nullptr, &ring, &watched};
         return pair;
     }
-    mlx5::Address address(const mlx5::QueuePair& pair) const override { return card_.address(pair); }
-    void connect(const mlx5::QueuePair& pair, const mlx5::Address& peer) override {
-        card_.connect(pair, peer);
-    }
+    using DoubleDevice::destroy;
     void destroy(const mlx5::QueuePair& pair) override {
         pairs_.erase(pair.number);
-        card_.destroy(pair);
+        DoubleDevice::destroy(pair);
     }
-    void destroy(const mlx5::CompletionQueue& queue) override { card_.destroy(queue); }
-    mlx5::MemoryKey register_memory(void* memory, std::size_t bytes) override {
-        return card_.register_memory(memory, bytes);
-    }
-    void deregister(const mlx5::MemoryKey& key) override { card_.deregister(key); }
-    void arm(const mlx5::CompletionQueue& queue, std::uint32_t consumed) override {
-        card_.arm(queue, consumed);
-    }
-    int event_descriptor() const override { return card_.event_descriptor(); }
-    void clear_events() override { card_.clear_events(); }
 
   private:
     struct Watched {
@@ -86,14 +71,13 @@ class FaultyDevice final : public mlx5::Device {
             for (std::size_t at = 0; at < watched.seen.size(); at += mlx5::block_bytes) {
                 std::byte* const block = watched.pair.send + at;
                 if (std::memcmp(block, watched.seen.data() + at, mlx5::block_bytes) == 0) continue;
-                if (rung.device->fault_) rung.device->fault_(block);
+                rung.device->fault_(block);
                 std::memcpy(watched.seen.data() + at, block, mlx5::block_bytes);
             }
         }
         rung.pair.bell.ring(value);
     }
 
-    DoubleDevice& card_;
     const Fault fault_;
     const std::uint32_t max_blocks_;
     std::map<std::uint32_t, Watched> pairs_;
@@ -105,7 +89,7 @@ struct CardJob {
     const WorkVariant* variant = nullptr;
     mlx5_double::Rules rules;
     int rounds = 1;
-    FaultyDevice::Fault fault = {};
+    FaultyDevice::Fault fault = [](std::byte*) {};
     std::uint32_t max_blocks = UINT32_MAX;
 };
 
@@ -117,82 +101,45 @@ CardJob job_of(Problem problem, Choice choice, const WorkVariant& variant, unsig
     return job;
 }
 
-struct CardRank {
-    std::unique_ptr<DoubleDevice> card;
-    std::unique_ptr<FaultyDevice> faulty;
-    std::unique_ptr<GroupEngine> group;
-    std::unique_ptr<Prepared> prepared;
-    Composition composition;
-    std::vector<Bytes> in, out;
-    std::vector<Operation*> operations;
-};
-
-void start(const CardJob& job, int rank, int round, CardRank& of) {
-    of.in.clear();
-    of.out.clear();
-    of.operations.clear();
-    for (int run = 0; run < runs; ++run) {
-        of.in.push_back(in_of(job.problem, rank, run + round));
-        of.out.push_back(out_before(job.problem, rank, run + round));
-    }
-    for (std::size_t run = 0; run < runs; ++run) {
-        // Now one lane for all, now others, and kept ones.
-        const std::uint32_t channel = static_cast<std::uint32_t>(run * (job.rules.seed % 2 == 0 ? 4 : 1)) +
-                                      (run == 2 ? first_persistent_channel : 0);
-        of.operations.push_back(
-            of.prepared->start({of.in[run].data(), of.out[run].data(), &of.composition}, channel));
-    }
-}
-
 // What is wrong; empty: nothing.
 std::string run(const CardJob& job) {
     const int count = job.problem.ranks;
     const auto network = mlx5_double::Network::of_process(static_cast<std::uint32_t>(count));
     const auto links = process_links(count, true);
-    std::vector<CardRank> ranks(static_cast<std::size_t>(count));
+    std::vector<CardRank> ranks;
     std::mt19937 random(static_cast<unsigned>(job.rules.seed));
     try {
-        const Engine& engine = mlx5_engine();
         for (int rank = 0; rank < count; ++rank) {
-            CardRank& of = ranks[static_cast<std::size_t>(rank)];
-            of.card = std::make_unique<DoubleDevice>(network, job.rules, Drive::hand);
-            if (job.fault || job.max_blocks != UINT32_MAX)
-                of.faulty = std::make_unique<FaultyDevice>(*of.card, job.fault, job.max_blocks);
-            mlx5::Device& card = of.faulty != nullptr ? static_cast<mlx5::Device&>(*of.faulty) : *of.card;
-            Link& link = *links[static_cast<std::size_t>(rank)];
-            const List list = build(job.problem, rank, job.choice);
-            if (!engine.supports(list)) return engine.supports(list).reason();
-            of.group = job.variant != nullptr ? open_mlx5_group(card, link, *job.variant)
-                                              : open_mlx5_group(card, link, *mlx5::fit_variant(card));
-            of.prepared = prepare(*of.group, job.problem, rank, job.choice);
+            const Verdict supported = mlx5_engine().supports(build(job.problem, rank, job.choice));
+            if (!supported) return supported.reason();
+            ranks.emplace_back(std::make_unique<FaultyDevice>(network, job.rules, job.fault, job.max_blocks),
+                               *links[static_cast<std::size_t>(rank)], *job.variant, job.problem, rank,
+                               job.choice);
         }
         for (int round = 0; round < job.rounds; ++round) {
-            for (int rank = 0; rank < count; ++rank)
-                start(job, rank, round, ranks[static_cast<std::size_t>(rank)]);
-            int left = runs * count;
+            for (CardRank& rank : ranks) {
+                // Now one lane for all, now others, and persistent ones.
+                const std::uint32_t next = job.rules.seed % 2 == 0 ? 4 : 1;
+                for (const std::uint32_t channel : {0U, next, 2 * next + first_persistent_channel})
+                    rank.runs->start(channel);
+            }
+            std::size_t left = 1;
             for (int rounds = 0; left > 0; ++rounds) {
                 if (rounds > max_rounds) return "it never ends";
+                const std::size_t before = std::exchange(left, 0);
                 for (CardRank& rank : ranks) {
                     rank.card->card().round();
-                    Operation*& operation = rank.operations[random() % runs];
-                    if (operation == nullptr || !rank.prepared->test(operation)) continue;
-                    operation = nullptr;
-                    --left;
-                    rounds = 0;
+                    rank.runs->test_one(random);
+                    left += rank.runs->in_flight();
                 }
-            }
-            for (int rank = 0; rank < count; ++rank) {
-                for (int at = 0; at < runs; ++at) {
-                    const Bytes& now =
-                        ranks[static_cast<std::size_t>(rank)].out[static_cast<std::size_t>(at)];
-                    if (now != out_after(job.problem, rank, at + round, now)) return "wrong bytes";
-                }
+                if (left != before) rounds = 0;
             }
         }
     } catch (const Error& error) {
         return error.what();
     }
     for (const CardRank& rank : ranks) {
+        if (!rank.runs->right()) return "wrong bytes";
         if (!rank.card->card().refusals().empty()) return rank.card->card().refusals().front();
     }
     return {};
@@ -398,31 +345,20 @@ TEST(Mlx5Plan, WritesWhatIsOneProblemAtAllRanks) {
 }
 
 TEST(Mlx5Probe, TakesACardThatDoesWhatItShould) {
-    for (const WorkVariant& each : work_variants()) {
-        mlx5_double::Rules rules;
-        rules.strict = each.management;
-        DoubleDevice card(mlx5_double::Network::of_process(1), rules, Drive::hand);
-        EXPECT_EQ(mlx5::probe(card, each, std::chrono::seconds(3), [&] { card.card().round(); }), "");
-    }
-}
-
-TEST(Mlx5Probe, RefusesACardThatDoesNot) {
-    const auto told = [](const char* name, mlx5_double::Rules rules) {
-        DoubleDevice card(mlx5_double::Network::of_process(1), rules, Drive::hand);
-        return mlx5::probe(card, variant(name), std::chrono::seconds(1), [&] { card.card().round(); });
+    const auto why_not = [](const char* name, const mlx5_double::Rules& rules) {
+        DoubleDevice card(mlx5_double::Network::of_process(1), rules);
+        return mlx5::probe(card, variant(name));
     };
     mlx5_double::Rules rules;
-    rules.fault = mlx5_double::Fault::wait_never_blocks;
-    EXPECT_EQ(told("peer-send", rules), "a WAIT does not wait, or a managed queue runs at once");
-    rules.fault = mlx5_double::Fault::enable_not_needed;
-    EXPECT_EQ(told("mq-send", rules), "a WAIT does not wait, or a managed queue runs at once");
-    rules.fault = mlx5_double::Fault::wait_one_late;
-    EXPECT_EQ(told("peer-send", rules), "a WAIT does not end");
-    rules.fault = mlx5_double::Fault::none;
-    rules.cross_channel = false;
-    EXPECT_NE(told("mq-send", rules), "");
+    EXPECT_EQ(why_not("peer-rdma", rules), "");
     rules.strict = true;
-    EXPECT_NE(told("peer-send", rules), "");
+    EXPECT_EQ(why_not("mq-send", rules), "");
+    EXPECT_NE(why_not("peer-send", rules), "");
+    rules.cross_channel = false;
+    EXPECT_NE(why_not("mq-send", rules), "");
+    rules = {};
+    rules.fault = mlx5_double::Fault::wait_never_blocks;
+    EXPECT_NE(why_not("peer-send", rules), "");
 }
 
 }  // namespace

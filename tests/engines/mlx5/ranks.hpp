@@ -5,11 +5,15 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/engine.hpp"
+#include "engines/mlx5/doubles/device.hpp"
+#include "engines/mlx5/engine.hpp"
 #include "engines/mlx5/work_queues.hpp"
+#include "engines/ranks.hpp"
 
 namespace lapwing::testing_engines {
 
@@ -26,5 +30,18 @@ inline std::unique_ptr<Prepared> prepare(GroupEngine& group, const Problem& prob
     EXPECT_TRUE(group.admit(problem, [&](int of) { return build(problem, of, choice); }, {}));
     return group.prepare(problem, build(problem, rank, choice), {});
 }
+
+// A rank and its runs of one problem, on an emulator of a card that advances by hand.
+struct CardRank {
+    CardRank(std::unique_ptr<mlx5_double::DoubleDevice> device, Link& messages, const WorkVariant& variant,
+             const Problem& problem, int rank, const Choice& choice)
+        : card(std::move(device)),
+          group(open_mlx5_group(*card, messages, variant)),
+          runs(std::make_unique<RankRuns>(problem, rank, prepare(*group, problem, rank, choice))) {}
+
+    std::unique_ptr<mlx5_double::DoubleDevice> card;
+    std::unique_ptr<GroupEngine> group;
+    std::unique_ptr<RankRuns> runs;
+};
 
 }  // namespace lapwing::testing_engines

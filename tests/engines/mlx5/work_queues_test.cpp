@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
+#include "engines/mlx5/ranks.hpp"
 #include "engines/mlx5/work_queue_checker.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -13,12 +14,7 @@
 namespace lapwing {
 namespace {
 
-const WorkVariant& variant(const char* name) {
-    for (const WorkVariant& each : work_variants()) {
-        if (std::string_view(each.name) == name) return each;
-    }
-    throw Error(ErrorCode::internal, name);
-}
+using testing_engines::variant;
 
 std::vector<List> lists_of(Collective collective, const char* algorithm, int ranks, std::uint64_t bytes) {
     const Problem problem = sample_problems(collective, ranks, bytes).front();
