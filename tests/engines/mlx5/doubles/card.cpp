@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.hpp"
+
 namespace lapwing::mlx5_double {
 namespace {
 
@@ -14,7 +16,6 @@ enum CompletionOpcode : std::uint8_t {
     of_request = 0,
     of_write_immediate = 1,
     of_send = 2,
-    of_send_immediate = 3,
     of_request_error = 13,
     of_receive_error = 14,
 };
@@ -30,12 +31,9 @@ enum Syndrome : std::uint8_t {
     retries_exceeded = 0x15,
 };
 // Offsets in a completion: struct mlx5_cqe64 and mlx5_err_cqe, Linux include/linux/mlx5/device.h; struct
-// mlx5_cqe and mlx5_error_cqe, DPDK mlx5_prm.h (imm_inval_pkey is its flow_table_metadata, sop_drop_qpn of an
-// error its s_wqe_opcode_qpn).
+// mlx5_cqe and mlx5_error_cqe, DPDK mlx5_prm.h (sop_drop_qpn of an error is its s_wqe_opcode_qpn).
 namespace at {
-constexpr std::size_t immediate = 36;
 constexpr std::size_t bytes = 44;
-constexpr std::size_t vendor_syndrome = 54;
 constexpr std::size_t syndrome = 55;
 constexpr std::size_t opcode_and_pair = 56;
 constexpr std::size_t index = 60;
@@ -49,6 +47,11 @@ constexpr int consumer_word = 0;
 
 constexpr std::size_t max_messages = 8;  // that are not acknowledged
 constexpr std::uint16_t half_of_indices = 0x8000;
+
+constexpr Refusal wrong_queue = "the number of another queue";
+constexpr Refusal unknown_object = "no such queue";
+constexpr Refusal queue_overflow = "posted over a request that is not complete";
+constexpr Refusal beyond_posted = "enable beyond what is posted";
 
 std::uint32_t read_record(const volatile std::uint32_t* record, int word) {
     std::uint32_t stored = __atomic_load_n(record + word, __ATOMIC_ACQUIRE);
@@ -66,21 +69,21 @@ Round more(Round one, Round other) {
 }
 
 bool is_message(std::uint8_t opcode) {
-    return opcode == send || opcode == send_immediate || opcode == rdma_write ||
-           opcode == rdma_write_immediate;
+    return opcode == send || opcode == rdma_write || opcode == rdma_write_immediate;
 }
 bool needs_receive(std::uint8_t opcode) {
-    return opcode == send || opcode == send_immediate || opcode == rdma_write_immediate;
+    return opcode == send || opcode == rdma_write_immediate;
 }
 
 }  // namespace
 
 struct Card::Completions {
     std::uint32_t number = 0;
-    CompletionRing ring;
+    mlx5::CompletionQueue ring;
+    int event = -1;
     std::uint32_t produced = 0;  // the index of the next one; low 24 bits count
     std::uint32_t counted = 0;   // the same for WAIT
-    std::uint32_t total = 0;
+    std::uint32_t total = 0;     // that were written
     bool failed = false;
     bool armed = false;
 };
@@ -88,12 +91,10 @@ struct Card::Completions {
 struct Card::Pending {
     std::uint64_t serial = 0;
     std::uint16_t index = 0;
-    std::uint32_t blocks = 1;
     std::uint8_t opcode = 0;
     bool signalled = false;
     bool done = false;
     std::uint8_t syndrome = 0;
-    Refusal refusal = Refusal::none;
 };
 
 struct Card::Message {
@@ -108,18 +109,14 @@ struct Card::Message {
 struct Card::Received {
     std::uint8_t opcode = 0;
     std::uint16_t index = 0;
-    std::uint32_t immediate = 0;
     std::uint64_t bytes = 0;
     std::uint8_t syndrome = 0;
-    Refusal refusal = Refusal::none;
 };
 
 struct Card::Pair {
     struct Fetched {
         std::uint16_t index = 0;
-        std::uint32_t blocks = 1;
-        Refusal refusal = Refusal::none;
-        std::vector<std::byte> bytes;
+        std::array<std::byte, block_bytes> bytes{};
     };
     struct Arrived {
         Packet packet;
@@ -133,7 +130,7 @@ struct Card::Pair {
     enum class State { unconnected, connected, failed };
 
     std::uint32_t number = 0;
-    PairRings rings;
+    mlx5::QueuePair rings;
     State state = State::unconnected;
     std::uint32_t peer_card = 0;
     std::uint32_t peer_pair = 0;
@@ -169,6 +166,9 @@ struct Card::Pair {
     std::deque<Received> done;
     std::deque<Late> late;
 
+    const std::byte* send_block(std::uint16_t index) const {
+        return rings.send + std::size_t{index & (rings.send_blocks - 1)} * block_bytes;
+    }
     bool quiet() const {
         return consumed == limit && pending.empty() && arrived.empty() && answers.empty() && done.empty() &&
                late.empty() && !(stopping && state != State::failed) && !watched;
@@ -208,23 +208,24 @@ std::uint32_t Card::new_number(const Queues& queues) {
     }
 }
 
-std::uint32_t Card::add_completion_queue(const CompletionRing& ring) {
+std::uint32_t Card::add_completion_queue(const mlx5::CompletionQueue& ring, int event) {
     const std::lock_guard locked(lock_);
     auto queue = std::make_unique<Completions>();
     queue->number = new_number(completions_);
     queue->ring = ring;
+    queue->event = event;
     queue->produced = queue->counted = rules_.first_completion;
     return completions_.emplace(queue->number, std::move(queue)).first->first;
 }
 
-std::uint32_t Card::add_pair(const PairRings& rings) {
+std::uint32_t Card::add_pair(const mlx5::QueuePair& rings) {
     const std::lock_guard locked(lock_);
     auto pair = std::make_unique<Pair>();
     pair->number = new_number(pairs_);
     pair->rings = rings;
     pair->limit = pair->consumed = pair->retired = pair->fetched_to = rules_.first_send;
     pair->receive_consumed = rules_.first_receive;
-    pair->watched = rings.managed_sends && rules_.fault == Fault::enable_not_needed;
+    pair->watched = rings.role == mlx5::Role::managed && rules_.fault == Fault::enable_not_needed;
     pair->pace = rules_.delay == 0 ? 1 : 1u << random_() % (rules_.delay + 1);
     order_.push_back(pair.get());
     return pairs_.emplace(pair->number, std::move(pair)).first->first;
@@ -252,7 +253,7 @@ void Card::remove_completion_queue(std::uint32_t queue) {
     completions_.erase(queue);
 }
 
-Card::Keys Card::add_memory(void* memory, std::size_t bytes) {
+mlx5::MemoryKey Card::add_memory(void* memory, std::size_t bytes) {
     const std::lock_guard locked(lock_);
     const auto fresh = [&] {
         std::uint32_t key = 0;
@@ -294,8 +295,8 @@ std::byte* Card::remote(std::uint32_t key, std::uint64_t address, std::uint64_t 
 }
 
 void Card::refuse(const Pair& pair, std::uint16_t index, Refusal refusal, const std::string& more) {
-    refusals_.push_back(fmt::format("queue pair {:#08x}, block {:#06x}: {}{}{}", pair.number, index,
-                                    print(refusal), more.empty() ? "" : ": ", more));
+    refusals_.push_back(fmt::format("queue pair {:#08x}, block {:#06x}: {}{}{}", pair.number, index, refusal,
+                                    more.empty() ? "" : ": ", more));
 }
 
 std::vector<std::string> Card::refusals() const {
@@ -303,45 +304,8 @@ std::vector<std::string> Card::refusals() const {
     return refusals_;
 }
 
-std::string Card::describe() const {
-    const std::lock_guard locked(lock_);
-    std::string text;
-    for (const auto& [number, pair] : pairs_) {
-        Request next;
-        if (!pair->fetched.empty()) static_cast<void>(read_request(pair->fetched.front().bytes, next));
-        text += fmt::format(
-            "card {} queue pair {:#x} to {:#x}, {}: sends {:#06x} retired, {:#06x} consumed, {:#06x} "
-            "allowed; {} pending, "
-            "{} on their way, next {}; receives {:#06x} consumed, {:#06x} posted, {} done\n",
-            card_, number, pair->peer_pair,
-            pair->state == Pair::State::failed ? "failed"
-            : pair->stopping                   ? "stopping"
-                                               : "well",
-            pair->retired, pair->consumed, pair->limit, pair->pending.size(), pair->messages.size(),
-            pair->fetched.empty() ? "none" : print(next), pair->receive_consumed,
-            read_record(pair->rings.record, receive_word) & 0xffff, pair->done.size());
-    }
-    for (const auto& [number, queue] : completions_) {
-        text += fmt::format("card {} completion queue {:#x}{}: {:#08x} written, {:#08x} read, {} entries\n",
-                            card_, number, queue->failed ? ", failed" : "", queue->produced & completion_mask,
-                            read_record(queue->ring.record, consumer_word) & completion_mask,
-                            queue->ring.entries);
-    }
-    return text;
-}
-
-std::uint32_t Card::completions(std::uint32_t queue) const {
-    const std::lock_guard locked(lock_);
-    return completions_.at(queue)->total;
-}
-
-std::uint64_t Card::requests() const {
-    const std::lock_guard locked(lock_);
-    return requests_;
-}
-
-// A register of 8 bytes takes the first two words of a control segment. Mellanox pcx sends {producer << 8,
-// number << 8}; DPDK and Linux the last entry's own words. The card then reads the doorbell record.
+// A register of 8 bytes takes the first two words of the last entry's control segment, as DPDK and Linux
+// store them. The card then reads the doorbell record.
 void Card::bell(std::uint32_t number, std::uint64_t value) {
     const std::lock_guard locked(lock_);
     const auto found = pairs_.find(number);
@@ -354,25 +318,17 @@ void Card::bell(std::uint32_t number, std::uint64_t value) {
     const Control rung = read_control(segment);
     network_->notify();
     if (pair.state == Pair::State::failed || pair.stopping) return;
-    if (pair.rings.managed_sends) return fail(pair, pair.limit, 1, 0, Refusal::bell_of_managed);
+    if (pair.rings.role == mlx5::Role::managed) return fail(pair, pair.limit, 0, "bell of a managed queue");
     if (pair.state == Pair::State::unconnected)
-        return refuse(pair, rung.index, Refusal::unsupported, "bell of a queue pair that is not connected");
-    if (rung.queue != pair.number)
-        return fail(pair, pair.limit, 1, rung.opcode, Refusal::wrong_queue, "in the bell");
-    std::uint16_t producer = static_cast<std::uint16_t>(read_record(pair.rings.record, send_word));
-    const std::byte* const last =
-        pair.rings.send + std::size_t{rung.index & (pair.rings.send_blocks - 1)} * block_bytes;
-    const Control entry = read_control({last, segment_bytes});
-    const std::uint16_t after = static_cast<std::uint16_t>(rung.index + entry.blocks());
-    const bool says_producer = rung.segments == 0 && rung.opcode == 0;
-    if (rules_.fault == Fault::record_not_needed) {
-        producer = says_producer ? rung.index : after;
-    } else if ((says_producer ? rung.index : after) != producer) {
-        return fail(pair, pair.limit, 1, rung.opcode, Refusal::bell_before_record,
-                    fmt::format("the bell says {:#06x}, the record {:#06x}", rung.index, producer));
-    }
+        return refuse(pair, rung.index, "not supported", "bell of a queue pair that is not connected");
+    if (rung.queue != pair.number) return fail(pair, pair.limit, rung.opcode, wrong_queue, "in the bell");
+    const auto producer = static_cast<std::uint16_t>(read_record(pair.rings.record, send_word));
+    const auto after = static_cast<std::uint16_t>(rung.index + 1);
+    if (after != producer)
+        return fail(pair, pair.limit, rung.opcode, "bell before the doorbell record",
+                    fmt::format("the bell says {:#06x}, the record {:#06x}", after, producer));
     if (distance(pair.retired, producer) > pair.rings.send_blocks)
-        return fail(pair, pair.limit, 1, rung.opcode, Refusal::queue_overflow,
+        return fail(pair, pair.limit, rung.opcode, queue_overflow,
                     fmt::format("{} blocks posted in a ring of {}", distance(pair.retired, producer),
                                 pair.rings.send_blocks));
     pair.limit = producer;
@@ -382,11 +338,16 @@ void Card::bell(std::uint32_t number, std::uint64_t value) {
 void Card::arm(std::uint32_t number, std::uint32_t consumed) {
     const std::lock_guard locked(lock_);
     Completions& queue = *completions_.at(number);
-    queue.armed = ((queue.produced - consumed) & completion_mask) == 0;
-    if (!queue.armed && queue.ring.event >= 0) {
-        const std::uint64_t one = 1;
-        static_cast<void>(!write(queue.ring.event, &one, sizeof one));
-    }
+    if (queue.event < 0)
+        throw Error(ErrorCode::invalid_argument, "a completion queue made without events cannot be armed");
+    queue.armed = true;
+    if (((queue.produced - consumed) & completion_mask) != 0) signal(queue);
+}
+
+void Card::signal(Completions& queue) {
+    queue.armed = false;
+    const std::uint64_t one = 1;
+    static_cast<void>(!write(queue.event, &one, sizeof one));
 }
 
 void Card::write_completion(std::uint32_t number, const std::byte* entry, std::uint8_t opcode) {
@@ -395,11 +356,9 @@ void Card::write_completion(std::uint32_t number, const std::byte* entry, std::u
     Completions& queue = *found->second;
     const std::uint32_t index = queue.produced & completion_mask;
     const std::uint32_t read = read_record(queue.ring.record, consumer_word) & completion_mask;
-    if (!queue.ring.ignore_overrun && ((index - read) & completion_mask) >= queue.ring.entries &&
-        rules_.fault != Fault::overrun_ignored) {
+    if (!queue.ring.ignore_overrun && ((index - read) & completion_mask) >= queue.ring.entries) {
         queue.failed = true;
-        refusals_.push_back(
-            fmt::format("completion queue {:#08x}: {}", number, print(Refusal::completions_overrun)));
+        refusals_.push_back(fmt::format("completion queue {:#08x}: overrun of a completion queue", number));
         return;
     }
     // The owner bit turns each time around: MLX5_CQE_OWNER_MASK; Linux hw/mlx5/cq.c get_sw_cqe compares it
@@ -414,20 +373,13 @@ void Card::write_completion(std::uint32_t number, const std::byte* entry, std::u
     ++queue.total;
     const bool error = opcode == of_request_error || opcode == of_receive_error;
     if (!error || rules_.errors_count) ++queue.counted;
-    if (queue.armed && queue.ring.event >= 0) {
-        queue.armed = false;
-        const std::uint64_t one = 1;
-        static_cast<void>(!write(queue.ring.event, &one, sizeof one));
-    }
+    if (queue.armed) signal(queue);
 }
 
 void Card::complete_request(const Pair& pair, const Pending& done, std::uint8_t syndrome) {
     std::byte entry[block_bytes];
     for (std::byte& one : entry) one = static_cast<std::byte>(random_());
-    if (syndrome != 0) {
-        entry[at::vendor_syndrome] = static_cast<std::byte>(done.refusal);
-        entry[at::syndrome] = static_cast<std::byte>(syndrome);
-    }
+    if (syndrome != 0) entry[at::syndrome] = static_cast<std::byte>(syndrome);
     write32(entry + at::opcode_and_pair, std::uint32_t{done.opcode} << 24 | pair.number);
     write16(entry + at::index, done.index);
     write_completion(pair.rings.send_completions, entry, syndrome != 0 ? of_request_error : of_request);
@@ -440,14 +392,10 @@ void Card::complete_receive(const Pair& pair, const Received& done) {
     write16(entry + at::index, done.index);
     std::uint8_t opcode = of_receive_error;
     if (done.syndrome != 0) {
-        entry[at::vendor_syndrome] = static_cast<std::byte>(done.refusal);
         entry[at::syndrome] = static_cast<std::byte>(done.syndrome);
     } else {
         write32(entry + at::bytes, static_cast<std::uint32_t>(done.bytes));
-        opcode = done.opcode == send             ? of_send
-                 : done.opcode == send_immediate ? of_send_immediate
-                                                 : of_write_immediate;
-        if (done.opcode != send) write32(entry + at::immediate, done.immediate);
+        opcode = done.opcode == send ? of_send : of_write_immediate;
     }
     write_completion(pair.rings.receive_completions, entry, opcode);
 }
@@ -463,7 +411,7 @@ Round Card::retire(Pair& pair) {
     const Pending done = pair.pending.front();
     if (!done.done) return Round::idle;
     pair.pending.pop_front();
-    pair.retired = static_cast<std::uint16_t>(done.index + done.blocks);
+    pair.retired = static_cast<std::uint16_t>(done.index + 1);
     if (done.syndrome != 0) {
         complete_request(pair, done, done.syndrome);
         pair.state = Pair::State::failed;
@@ -580,42 +528,23 @@ Round Card::round() {
 // Copies the posted requests up to block `end`: later stores there have no effect.
 void Card::fetch(Pair& pair, std::uint16_t end) {
     while (pair.fetched_to != end) {
-        const std::uint16_t index = pair.fetched_to;
-        const std::uint32_t mask = pair.rings.send_blocks - 1;
-        const auto block = [&](std::uint32_t which) {
-            return pair.rings.send + std::size_t{(index + which) & mask} * block_bytes;
-        };
-        const Control head = read_control({block(0), segment_bytes});
-        Pair::Fetched one{index, std::max(head.blocks(), 1u), Refusal::none, {}};
-        if (head.index != index && rules_.fault != Fault::index_not_checked) {
-            one.refusal = Refusal::wrong_index;
-        } else if (head.queue != pair.number) {
-            one.refusal = Refusal::wrong_queue;
-        } else if (head.segments == 0 || one.blocks > distance(index, end)) {
-            one.refusal = Refusal::wrong_size;
-        }
-        if (one.refusal != Refusal::none) one.blocks = 1;
-        for (std::uint32_t which = 0; which < one.blocks; ++which)
-            one.bytes.insert(one.bytes.end(), block(which), block(which) + block_bytes);
-        if (one.refusal == Refusal::none) one.bytes.resize(head.segments * segment_bytes);
-        pair.fetched_to = static_cast<std::uint16_t>(index + one.blocks);
-        pair.fetched.push_back(std::move(one));
+        Pair::Fetched& one = pair.fetched.emplace_back();
+        one.index = pair.fetched_to++;
+        std::memcpy(one.bytes.data(), pair.send_block(one.index), block_bytes);
         // Late: each when it runs.
         if (end == pair.limit && pair.fetched.size() == 1 && rules_.delay > 0 && chance(8)) break;
     }
 }
 
-void Card::fail(Pair& pair, std::uint16_t index, std::uint32_t blocks, std::uint8_t opcode, Refusal refusal,
+void Card::fail(Pair& pair, std::uint16_t index, std::uint8_t opcode, Refusal refusal,
                 const std::string& more) {
     refuse(pair, index, refusal, more);
     Pending failed;
     failed.serial = pair.next_serial++;
     failed.index = index;
-    failed.blocks = blocks;
     failed.opcode = opcode;
     failed.done = true;
-    failed.syndrome = refusal == Refusal::memory_key ? local_protection : local_operation;
-    failed.refusal = refusal;
+    failed.syndrome = refusal == uncovered_memory ? local_protection : local_operation;
     pair.pending.push_back(failed);
     pair.stopping = true;
 }
@@ -624,9 +553,7 @@ Round Card::execute(Pair& pair) {
     if (pair.state != Pair::State::connected || pair.stopping) return Round::idle;
     if (pair.watched) {
         const auto lies_there = [&] {
-            const std::byte* at =
-                pair.rings.send + std::size_t{pair.limit & (pair.rings.send_blocks - 1)} * block_bytes;
-            const Control head = read_control({at, segment_bytes});
+            const Control head = read_control({pair.send_block(pair.limit), block_bytes});
             return head.index == pair.limit && head.queue == pair.number && head.segments > 0;
         };
         while (distance(pair.retired, pair.limit) < pair.rings.send_blocks && lies_there()) ++pair.limit;
@@ -639,66 +566,52 @@ Round Card::execute(Pair& pair) {
         std::swap(pair.fetched[0], pair.fetched[1]);
     const Pair::Fetched& next = pair.fetched.front();
     Request request;
-    Refusal refusal = next.refusal;
-    if (refusal == Refusal::none) refusal = read_request(next.bytes, request);
-    const std::uint8_t opcode = request.control.opcode;
-    if (refusal == Refusal::none) {
-        const bool management = opcode == wait || opcode == send_enable;
-        if (management && !pair.rings.master && (rules_.strict || opcode != wait)) {
-            refusal = Refusal::not_master;
-        } else if (opcode == wait) {
-            if (!wait_is_over(request, refusal) && refusal == Refusal::none) return Round::idle;
-        } else if (opcode == send_enable) {
+    Refusal refusal = read_request(next.bytes, request);
+    const Control& head = request.control;
+    if (head.index != next.index && rules_.fault != Fault::index_not_checked) {
+        refusal = "wrong index of the entry in its queue";  // not the index of the block where it lies
+    } else if (head.queue != pair.number) {
+        refusal = wrong_queue;
+    }
+    if (refusal == nullptr && is_message(head.opcode)) {
+        if (pair.messages.size() >= max_messages) return Round::idle;
+        start_message(pair, request, refusal);
+    } else if (refusal == nullptr) {
+        if (pair.rings.role != mlx5::Role::master && (rules_.strict || head.opcode != wait)) {
+            refusal = "management request in a queue that is no master";
+        } else if (head.opcode == send_enable) {
             refusal = enable_sends(request);
-        } else if (is_message(opcode)) {
-            if (pair.messages.size() >= max_messages) return Round::idle;
-            if (start_message(pair, request, refusal)) {
-                ++requests_;
-                pair.consumed = static_cast<std::uint16_t>(pair.consumed + next.blocks);
-                pair.fetched.pop_front();
-                return Round::moved;
-            }
+        } else if (!wait_is_over(request, refusal) && refusal == nullptr) {
+            return Round::idle;
         }
+        if (refusal == nullptr) add_pending(pair, request).done = true;
     }
-    if (refusal != Refusal::none) {
-        fail(pair, next.index, next.blocks, opcode, refusal, print(request));
-    } else {
-        Pending done;
-        done.serial = pair.next_serial++;
-        done.index = next.index;
-        done.blocks = next.blocks;
-        done.opcode = opcode;
-        done.signalled = request.control.signalled();
-        done.done = true;
-        pair.pending.push_back(done);
-        ++requests_;
-    }
-    pair.consumed = static_cast<std::uint16_t>(pair.consumed + next.blocks);
+    if (refusal != nullptr) fail(pair, next.index, head.opcode, refusal, print(request));
+    ++pair.consumed;
     pair.fetched.pop_front();
     return Round::moved;
 }
 
-bool Card::start_message(Pair& pair, const Request& request, Refusal& refusal) {
-    for (const Span& span : request.spans) {
-        if (local(span.key, span.address, span.bytes) == nullptr) {
-            refusal = Refusal::memory_key;
-            return false;
-        }
+Card::Pending& Card::add_pending(Pair& pair, const Request& request) {
+    Pending& added = pair.pending.emplace_back();
+    added.serial = pair.next_serial++;
+    added.index = request.control.index;
+    added.opcode = request.control.opcode;
+    added.signalled = request.control.signalled;
+    return added;
+}
+
+void Card::start_message(Pair& pair, const Request& request, Refusal& refusal) {
+    const Span& data = request.data;
+    if (data.bytes > 0 && local(data.key, data.address, data.bytes) == nullptr) {
+        refusal = uncovered_memory;
+        return;
     }
-    Message message;
+    Message& message = pair.messages.emplace_back();
     message.number = pair.next_message++;
-    message.serial = pair.next_serial++;
+    message.serial = add_pending(pair, request).serial;
     message.request = request;
     message.max_bytes = rules_.delay == 0 ? 4096 : 64u << 2 * (random_() % 4);
-    Pending pending;
-    pending.serial = message.serial;
-    pending.index = request.control.index;
-    pending.blocks = request.control.blocks();
-    pending.opcode = request.control.opcode;
-    pending.signalled = request.control.signalled();
-    pair.pending.push_back(pending);
-    pair.messages.push_back(std::move(message));
-    return true;
 }
 
 // A WAIT names the index of the completion that it waits for, in 24 bits and cyclically: pcx waits for
@@ -707,7 +620,7 @@ bool Card::start_message(Pair& pair, const Request& request, Refusal& refusal) {
 bool Card::wait_is_over(const Request& request, Refusal& refusal) const {
     const auto found = completions_.find(request.object);
     if (found == completions_.end()) {
-        refusal = Refusal::unknown_object;
+        refusal = unknown_object;
         return false;
     }
     const Completions& queue = *found->second;
@@ -742,9 +655,9 @@ bool Card::wait_is_over(const Request& request, Refusal& refusal) const {
 // pi.
 Refusal Card::enable_sends(const Request& request) {
     const auto found = pairs_.find(request.object);
-    if (found == pairs_.end()) return Refusal::unknown_object;
+    if (found == pairs_.end()) return unknown_object;
     Pair& slave = *found->second;
-    if (!slave.rings.managed_sends) return Refusal::not_managed;
+    if (slave.rings.role != mlx5::Role::managed) return "enable of a queue that is not managed";
     auto limit = static_cast<std::uint16_t>(request.max_index);
     switch (rules_.fault) {
         case Fault::enable_one_more:
@@ -754,28 +667,26 @@ Refusal Card::enable_sends(const Request& request) {
             limit = static_cast<std::uint16_t>(slave.limit + limit);
             break;
         case Fault::enable_once:
-            if (slave.enabled_once) return Refusal::none;
+            if (slave.enabled_once) return nullptr;
             break;
         default:
             break;
     }
     const std::uint16_t ahead = distance(slave.limit, limit);
     if (ahead >= half_of_indices)  // behind: it was enabled before, and that is harmless
-        return distance(limit, slave.limit) <= slave.rings.send_blocks ? Refusal::none : Refusal::too_far;
-    if (distance(slave.retired, limit) > slave.rings.send_blocks) return Refusal::beyond_posted;
+        return distance(limit, slave.limit) <= slave.rings.send_blocks ? nullptr
+                                                                       : "enable 2^15 or more ahead";
+    if (distance(slave.retired, limit) > slave.rings.send_blocks) return beyond_posted;
     // Software rings no bell for such a queue: only the index of a request shows that it is posted.
-    for (std::uint16_t index = slave.limit; index != limit;) {
-        const std::byte* const block =
-            slave.rings.send + std::size_t{index & (slave.rings.send_blocks - 1)} * block_bytes;
-        const Control head = read_control({block, segment_bytes});
-        if (head.index != index && rules_.fault != Fault::enable_one_more) return Refusal::beyond_posted;
-        const std::uint32_t blocks = std::clamp<std::uint32_t>(head.blocks(), 1, distance(index, limit));
-        index = static_cast<std::uint16_t>(index + blocks);
+    for (std::uint16_t index = slave.limit; index != limit; ++index) {
+        if (read_control({slave.send_block(index), block_bytes}).index != index &&
+            rules_.fault != Fault::enable_one_more)
+            return beyond_posted;
     }
     slave.enabled_once = slave.enabled_once || ahead > 0;
     slave.limit = limit;
     if (rules_.delay == 0 || !chance(4)) fetch(slave, limit);
-    return Refusal::none;
+    return nullptr;
 }
 
 // How a card sends messages to others and takes theirs.
@@ -805,32 +716,25 @@ Round Card::transmit(Pair& pair) {
     packet.from_pair = pair.number;
     packet.to_pair = pair.peer_pair;
     packet.message = message.number;
-    packet.immediate = rules_.fault == Fault::immediate_lost ? 0 : request.control.immediate;
     packet.remote_key = request.remote_key;
     packet.remote_address = request.remote_address;
     packet.offset = message.sent;
-    packet.bytes =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(message.max_bytes, request.bytes - message.sent));
-    packet.last = packet.offset + packet.bytes == request.bytes;
-    std::vector<std::byte> payload;
-    std::uint64_t skipped = 0;
-    for (const Span& span : request.spans) {
-        const std::uint64_t begin = std::max(packet.offset + payload.size(), skipped);
-        const std::uint64_t end = std::min(packet.offset + packet.bytes, skipped + span.bytes);
-        if (begin < end) {
-            const std::byte* const memory = local(span.key, span.address + (begin - skipped), end - begin);
-            if (memory == nullptr) {  // deregistered while it is sent
-                refuse(pair, request.control.index, Refusal::memory_key, "while it was sent");
-                Packet lost;
-                lost.kind = PacketKind::refused;
-                lost.syndrome = local_protection;
-                lost.message = message.number;
-                take_answer(pair, lost);
-                return Round::moved;
-            }
-            payload.insert(payload.end(), memory, memory + (end - begin));
+    packet.bytes = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(message.max_bytes, request.data.bytes - message.sent));
+    packet.last = packet.offset + packet.bytes == request.data.bytes;
+    std::span<const std::byte> payload;
+    if (packet.bytes > 0) {
+        const Span& data = request.data;
+        payload = {local(data.key, data.address + message.sent, packet.bytes), packet.bytes};
+        if (payload.data() == nullptr) {  // deregistered while it is sent
+            refuse(pair, request.control.index, uncovered_memory, "while it was sent");
+            Packet lost;
+            lost.kind = PacketKind::refused;
+            lost.syndrome = local_protection;
+            lost.message = message.number;
+            take_answer(pair, lost);
+            return Round::moved;
         }
-        skipped += span.bytes;
     }
     if (!network_->send(pair.peer_card, packet, payload)) return Round::held;
     message.sent += packet.bytes;
@@ -874,7 +778,6 @@ void Card::take_answer(Pair& pair, const Packet& packet) {
     const auto failed = pending_of(pair.messages.front());
     failed->done = true;
     failed->syndrome = packet.syndrome;
-    failed->refusal = Refusal::remote_access;
     pair.messages.clear();
     pair.to_send = 0;
     pair.stopping = true;
@@ -920,7 +823,6 @@ void Card::refuse_message(Pair& pair, Refusal refusal, std::uint8_t own_syndrome
         Received failed;
         failed.index = pair.receive_index;
         failed.syndrome = own_syndrome;
-        failed.refusal = refusal;
         pair.done.push_back(failed);
     }
     pair.has_receive = false;
@@ -940,14 +842,12 @@ void Card::take(Pair& pair, const Packet& packet, const std::vector<std::byte>& 
     if (static_cast<std::int32_t>(packet.message - pair.expected) < 0)
         return answer(pair, PacketKind::acknowledgement, pair.expected - 1);
     if (packet.message != pair.expected || packet.offset != pair.received) return;
-    const bool sent = packet.opcode == send || packet.opcode == send_immediate;
+    const bool sent = packet.opcode == send;
     const bool entry_now = sent ? packet.offset == 0 : packet.last && needs_receive(packet.opcode);
     // A missing receive is not the only reason for a retry.
     const bool moody = rules_.delay > 0 && chance(32);
-    if (entry_now && !pair.has_receive && pair.rings.receive != nullptr &&
-        distance(pair.receive_consumed, static_cast<std::uint16_t>(read_record(
-                                            pair.rings.record, receive_word))) > pair.rings.receive_entries)
-        return refuse_message(pair, Refusal::queue_overflow, local_operation, remote_operation);
+    if (entry_now && !pair.has_receive && receives_posted(pair) > pair.rings.receive_entries)
+        return refuse_message(pair, queue_overflow, local_operation, remote_operation);
     // Earlier pieces of a write have been written, and are not sent again.
     if ((packet.offset == 0 && moody) || (entry_now && !claim_receive(pair)))
         return answer(pair, PacketKind::not_ready, packet.message, 0, packet.offset);
@@ -956,13 +856,14 @@ void Card::take(Pair& pair, const Packet& packet, const std::vector<std::byte>& 
         const bool empty = pair.receive.key == end_of_receive;
         const std::uint64_t room = empty ? 0 : pair.receive.bytes;
         if (!empty && (room == 0 || local(pair.receive.key, pair.receive.address, room) == nullptr))
-            return refuse_message(pair, Refusal::memory_key, local_protection, remote_operation);
+            return refuse_message(pair, uncovered_memory, local_protection, remote_operation);
         if (packet.offset + packet.bytes > room && packet.bytes > 0)
-            return refuse_message(pair, Refusal::receive_too_short, local_length, remote_invalid);
+            return refuse_message(pair, "receive shorter than the message", local_length, remote_invalid);
         to = reinterpret_cast<std::byte*>(pair.receive.address + packet.offset);
     } else if (packet.bytes > 0) {
         to = remote(packet.remote_key, packet.remote_address + packet.offset, packet.bytes);
-        if (to == nullptr) return refuse_message(pair, Refusal::remote_access, 0, remote_denied);
+        if (to == nullptr)
+            return refuse_message(pair, "remote memory that the key does not cover", 0, remote_denied);
     }
     if (packet.bytes > 0) {
         if (rules_.fault == Fault::completion_before_data) {
@@ -982,7 +883,6 @@ void Card::take(Pair& pair, const Packet& packet, const std::vector<std::byte>& 
         Received done;
         done.opcode = packet.opcode;
         done.index = pair.receive_index;
-        done.immediate = packet.immediate;
         done.bytes = pair.received;
         pair.done.push_back(done);
         pair.has_receive = false;

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "engines/mlx5/device.hpp"
 #include "engines/mlx5/doubles/network.hpp"
 #include "engines/mlx5/doubles/wqe.hpp"
 
@@ -40,14 +41,10 @@ enum class Fault : std::uint8_t {
     completion_before_data,  //
     completion_unasked,      // for an unsignalled request, too
     owner_never_turns,       //
-    immediate_lost,          //
     order_lost,              // a queue's sends overtake each other
     index_not_checked,       //
     key_not_checked,         //
-    overrun_ignored,         // where it must not be
-    record_not_needed,       // the bell's index is believed
 };
-constexpr int faults = static_cast<int>(Fault::record_not_needed) + 1;
 
 struct Rules {
     std::uint64_t seed = 1;
@@ -63,26 +60,6 @@ struct Rules {
     unsigned delay = 3;
     std::chrono::milliseconds keep_alive{1000};  // of mlx5::Device
     Fault fault = Fault::none;
-};
-
-struct CompletionRing {
-    std::byte* memory = nullptr;
-    std::uint32_t entries = 0;
-    volatile std::uint32_t* record = nullptr;
-    bool ignore_overrun = false;
-    int event = -1;  // an eventfd that is written when an armed queue gets a completion
-};
-
-struct PairRings {
-    std::byte* send = nullptr;
-    std::uint32_t send_blocks = 0;
-    std::byte* receive = nullptr;
-    std::uint32_t receive_entries = 0;
-    volatile std::uint32_t* record = nullptr;
-    std::uint32_t send_completions = 0;
-    std::uint32_t receive_completions = 0;
-    bool master = false;
-    bool managed_sends = false;
 };
 
 enum class Round {
@@ -105,20 +82,18 @@ class Card {
 
     // Numbers have 24 bits; a queue pair and a completion queue may have the same, as on a card. The caller
     // owns the memory.
-    std::uint32_t add_completion_queue(const CompletionRing& ring);
-    std::uint32_t add_pair(const PairRings& rings);
+    // `event`: an eventfd that is written when the armed queue gets a completion; -1: it cannot be armed.
+    std::uint32_t add_completion_queue(const mlx5::CompletionQueue& ring, int event);
+    std::uint32_t add_pair(const mlx5::QueuePair& rings);
     void connect(std::uint32_t pair, std::uint32_t peer_card, std::uint32_t peer_pair);
     void remove_pair(std::uint32_t pair);
     void remove_completion_queue(std::uint32_t queue);
-    struct Keys {
-        std::uint32_t local = 0;
-        std::uint32_t remote = 0;
-    };
-    Keys add_memory(void* memory, std::size_t bytes);
+    mlx5::MemoryKey add_memory(void* memory, std::size_t bytes);
     void remove_memory(std::uint32_t local_key);
 
     // Stores a value into the bell's register.
     void bell(std::uint32_t pair, std::uint64_t value);
+    // Throws Error (invalid_argument) if the queue has no events.
     void arm(std::uint32_t queue, std::uint32_t consumed);
 
     // Each queue may do a little.
@@ -126,12 +101,6 @@ class Card {
 
     // What the card has refused, as sentences.
     std::vector<std::string> refusals() const;
-    // The contents of its queues, one line each, to find why the card has stopped.
-    std::string describe() const;
-    // The number of completions of the queue, from its first index on.
-    std::uint32_t completions(std::uint32_t queue) const;
-    // The number of requests that have run.
-    std::uint64_t requests() const;
 
   private:
     struct Completions;
@@ -142,7 +111,7 @@ class Card {
     struct Memory {
         std::byte* begin = nullptr;
         std::size_t bytes = 0;
-        Keys keys;
+        mlx5::MemoryKey keys;
     };
 
     template <typename Queues>
@@ -155,11 +124,12 @@ class Card {
 
     void fetch(Pair& pair, std::uint16_t end);
     Round execute(Pair& pair);
-    bool start_message(Pair& pair, const Request& request, Refusal& refusal);
+    void start_message(Pair& pair, const Request& request, Refusal& refusal);
     bool wait_is_over(const Request& request, Refusal& refusal) const;
     Refusal enable_sends(const Request& request);
-    void fail(Pair& pair, std::uint16_t index, std::uint32_t blocks, std::uint8_t opcode, Refusal refusal,
+    void fail(Pair& pair, std::uint16_t index, std::uint8_t opcode, Refusal refusal,
               const std::string& more = "");
+    Pending& add_pending(Pair& pair, const Request& request);
     Round transmit(Pair& pair);
     Round receive(Pair& pair);
     void take(Pair& pair, const Packet& packet, const std::vector<std::byte>& payload);
@@ -175,6 +145,7 @@ class Card {
     void flush(Pair& pair);
     void complete_request(const Pair& pair, const Pending& done, std::uint8_t syndrome);
     void complete_receive(const Pair& pair, const Received& done);
+    static void signal(Completions& queue);
     void write_completion(std::uint32_t queue, const std::byte* entry, std::uint8_t opcode);
     std::uint16_t receives_posted(const Pair& pair) const;
 
@@ -189,7 +160,6 @@ class Card {
     std::map<std::uint32_t, Memory> memory_;         // by local key
     std::map<std::uint32_t, std::uint32_t> remote_;  // remote key to local key
     std::vector<std::string> refusals_;
-    std::uint64_t requests_ = 0;
 };
 
 }  // namespace lapwing::mlx5_double

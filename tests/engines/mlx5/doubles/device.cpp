@@ -158,9 +158,7 @@ mlx5::CompletionQueue DoubleDevice::create_completion_queue(const mlx5::Completi
     queue.ignore_overrun = options.ignore_overrun;
     queue.first = card_->rules().first_completion;
     write_record(rings->record, queue.first);
-    queue.number = card_->add_completion_queue(
-        {queue.memory, queue.entries, queue.record, queue.ignore_overrun, options.events ? event_ : -1});
-    if (options.events) with_events_.insert(queue.number);
+    queue.number = card_->add_completion_queue(queue, options.events ? event_ : -1);
     completion_rings_[queue.number] = std::move(rings);
     return queue;
 }
@@ -189,17 +187,7 @@ mlx5::QueuePair DoubleDevice::create_queue_pair(const mlx5::QueuePairOptions& op
     pair.role = options.role;
     pair.first_send = rules.first_send;
     pair.first_receive = rules.first_receive;
-    PairRings all;
-    all.send = pair.send;
-    all.send_blocks = pair.send_blocks;
-    all.receive = pair.receive;
-    all.receive_entries = pair.receive_entries;
-    all.record = pair.record;
-    all.send_completions = pair.send_completions;
-    all.receive_completions = pair.receive_completions;
-    all.master = options.role == mlx5::Role::master;
-    all.managed_sends = options.role == mlx5::Role::managed;
-    pair.number = card_->add_pair(all);
+    pair.number = card_->add_pair(pair);
     rings->card = card_.get();
     rings->number = pair.number;
     pair.bell.address = &rings->bell;
@@ -235,13 +223,11 @@ void DoubleDevice::destroy(const mlx5::QueuePair& pair) {
 
 void DoubleDevice::destroy(const mlx5::CompletionQueue& queue) {
     card_->remove_completion_queue(queue.number);
-    with_events_.erase(queue.number);
     completion_rings_.erase(queue.number);
 }
 
 mlx5::MemoryKey DoubleDevice::register_memory(void* memory, std::size_t bytes) {
-    const Card::Keys keys = card_->add_memory(memory, bytes);
-    return {keys.local, keys.remote};
+    return card_->add_memory(memory, bytes);
 }
 
 void DoubleDevice::deregister(const mlx5::MemoryKey& key) {
@@ -249,8 +235,6 @@ void DoubleDevice::deregister(const mlx5::MemoryKey& key) {
 }
 
 void DoubleDevice::arm(const mlx5::CompletionQueue& queue, std::uint32_t consumed) {
-    if (!with_events_.contains(queue.number))
-        throw Error(ErrorCode::invalid_argument, "a completion queue made without events cannot be armed");
     card_->arm(queue.number, consumed);
 }
 

@@ -82,7 +82,6 @@ class DoubleDevice : public mlx5::Device {
     // By number: a queue pair may have that of a completion queue.
     std::map<std::uint32_t, std::unique_ptr<Rings>> pair_rings_;
     std::map<std::uint32_t, std::unique_ptr<Rings>> completion_rings_;
-    std::set<std::uint32_t> with_events_;
 };
 
 }  // namespace lapwing::mlx5_double

@@ -5,9 +5,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -101,12 +99,10 @@ struct alignas(64) Network::Shared {
     static std::size_t bytes(std::uint32_t cards) { return sizeof(Shared) + cards * sizeof(Inbox); }
 };
 
-Network::Network(Shared* shared, std::size_t bytes, std::string path)
-    : shared_(shared), bytes_(bytes), path_(std::move(path)) {}
+Network::Network(Shared* shared, std::size_t bytes) : shared_(shared), bytes_(bytes) {}
 
 Network::~Network() {
     munmap(shared_, bytes_);
-    if (!path_.empty()) unlink(path_.c_str());
 }
 
 std::shared_ptr<Network> Network::of_process(std::uint32_t cards) {
@@ -115,27 +111,7 @@ std::shared_ptr<Network> Network::of_process(std::uint32_t cards) {
     if (memory == MAP_FAILED) throw Error(ErrorCode::system, fmt::format("mmap: {}", std::strerror(errno)));
     auto* const shared = static_cast<Shared*>(memory);
     shared->begin(cards);
-    return std::shared_ptr<Network>(new Network(shared, bytes, ""));
-}
-
-std::shared_ptr<Network> Network::at(const std::string& path, std::uint32_t cards) {
-    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0) throw Error(ErrorCode::system, fmt::format("{}: {}", path, std::strerror(errno)));
-    flock(file, LOCK_EX);
-    struct stat status {};
-    fstat(file, &status);
-    const bool first = status.st_size == 0;
-    const std::size_t bytes = Shared::bytes(cards);
-    if (first && ftruncate(file, static_cast<off_t>(bytes)) != 0) {
-        close(file);
-        throw Error(ErrorCode::system, fmt::format("{}: {}", path, std::strerror(errno)));
-    }
-    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (memory != MAP_FAILED && first) static_cast<Shared*>(memory)->begin(cards);
-    close(file);
-    if (memory == MAP_FAILED)
-        throw Error(ErrorCode::system, fmt::format("{}: {}", path, std::strerror(errno)));
-    return std::shared_ptr<Network>(new Network(static_cast<Shared*>(memory), bytes, first ? path : ""));
+    return std::shared_ptr<Network>(new Network(shared, bytes));
 }
 
 std::uint32_t Network::join() {

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace lapwing::mlx5_double {
@@ -25,7 +24,6 @@ struct Packet {
     std::uint32_t to_pair = 0;
     std::uint32_t message = 0;  // in the order of its queue pair, from 0
     std::uint32_t bytes = 0;    // that follow
-    std::uint32_t immediate = 0;
     std::uint32_t remote_key = 0;
     std::uint64_t offset = 0;  // of these bytes in the message
     std::uint64_t remote_address = 0;
@@ -35,8 +33,6 @@ class Network {
   public:
     // For cards of this process, and of children that it forks later.
     static std::shared_ptr<Network> of_process(std::uint32_t cards);
-    // For processes that name the same file. The first process makes it, and removes it.
-    static std::shared_ptr<Network> at(const std::string& path, std::uint32_t cards);
     ~Network();
     Network(const Network&) = delete;
     Network& operator=(const Network&) = delete;
@@ -60,10 +56,9 @@ class Network {
 
   private:
     struct Shared;
-    Network(Shared* shared, std::size_t bytes, std::string path);
+    Network(Shared* shared, std::size_t bytes);
     Shared* shared_;
     std::size_t bytes_;
-    std::string path_;  // to remove
 };
 
 }  // namespace lapwing::mlx5_double
