@@ -63,9 +63,11 @@ void put_waiting(std::byte* block, std::uint32_t index, std::uint32_t object) {
 }
 
 const char* name(std::uint8_t opcode) {
-    static const std::map<Opcode, const char*> names = {
-        {Opcode::nop, "NOP"},   {Opcode::write, "RDMA_WRITE"}, {Opcode::write_immediate, "RDMA_WRITE_IMM"},
-        {Opcode::send, "SEND"}, {Opcode::wait, "WAIT"},        {Opcode::enable_send, "SEND_EN"}};
+    static const std::map<Opcode, const char*> names = {{Opcode::write, "RDMA_WRITE"},
+                                                        {Opcode::write_immediate, "RDMA_WRITE_IMM"},
+                                                        {Opcode::send, "SEND"},
+                                                        {Opcode::wait, "WAIT"},
+                                                        {Opcode::enable_send, "SEND_EN"}};
     const auto found = names.find(static_cast<Opcode>(opcode));
     return found != names.end() ? found->second : "unknown";
 }
@@ -209,7 +211,6 @@ std::vector<Field> fields_of(const std::byte* block) {
             data = 32;
             break;
         case Opcode::send:
-        case Opcode::nop:
             break;
     }
     if ((word & 0xff) * 16 > data) add_data(data);

@@ -15,7 +15,6 @@
 namespace lapwing::mlx5 {
 
 enum class Opcode : std::uint8_t {
-    nop = 0x00,
     write = 0x08,
     write_immediate = 0x09,
     send = 0x0a,

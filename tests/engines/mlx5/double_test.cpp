@@ -123,29 +123,26 @@ class Mlx5DoubleRefuses : public testing::TestWithParam<Wrong> {};
 TEST_P(Mlx5DoubleRefuses, WhatACardWould) {
     Loop card(GetParam().role);
     GetParam().post(card);
+    card.sends.ring();
     EXPECT_THAT(card.refusals(), ElementsAre(HasSubstr(GetParam().refusal)));
 }
 
-// A request with one wrong byte, before a right one.
-void ring_with_byte(Loop& card, std::size_t at, unsigned value) {
-    card.last_block()[at] = static_cast<std::byte>(value);
-    card.write({}, {});
-    card.sends.ring();
-}
+// A request with one wrong byte, before a right one, which rings.
 template <std::size_t at, unsigned value>
 void write_with_byte(Loop& card) {
     card.write(card.from(0, 8), card.to(8));
-    ring_with_byte(card, at, value);
+    card.last_block()[at] = static_cast<std::byte>(value);
+    card.write({}, {});
 }
 template <std::size_t at, unsigned value>
 void wait_with_byte(Loop& card) {
     card.wait(card.done.queue().number);
-    ring_with_byte(card, at, value);
+    card.last_block()[at] = static_cast<std::byte>(value);
+    card.write({}, {});
 }
 template <std::int64_t at, std::uint32_t count>
 void send_from(Loop& card) {
     card.send(card.from(at, count));
-    card.sends.ring();
 }
 template <int posted, int enabled>
 void enable_of_posted(Loop& card) {
@@ -177,34 +174,27 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{uncovered,
               [](Loop& card) {
                   card.send({card.from(0, 8).address, 8, card.key.remote});
-                  card.sends.ring();
               }},
         Wrong{"remote memory that the key does not cover",
-              [](Loop& card) {
-                  card.write(card.from(0, 8), card.to(bytes - 7));
-                  card.sends.ring();
-              }},
+              [](Loop& card) { card.write(card.from(0, 8), card.to(bytes - 7)); }},
         Wrong{"remote memory that the key does not cover",
               [](Loop& card) {
                   card.write(card.from(0, 8), {card.to(8).address, card.key.local});
-                  card.sends.ring();
               }},
         Wrong{"receive shorter than the message",
               [](Loop& card) {
                   card.receive(card.from(200, 99));
                   card.send(card.from(0, 100));
-                  card.sends.ring();
               }},
         Wrong{uncovered,
               [](Loop& card) {
                   card.receive({card.from(8, 8).address, 8, card.key.remote});
                   card.send(card.from(0, 8));
-                  card.sends.ring();
               }},
         Wrong{"posted over a request that is not complete",
               [](Loop& card) {
+                  // The receives are missing.
                   for (std::uint32_t request = 0; request <= depth; ++request) card.send(card.from(0, 8));
-                  card.sends.ring();  // the receives are missing
               }},
         Wrong{"bell before the doorbell record",
               [](Loop& card) {
@@ -217,11 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
                   card.sends.pair().bell.ring(mlx5::bell_value(card.last_block()));
               },
               Role::managed},
-        Wrong{"no such queue",
-              [](Loop& card) {
-                  card.wait(card.sends.pair().number);
-                  card.sends.ring();
-              }},
+        Wrong{"no such queue", [](Loop& card) { card.wait(card.sends.pair().number); }},
         Wrong{"no such queue", [](Loop& card) { card.enable(card.sends, card.done.queue().number, 1); },
               Role::master},
         Wrong{"no master", [](Loop& card) { card.enable(card.sends, card.sends.pair().number, 1); }},
@@ -237,6 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Mlx5Double, FlushesWhatFollowsARefusedRequest) {
     Loop card;
     write_with_byte<8, 1>(card);
+    card.sends.ring();
     card.settle();
     const auto completions = Loop::read(card.done);
     ASSERT_EQ(completions.size(), 2U);
