@@ -14,9 +14,10 @@
 #include "engines/host/engine.hpp"
 #include "engines/progress_thread.hpp"
 #include "engines/ranks.hpp"
+#include "engines/shm_hosts.hpp"
 #include "links/fabric_job.hpp"
 #include "links/routed.hpp"
-#include "links/shm/node.hpp"
+#include "task/chains.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 
@@ -30,36 +31,16 @@ using namespace testing_links;
 class FabricListsJob {
   public:
     FabricListsJob(const FabricCase& which, const std::vector<int>& host_of, bool progress_threads)
-        : fabrics_(which, static_cast<int>(host_of.size())) {
-        const int ranks = static_cast<int>(host_of.size());
-        std::vector<shm::ShmAddress> addresses;
-        for (int rank = 0; rank < ranks; ++rank) {
-            const auto at = static_cast<std::size_t>(rank);
-            nodes_.push_back(std::make_unique<shm::ShmNode>(ranks));
-            addresses.push_back(nodes_.back()->address());
-            addresses.back().host = static_cast<std::uint64_t>(host_of[at]) + 1;
-        }
-        for (int rank = 0; rank < ranks; ++rank) {
-            EXPECT_EQ(node(rank).join(addresses, rank), "");
-            if (!progress_threads) continue;
-            pipes_.push_back(std::make_unique<WakePipe>());
-            node(rank).sleep_at(*pipes_.back());
-        }
+        : fabrics_(which, static_cast<int>(host_of.size())),
+          hosts_(host_of, std::vector(host_of.size(), Manner{.progress_thread = progress_threads}),
+                 [&](int rank) -> Fabric& { return fabrics_.at(rank); }) {
         std::vector<int> all(host_of.size());
         std::iota(all.begin(), all.end(), 0);
-        for (int rank = 0; rank < ranks; ++rank) {
-            EXPECT_EQ(node(rank).reach_sleepers(), "");
-            node(rank).admit_no_more();
-            if (progress_threads) {
-                threads_.push_back(std::make_unique<ProgressThread>(
-                    &node(rank), &fabrics_.at(rank), pipes_[static_cast<std::size_t>(rank)].get(),
-                    std::vector<int>()));
-            }
+        for (const int rank : all) {
             between_.push_back(fabrics_.at(rank).link(7, all));
-            inside_.push_back(node(rank).link(7, all));
-            std::vector<bool> peers;
-            for (const int host : host_of) peers.push_back(host == host_of[static_cast<std::size_t>(rank)]);
-            routed_.push_back(std::make_unique<RoutedLink>(*inside_.back(), *between_.back(), peers));
+            inside_.push_back(hosts_.node(rank).link(7, all));
+            routed_.push_back(std::make_unique<RoutedLink>(*inside_.back(), *between_.back(),
+                                                           intra_node_peers(host_of, rank)));
         }
     }
 
@@ -69,20 +50,14 @@ class FabricListsJob {
     }
     // Ends the waits of the other ranks for one that has failed.
     void give_up(const std::string& why) {
-        for (std::size_t rank = 0; rank < nodes_.size(); ++rank)
+        for (std::size_t rank = 0; rank < routed_.size(); ++rank)
             fabrics_.at(static_cast<int>(rank)).give_up(why);
     }
-    ProgressThread* thread(int rank) {
-        return threads_.empty() ? nullptr : threads_[static_cast<std::size_t>(rank)].get();
-    }
+    ProgressThread* thread(int rank) { return hosts_.progress_thread(rank); }
 
   private:
-    shm::ShmNode& node(int rank) { return *nodes_[static_cast<std::size_t>(rank)]; }
-
     FabricJob fabrics_;
-    std::vector<std::unique_ptr<WakePipe>> pipes_;
-    std::vector<std::unique_ptr<shm::ShmNode>> nodes_;
-    std::vector<std::unique_ptr<ProgressThread>> threads_;
+    ShmHosts hosts_;
     std::vector<std::unique_ptr<Link>> between_;
     std::vector<std::unique_ptr<Link>> inside_;
     std::vector<std::unique_ptr<Link>> routed_;
@@ -242,7 +217,7 @@ TEST(FabricStart, LeavesSlowSendsToTheProgressThread) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FabricLists, testing::ValuesIn(fabric_cases), name_of);
+INSTANTIATE_TEST_SUITE_P(All, FabricLists, testing::ValuesIn(fabric_cases), testing_links::name_of);
 
 }  // namespace
 }  // namespace lapwing

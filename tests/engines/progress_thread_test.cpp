@@ -59,24 +59,18 @@ struct Case {
 };
 std::vector<Case> cases() {
     constexpr std::uint64_t bytes = LAPWING_TEST_FEWER ? 40000 : 300000;
-    std::vector<Case> all;
-    const auto add = [&](Collective collective, const char* algorithm, std::uint64_t length, int ranks) {
-        Problem problem;
-        problem.collective = collective;
-        problem.ranks = ranks;
-        problem.bytes = length;
-        if (collective == Collective::allreduce) {
-            problem.op = Operator::sum;
-            problem.type = Type::int32;
-        }
-        all.push_back({algorithm, problem});
+    const auto sum_of = [](std::uint64_t length) {
+        return Problem{.collective = Collective::allreduce,
+                       .ranks = 4,
+                       .bytes = length,
+                       .op = Operator::sum,
+                       .type = Type::int32};
     };
-    add(Collective::alltoall, "pairwise:window=1", bytes, 3);
-    add(Collective::alltoall, "ring", bytes, 3);
-    add(Collective::broadcast, "scatter_ring", 3 * bytes, 3);
-    add(Collective::allreduce, "rabenseifner", bytes, 4);
-    add(Collective::allreduce, "recursive_doubling", 400, 4);
-    return all;
+    return {{"pairwise:window=1", {.collective = Collective::alltoall, .ranks = 3, .bytes = bytes}},
+            {"ring", {.collective = Collective::alltoall, .ranks = 3, .bytes = bytes}},
+            {"scatter_ring", {.collective = Collective::broadcast, .ranks = 3, .bytes = 3 * bytes}},
+            {"rabenseifner", sum_of(bytes)},
+            {"recursive_doubling", sum_of(400)}};
 }
 
 class ProgressThreadTest : public testing::TestWithParam<shm::TransferMethod> {};
@@ -117,14 +111,13 @@ TEST(ProgressByThread, WithoutAThreadNothingAdvancesBetweenCalls) {
 
 // Only threads of the program call the program's own function. A thread that sleeps until then is woken.
 TEST(ProgressByThread, TheProgramsFunctionIsCalledByTheProgram) {
-    Problem problem;
-    problem.collective = Collective::allreduce;
-    problem.ranks = 4;
-    problem.bytes = 40000;
-    problem.op = Operator::user;
-    problem.type = Type::opaque;
-    problem.element = 8;
-    problem.ordered = true;
+    const Problem problem{.collective = Collective::allreduce,
+                          .ranks = 4,
+                          .bytes = 40000,
+                          .op = Operator::user,
+                          .type = Type::opaque,
+                          .ordered = true,
+                          .element = 8};
     const ListSet lists = build_all(problem, parse_choice(problem.collective, "recursive_doubling"));
     on_one_host(lists, {shm::TransferMethod::automatic, true}, [&](ThreadRank& rank, std::barrier<>&) {
         for (int run = 0; run < 20; ++run) {
@@ -165,10 +158,7 @@ bool others_fall_asleep() {
 
 // Waiting for a late rank takes no processor time, neither of progress threads nor of threads that sleep.
 TEST(ProgressByThread, SleepsWhileNothingMoves) {
-    Problem problem;
-    problem.collective = Collective::alltoall;
-    problem.ranks = 3;
-    problem.bytes = 100000;
+    const Problem problem{.collective = Collective::alltoall, .ranks = 3, .bytes = 100000};
     const ListSet lists = build_all(problem, parse_choice(problem.collective, "flat"));
     on_one_host(lists, {shm::TransferMethod::automatic, true},
                 [&](ThreadRank& rank, std::barrier<>& together) {

@@ -68,12 +68,19 @@ class RankRuns {
 
     // Starts a run on `channel`, by default that of the run's number.
     Operation* start(std::optional<std::uint32_t> channel = std::nullopt) {
-        const int run = static_cast<int>(in_.size());
-        in_.push_back(std::make_unique<Bytes>(in_of(problem_, rank_, run)));
-        out_.push_back(std::make_unique<Bytes>(out_before(problem_, rank_, run)));
-        operations_.push_back(prepared_->start({in_.back()->data(), out_.back()->data(), &reducer_},
-                                               channel.value_or(static_cast<std::uint32_t>(run))));
-        return operations_.back();
+        const int number = started_++;
+        Run& run = *runs_.emplace_back(std::make_unique<Run>(
+            Run{number, in_of(problem_, rank_, number), out_before(problem_, rank_, number)}));
+        return start(run, channel.value_or(static_cast<std::uint32_t>(number)));
+    }
+    // Starts a run in the buffers of the last run, which must be complete.
+    Operation* start_again(std::uint32_t channel) {
+        if (runs_.empty()) return start(channel);
+        Run& run = *runs_.back();
+        run.number = started_++;
+        std::ranges::copy(in_of(problem_, rank_, run.number), run.in.begin());
+        std::ranges::copy(out_before(problem_, rank_, run.number), run.out.begin());
+        return start(run, channel);
     }
     // Tests one of the runs in flight; returns true if none is left.
     bool test_one(std::mt19937& random) {
@@ -92,11 +99,11 @@ class RankRuns {
     // Whether the outputs of all runs are right. Reads memory that other threads write, which the thread
     // sanitizer must not report.
     __attribute__((no_sanitize("thread"))) bool right() const {
-        for (std::size_t run = 0; run < out_.size(); ++run) {
-            const volatile std::byte* have = out_[run]->data();
-            Bytes now(out_[run]->size());
+        for (const auto& run : runs_) {
+            const volatile std::byte* have = run->out.data();
+            Bytes now(run->out.size());
             for (std::size_t i = 0; i < now.size(); ++i) now[i] = have[i];
-            if (now != out_after(problem_, rank_, static_cast<int>(run), now)) return false;
+            if (now != out_after(problem_, rank_, run->number, now)) return false;
         }
         return true;
     }
@@ -116,13 +123,21 @@ class RankRuns {
     const CountingComposition& reducer() const { return reducer_; }
 
   private:
+    struct Run {
+        int number = 0;
+        Bytes in, out;
+    };
+    Operation* start(Run& run, std::uint32_t channel) {
+        operations_.push_back(prepared_->start({run.in.data(), run.out.data(), &reducer_}, channel));
+        return operations_.back();
+    }
+
     Problem problem_;
     int rank_;
     std::unique_ptr<Prepared> prepared_;
-    // Runs in flight write into the buffers, so these must not move.
-    std::vector<std::unique_ptr<Bytes>> in_;
-    std::vector<std::unique_ptr<Bytes>> out_;
-    std::vector<Operation*> operations_;  // in flight
+    int started_ = 0;
+    std::vector<std::unique_ptr<Run>> runs_;  // which write into the buffers, so these must not move
+    std::vector<Operation*> operations_;      // in flight
     CountingComposition reducer_;
 };
 

@@ -62,20 +62,25 @@ TEST_F(KernelEngine, ListsRunAlone) {
         {Collective::broadcast, "scatter_recursive_doubling"},
         {Collective::gather, "binomial"},
         {Collective::gather, "sequential"},
+        {Collective::broadcast, "two_level"},
+        {Collective::gather, "two_level"},
+        {Collective::allgather, "two_level"},
+        {Collective::alltoall, "two_level"},
     };
-    for (const auto& one_case : cases) {
-        const Collective collective = one_case.first;
-        const char* const algorithm = one_case.second;
+    for (const auto& [collective, algorithm] : cases) {
+        const bool two_level = algorithm == std::string_view("two_level");
         for (const std::uint64_t bytes : {100U, 40000U}) {
-            const Setting setting{.problem = {.collective = collective, .ranks = 5, .bytes = bytes},
-                                  .algorithm = algorithm,
-                                  .buffer_bytes = 4096};
+            Setting setting{.problem = {.collective = collective, .ranks = two_level ? 4 : 5, .bytes = bytes},
+                            .algorithm = algorithm,
+                            .buffer_bytes = 4096};
+            if (two_level)
+                setting.problem.placement =
+                    std::make_shared<Placement>(std::vector<std::uint64_t>{0, 0, 1, 1});
             on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
                 one.start();
-                if (bytes > 10000) {
-                    EXPECT_TRUE(one.becomes_right()) << algorithm << " " << bytes << " on rank " << rank;
-                }
-                wait_in_turn(one, rank, 5, together);
+                EXPECT_TRUE(bytes < 10000 || one.becomes_right())
+                    << name(setting.problem.collective) << " " << setting.algorithm << " on rank " << rank;
+                wait_in_turn(one, rank, setting.problem.ranks, together);
             });
         }
     }
@@ -104,26 +109,6 @@ TEST_F(KernelEngine, ListsThatOnlyReceiveWaitForACall) {
 TEST_F(KernelEngine, LongListsThatOnlyReceiveRunAlone) {
     const Setting setting{.problem = alltoall(3, 20000), .algorithm = "flat", .buffer_bytes = 65536};
     run_alone(setting);
-}
-
-TEST_F(KernelEngine, TwoLevelListsRunAlone) {
-    for (const Collective collective :
-         {Collective::broadcast, Collective::gather, Collective::allgather, Collective::alltoall}) {
-        for (const std::uint64_t bytes : {100U, 40000U}) {
-            Setting setting{.problem = {.collective = collective, .ranks = 4, .bytes = bytes},
-                            .algorithm = "two_level",
-                            .buffer_bytes = 4096};
-            setting.problem.placement = std::make_shared<Placement>(std::vector<std::uint64_t>{0, 0, 1, 1});
-            on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
-                one.start();
-                if (bytes > 10000) {
-                    EXPECT_TRUE(one.becomes_right())
-                        << name(collective) << " " << bytes << " on rank " << rank;
-                }
-                wait_in_turn(one, rank, 4, together);
-            });
-        }
-    }
 }
 
 TEST_F(KernelEngine, MoreRunsThanLanesRunAlone) {
@@ -167,8 +152,6 @@ TEST_F(KernelEngine, TheEventThreadReduces) {
     run_alone({.lists = parse(line_of_sums), .event_thread_lists = ProgressLists::all});
 }
 
-// Only threads of the program call the program's own function, even if the event thread does other work or
-// starts a run that has waited for its lane.
 // Short reductions by the event thread: plain system calls whenever a socket is ready. Runs of several lanes,
 // waiters that poll, that sleep, and that come after the end.
 TEST_F(KernelEngine, TheEventThreadAdvancesShortReductions) {
@@ -260,6 +243,7 @@ TEST_F(KernelEngine, ShortReductionsComeToTheEventThreadByThemselves) {
     EXPECT_GT(alone, 200);
 }
 
+// Even if the event thread does other work or starts a run that has waited for its lane.
 TEST_F(KernelEngine, TheEventThreadNeverCallsTheProgramsFunction) {
     for (const bool event_thread_submits : {false, true}) {
         const Setting setting{.lists = line_of_compositions(),
@@ -372,32 +356,24 @@ TEST_F(KernelEngine, PlansAreStartedManyTimes) {
                  });
 }
 
+// Where the first run needs local work, a caller that waits for another one advances it, although the event
+// thread has handled its completions.
 TEST_F(KernelEngine, TheLastMayBeWaitedForFirst) {
+    std::vector<Setting> settings = {{.problem = alltoall(3, 3000), .algorithm = "bruck"}};
     for (const std::uint64_t bytes : {1U, 3000U, 40000U}) {
-        for (const int ranks : {2, 3}) {
-            on_all_ranks({.problem = {.collective = Collective::gather, .ranks = ranks, .bytes = bytes}},
-                         [](RankRuns& one, int, std::barrier<>&) {
-                             for (int i = 0; i < (LAPWING_TEST_FEWER ? 20 : 60); ++i) {
-                                 for (int run = 0; run < 5; ++run) one.start();
-                                 one.wait_all(true);
-                             }
-                             EXPECT_TRUE(one.right());
-                         });
-        }
+        for (const int ranks : {2, 3})
+            settings.push_back(
+                {.problem = {.collective = Collective::gather, .ranks = ranks, .bytes = bytes}});
     }
-}
-
-// A caller that waits for another run advances the first run of a lane, although the event thread has handled
-// its completions.
-TEST_F(KernelEngine, TheLastMayBeWaitedForFirstWhenTheFirstNeedsLocalWork) {
-    on_all_ranks({.problem = alltoall(3, 3000), .algorithm = "bruck"},
-                 [](RankRuns& one, int, std::barrier<>&) {
-                     for (int i = 0; i < 40; ++i) {
-                         for (int run = 0; run < 5; ++run) one.start();
-                         one.wait_all(true);
-                     }
-                     EXPECT_TRUE(one.right());
-                 });
+    for (const Setting& setting : settings) {
+        on_all_ranks(setting, [](RankRuns& one, int, std::barrier<>&) {
+            for (int i = 0; i < (LAPWING_TEST_FEWER ? 20 : 60); ++i) {
+                for (int run = 0; run < 5; ++run) one.start();
+                one.wait_all(true);
+            }
+            EXPECT_TRUE(one.right());
+        });
+    }
 }
 
 TEST_F(KernelEngine, APeerThatVanishesIsAnErrorThatNamesIt) {

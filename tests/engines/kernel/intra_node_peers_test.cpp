@@ -53,6 +53,9 @@ const std::vector<int> hosts_of_relay = {0, 1, 1, 2};
 // Of line_of_sums: ranks 0 and 1 are intra-node peers.
 const std::vector<int> hosts_of_line = {0, 0, 1};
 
+const std::pair<const char*, std::vector<int>> all_lists[] = {
+    {barrier_by_leader, hosts}, {relay, hosts_of_relay}, {line_of_sums, hosts_of_line}};
+
 // The start sends the messages to intra-node peers that come before the first wait.
 TEST_F(KernelIntraNodePeers, ALeafNeedsOneTestOnly) {
     on_all_ranks({.lists = parse(barrier_by_leader), .hosts = hosts},
@@ -104,9 +107,7 @@ TEST_F(KernelIntraNodePeers, InterNodePeersDoNotWaitForIntraNodeOnes) {
 }
 
 TEST_F(KernelIntraNodePeers, ListsAreStartedManyTimes) {
-    for (const auto& [lists, of_hosts] :
-         {std::pair(barrier_by_leader, hosts), std::pair(relay, hosts_of_relay),
-          std::pair(line_of_sums, hosts_of_line)}) {
+    for (const auto& [lists, of_hosts] : all_lists) {
         on_all_ranks({.lists = parse(lists), .hosts = of_hosts}, [](RankRuns& one, int, std::barrier<>&) {
             for (int i = 0; i < 60; ++i) {
                 one.start();
@@ -120,9 +121,7 @@ TEST_F(KernelIntraNodePeers, ListsAreStartedManyTimes) {
 
 // With more runs than lanes, a caller that waits for a run also advances the runs before it.
 TEST_F(KernelIntraNodePeers, TheLastMayBeWaitedForFirst) {
-    for (const auto& [lists, of_hosts] :
-         {std::pair(barrier_by_leader, hosts), std::pair(relay, hosts_of_relay),
-          std::pair(line_of_sums, hosts_of_line)}) {
+    for (const auto& [lists, of_hosts] : all_lists) {
         for (const ProgressLists event_thread_lists :
              {ProgressLists::none, ProgressLists::long_ones, ProgressLists::all}) {
             const Setting setting{

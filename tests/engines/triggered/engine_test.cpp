@@ -4,7 +4,6 @@
 
 #include <barrier>
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <thread>
 
@@ -100,54 +99,21 @@ class Watched final : public DeferredWork {
     std::atomic<std::uint64_t> counters_made_ = 0;
 };
 
-// One rank's runs of a problem.
-class TriggeredRank {
-  public:
-    TriggeredRank(const Problem& problem, const Choice& choice, int rank, DeferredWork& network,
-                  Link& messages)
-        : problem_(problem), rank_(rank) {
-        const auto group = open_triggered_group(network, messages, limits_of(network));
-        const auto list_of = [&](int one) { return build(problem, one, choice); };
-        EXPECT_TRUE(group->admit(problem, list_of, {}));
-        prepared_ = group->prepare(problem, list_of(rank), {});
-    }
-    void start(int number) {
-        Run& run = *runs_.emplace_back(std::make_unique<Run>());
-        run.number = number;
-        run.in = in_of(problem_, rank_, number);
-        run.out = out_before(problem_, rank_, number);
-        run.operation = prepared_->start({run.in.data(), run.out.data(), &own_operator_},
-                                         static_cast<std::uint32_t>(number));
-    }
-    // The one that was started first.
-    void wait() {
-        const Run& run = *runs_.front();
-        while (!prepared_->test(run.operation)) std::this_thread::yield();
-        EXPECT_EQ(run.out, out_after(problem_, rank_, run.number, run.out))
-            << print(problem_) << ", rank " << rank_;
-        runs_.pop_front();
-    }
+std::unique_ptr<Prepared> prepare(const Problem& problem, const Choice& choice, int rank,
+                                  DeferredWork& network, Link& messages) {
+    const auto group = open_triggered_group(network, messages, limits_of(network));
+    const auto list_of = [&](int one) { return build(problem, one, choice); };
+    EXPECT_TRUE(group->admit(problem, list_of, {}));
+    return group->prepare(problem, list_of(rank), {});
+}
 
-  private:
-    struct Run {
-        int number = 0;
-        Bytes in;
-        Bytes out;
-        Operation* operation = nullptr;
-    };
-
-    const Problem problem_;
-    const int rank_;
-    Composition own_operator_;
-    std::unique_ptr<Prepared> prepared_;
-    std::deque<std::unique_ptr<Run>> runs_;
-};
-
+// The ranks' runs of a problem.
 void on_all_ranks(const Problem& problem, const Choice& choice, DeferredWork& network,
-                  const std::function<void(TriggeredRank&, int, std::barrier<>&)>& body) {
+                  const std::function<void(RankRuns&, int, std::barrier<>&)>& body) {
     on_threads(problem.ranks, [&](int rank, Link& messages, std::barrier<>& together) {
-        TriggeredRank one(problem, choice, rank, network, messages);
+        RankRuns one(problem, rank, prepare(problem, choice, rank, network, messages));
         body(one, rank, together);
+        EXPECT_TRUE(one.right()) << print(problem) << ", rank " << rank;
         together.arrive_and_wait();
     });
 }
@@ -171,36 +137,35 @@ TEST_F(TriggeredEngineTest, NothingIsLeftToTheProcessor) {
         for (int rank = 0; rank < problem.ranks; ++rank)
             for (const Task& task : build(problem, rank, choice).tasks) messages += sends(task.kind) ? 1 : 0;
         Watched network({});
-        on_all_ranks(problem, choice, network,
-                     [&](TriggeredRank& rank, int number, std::barrier<>& together) {
-                         // The first one tells the ranks of each other.
-                         rank.start(0);
-                         rank.wait();
-                         together.arrive_and_wait();
-                         const std::uint64_t landed_before = network.landed();
-                         together.arrive_and_wait();
-                         rank.start(1);
-                         together.arrive_and_wait();
-                         const std::uint64_t calls = network.calls();
-                         const std::uint64_t queued = network.queued();
-                         together.arrive_and_wait();
-                         // Everything has been started. All ranks sleep, nothing calls libfabric but this
-                         // test, which looks at the counters, and everything lands.
-                         if (number == 0) {
-                             const auto end = std::chrono::steady_clock::now() + 20s;
-                             std::uint64_t looks = 1;
-                             while (network.landed() < landed_before + messages &&
-                                    std::chrono::steady_clock::now() < end) {
-                                 std::this_thread::sleep_for(1ms);
-                                 ++looks;
-                             }
-                             EXPECT_EQ(network.calls(), calls + looks * network.landing_counters());
-                             EXPECT_EQ(network.landed(), landed_before + messages);
-                             EXPECT_EQ(network.queued(), queued);
-                         }
-                         together.arrive_and_wait();
-                         rank.wait();
-                     });
+        on_all_ranks(problem, choice, network, [&](RankRuns& rank, int number, std::barrier<>& together) {
+            // The first one tells the ranks of each other.
+            rank.start();
+            rank.wait_all();
+            together.arrive_and_wait();
+            const std::uint64_t landed_before = network.landed();
+            together.arrive_and_wait();
+            rank.start();
+            together.arrive_and_wait();
+            const std::uint64_t calls = network.calls();
+            const std::uint64_t queued = network.queued();
+            together.arrive_and_wait();
+            // Everything has been started. All ranks sleep, nothing calls libfabric but this
+            // test, which looks at the counters, and everything lands.
+            if (number == 0) {
+                const auto end = std::chrono::steady_clock::now() + 20s;
+                std::uint64_t looks = 1;
+                while (network.landed() < landed_before + messages &&
+                       std::chrono::steady_clock::now() < end) {
+                    std::this_thread::sleep_for(1ms);
+                    ++looks;
+                }
+                EXPECT_EQ(network.calls(), calls + looks * network.landing_counters());
+                EXPECT_EQ(network.landed(), landed_before + messages);
+                EXPECT_EQ(network.queued(), queued);
+            }
+            together.arrive_and_wait();
+            rank.wait_all();
+        });
     }
 }
 
@@ -215,10 +180,10 @@ void run_some(Watched::Limits limits, int runs) {
         if (!algorithm->applies(problem, choice.parameters)) continue;
         if (turn++ % (LAPWING_TEST_FEWER ? 12 : 4) != 0) continue;
         Watched network(limits);
-        on_all_ranks(problem, choice, network, [&](TriggeredRank& rank, int, std::barrier<>&) {
+        on_all_ranks(problem, choice, network, [&](RankRuns& rank, int, std::barrier<>&) {
             for (int run = 0; run < runs; ++run) {
-                rank.start(run);
-                rank.wait();
+                rank.start();
+                rank.wait_all();
             }
         });
     }
@@ -239,9 +204,9 @@ TEST_F(TriggeredEngineTest, MoreRunsThanHaveCounters) {
     constexpr std::uint64_t counters = 22;
     Watched network({.counters = counters});
     on_all_ranks(problem, parse_choice(problem.collective, "bruck"), network,
-                 [](TriggeredRank& rank, int, std::barrier<>&) {
-                     for (int run = 0; run < 9; ++run) rank.start(run);
-                     for (int run = 0; run < 9; ++run) rank.wait();
+                 [](RankRuns& rank, int, std::barrier<>&) {
+                     for (int run = 0; run < 9; ++run) rank.start();
+                     rank.wait_all();
                  });
     EXPECT_LE(network.counters_made(), counters * 4);
 }
@@ -253,12 +218,12 @@ TEST_F(TriggeredEngineTest, ARunThatIsDestroyedBeforeItsEndStopsTheNetworkOfItsR
         const auto real = open_deferred_work({.provider = "sockets"});
         Watched network({}, *real);
         {
-            TriggeredRank rank(problem, choice, number, network, messages);
-            rank.start(0);
-            rank.wait();
+            RankRuns rank(problem, number, prepare(problem, choice, number, network, messages));
+            rank.start();
+            rank.wait_all();
             EXPECT_EQ(network.stops(), 0);
             together.arrive_and_wait();
-            if (number == 0) rank.start(1);  // the other rank does not
+            if (number == 0) rank.start();  // the other rank does not
         }
         EXPECT_EQ(network.stops(), number == 0 ? 1 : 0);
         // Until then rank 1 is there.
@@ -345,40 +310,30 @@ std::unique_ptr<GroupEngine> open_group(Link& messages, std::uint64_t counters =
 class PersistentList {
   public:
     PersistentList(GroupEngine& group, const Wanted& wanted, int rank, std::uint32_t channel)
-        : problem_(wanted.problem), rank_(rank), channel_(first_persistent_channel + channel) {
-        const auto list_of = [&](int one) { return build(wanted.problem, one, wanted.choice); };
-        EXPECT_TRUE(group.admit(problem_, list_of, persistent)) << print(problem_);
-        prepared_ = group.prepare(problem_, list_of(rank), persistent);
-        EXPECT_EQ(prepared_->offer(channel_), 0U);
-        out_.resize(out_bytes(problem_, rank_));
+        : channel_(first_persistent_channel + channel),
+          runs_(wanted.problem, rank, prepare(group, wanted, rank)) {
+        EXPECT_EQ(runs_.prepared().offer(channel_), 0U);
     }
-    ~PersistentList() { prepared_->release_channel(channel_); }
+    ~PersistentList() { runs_.prepared().release_channel(channel_); }
     PersistentList(const PersistentList&) = delete;
     PersistentList& operator=(const PersistentList&) = delete;
 
-    void start(int number) {
-        number_ = number;
-        in_ = in_of(problem_, rank_, number);
-        const Bytes before = out_before(problem_, rank_, number);
-        std::copy(before.begin(), before.end(), out_.begin());
-        operation_ = prepared_->start({in_.data(), out_.data(), &composition_}, channel_);
-    }
-    bool right() const { return out_ == out_after(problem_, rank_, number_, out_); }
+    void start() { runs_.start_again(channel_); }
+    bool becomes_right() const { return runs_.becomes_right(); }
     void wait() {
-        while (!prepared_->test(operation_)) std::this_thread::yield();
-        EXPECT_TRUE(right()) << print(problem_) << ", rank " << rank_ << ", run " << number_;
+        runs_.wait_all();
+        EXPECT_TRUE(runs_.right()) << "rank " << runs_.rank();
     }
 
   private:
-    const Problem problem_;
-    const int rank_;
+    static std::unique_ptr<Prepared> prepare(GroupEngine& group, const Wanted& wanted, int rank) {
+        const auto list_of = [&](int one) { return build(wanted.problem, one, wanted.choice); };
+        EXPECT_TRUE(group.admit(wanted.problem, list_of, persistent)) << print(wanted.problem);
+        return group.prepare(wanted.problem, list_of(rank), persistent);
+    }
+
     const std::uint32_t channel_;
-    Composition composition_;
-    std::unique_ptr<Prepared> prepared_;
-    int number_ = 0;
-    Bytes in_;
-    Bytes out_;
-    Operation* operation_ = nullptr;
+    RankRuns runs_;
 };
 
 void on_all_ranks(int ranks, const std::function<void(GroupEngine&, int, std::barrier<>&)>& body) {
@@ -389,10 +344,7 @@ void on_all_ranks(int ranks, const std::function<void(GroupEngine&, int, std::ba
     });
 }
 
-class TriggeredPersistent : public testing::Test {
-  protected:
-    void SetUp() override { LAPWING_NEEDS_ENGINE(triggered_engine()); }
-};
+class TriggeredPersistent : public TriggeredEngineTest {};
 
 // Of each algorithm, four starts.
 TEST_F(TriggeredPersistent, EveryAlgorithm) {
@@ -407,7 +359,7 @@ TEST_F(TriggeredPersistent, EveryAlgorithm) {
         on_all_ranks(4, [&](GroupEngine& group, int rank, std::barrier<>&) {
             PersistentList one(group, {problem, choice}, rank, 0);
             for (int number = 0; number < 4; ++number) {
-                one.start(number);
+                one.start();
                 one.wait();
             }
         });
@@ -422,7 +374,7 @@ TEST_F(TriggeredPersistent, LongMessages) {
         on_all_ranks(2, [&](GroupEngine& group, int rank, std::barrier<>&) {
             PersistentList one(group, wanted(problem, "ring"), rank, 0);
             for (int number = 0; number < 2; ++number) {
-                one.start(number);
+                one.start();
                 one.wait();
             }
         });
@@ -435,13 +387,11 @@ TEST_F(TriggeredPersistent, BytesLandInTheBuffers) {
     on_all_ranks(4, [&](GroupEngine& group, int rank, std::barrier<>& together) {
         PersistentList one(group, wanted(problem, "binomial"), rank, 0);
         // In the first run ranks announce their memory.
-        one.start(0);
+        one.start();
         one.wait();
         together.arrive_and_wait();
-        one.start(1);
-        const auto end = std::chrono::steady_clock::now() + 20s;
-        while (!one.right() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
-        EXPECT_TRUE(one.right()) << "rank " << rank;
+        one.start();
+        EXPECT_TRUE(one.becomes_right()) << "rank " << rank;
         together.arrive_and_wait();
         one.wait();
     });
@@ -462,7 +412,7 @@ TEST_F(TriggeredPersistent, EachRankStartsListsInAnOrderOfItsOwn) {
                 std::make_unique<PersistentList>(group, one, rank, static_cast<std::uint32_t>(all.size())));
         for (int number = 0; number < 6; ++number) {
             for (std::size_t i = 0; i < all.size(); ++i)
-                all[(i + static_cast<std::size_t>(rank * number)) % all.size()]->start(number);
+                all[(i + static_cast<std::size_t>(rank * number)) % all.size()]->start();
             for (const auto& one : all) one->wait();
         }
     });
