@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "base/error.hpp"
@@ -260,18 +261,18 @@ class Parser {
                 step.peer = expression();
                 expect("from");
                 step.source = blocks();
-            } else if (kind == "copy") {
-                step.kind = TaskKind::copy;
+            } else if (kind == "copy" || kind == "reduce" || kind == "join") {
+                step.kind = kind == "copy"     ? TaskKind::copy
+                            : kind == "reduce" ? TaskKind::reduce
+                                               : TaskKind::join;
                 step.target = blocks();
                 expect("from");
                 step.source = blocks();
-            } else if (kind == "reduce" || kind == "join") {
-                step.kind = kind == "reduce" ? TaskKind::reduce : TaskKind::join;
-                step.target = blocks();
-                expect("from");
-                step.old = blocks();
-                expect("with");
-                step.source = blocks();
+                if (kind != "copy") {
+                    step.old = std::move(step.source);
+                    expect("with");
+                    step.source = blocks();
+                }
             } else if (kind == "wait") {
                 step.kind = TaskKind::wait;
                 step.receives = name();
@@ -403,19 +404,11 @@ class Parser {
     int section_ = 0;
 };
 
-struct Row {
-    const char* in_size;
-    const char* out_size;
-    const char* holds;
-    const char* origin;
-    const char* exists;
-    const char* in_place;
-};
-
-// `parts` is the number of blocks into which a certificate cuts the vector. In place, -1 is no block of out.
-// Tests compare these rows with task/result.hpp, for many numbers of ranks.
-const std::map<std::string, Row>& rows() {
-    static const std::map<std::string, Row> rows = {
+// The fields of Meaning, in their order. `parts` is the number of blocks into which a certificate cuts the
+// vector. In place, -1 is no block of out. Tests compare these rows with task/result.hpp, for many numbers of
+// ranks.
+const std::map<std::string, std::array<const char*, 6>>& rows() {
+    static const std::map<std::string, std::array<const char*, 6>> rows = {
         {"barrier", {"1", "0", "true", "0", "true", nullptr}},
         {"broadcast",
          {"r == root ? parts : 0", "r == root ? 0 : parts", "x == root", "block", "some(block)", nullptr}},
@@ -469,13 +462,11 @@ const Meaning& meaning_of(const std::string& collective) {
         const auto row = rows().find(plain);
         if (row == rows().end())
             throw Error(ErrorCode::invalid_argument, fmt::format("no meaning of {} is known", collective));
-        const Row& text = row->second;
-        at->second = {parse_expression(text.in_size),
-                      parse_expression(text.out_size),
-                      parse_expression(text.holds),
-                      parse_expression(text.origin),
-                      parse_expression(text.exists),
-                      text.in_place == nullptr ? nullptr : parse_expression(text.in_place)};
+        std::array<Expression, 6> fields;
+        std::ranges::transform(row->second, fields.begin(), [](const char* text) {
+            return text == nullptr ? nullptr : parse_expression(text);
+        });
+        at->second = {fields[0], fields[1], fields[2], fields[3], fields[4], fields[5]};
     }
     return at->second;
 }

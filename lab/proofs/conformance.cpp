@@ -35,11 +35,12 @@ Instantiation::Instantiation(const Certificate& certificate)
         compiled.step = &step;
         if (!step.variable.empty()) {
             compiled.variable = static_cast<std::size_t>(slots_.of(step.variable));
-            compiled.first = compile(step.first);
-            compiled.last = compile(step.last);
         }
+        compiled.first = compile(step.first);
+        compiled.last = compile(step.last);
         compiled.condition = compile(step.condition);
-        if (step.peer != nullptr) compiled.peer = compile(step.peer);
+        compiled.peer = compile(step.peer);
+        compiled.receive = compile(step.receive);
         compiled.target = compile(step.target);
         compiled.old = compile(step.old);
         compiled.source = compile(step.source);
@@ -47,10 +48,9 @@ Instantiation::Instantiation(const Certificate& certificate)
             const Array& array = *certificate.array(step.target.array);
             const Substitution index{{array.index, variable(step.variable)}};
             compiled.size = compile(replace(array.size, index));
-            if (array.layout != nullptr) compiled.layout = compile(replace(array.layout, index));
+            compiled.layout = compile(array.layout == nullptr ? nullptr : replace(array.layout, index));
         }
         if (step.kind == TaskKind::wait) {
-            if (step.receive != nullptr) compiled.receive = compile(step.receive);
             while (compiled.received < certificate.steps.size() &&
                    certificate.steps[compiled.received].label != step.receives)
                 ++compiled.received;
@@ -61,10 +61,6 @@ Instantiation::Instantiation(const Certificate& certificate)
     parts_program_ = compile(certificate.parts);
     values_.slots.resize(slots_.count() + known);
     values_.some = [this](std::int64_t from, std::int64_t to) { return some(from, to); };
-}
-
-Program Instantiation::compile(const Expression& expression) const {
-    return {expression, slots_};
 }
 
 Instantiation::Part Instantiation::compile(const Blocks& blocks) const {
@@ -98,7 +94,7 @@ void Instantiation::set(const Problem& problem, std::int64_t window) {
     slot("window") = window;
     slot("in_place") = static_cast<std::int64_t>(problem.in_place);
     slot("ordered") = static_cast<std::int64_t>(problem.ordered);
-    parts_ = parts_program_.run(values_);
+    parts_ = parts_program_(values_);
     slot("parts") = parts_;
     vector_.clear();
     if (is_reduce_scatter(problem.collective)) {
@@ -112,7 +108,7 @@ void Instantiation::set(const Problem& problem, std::int64_t window) {
 }
 
 bool Instantiation::covers() {
-    return applies_.run(values_) != 0 && (certificate_.in_place || !problem_->in_place) &&
+    return applies_(values_) != 0 && (certificate_.in_place || !problem_->in_place) &&
            (certificate_.ordered || !problem_->ordered);
 }
 
@@ -130,15 +126,15 @@ List Instantiation::list(int rank) {
         while (end < steps_.size() && steps_[end].step->section == first.section) ++end;
         const auto body = [&] {
             for (std::size_t i = begin; i < end; ++i) {
-                if (exists(steps_[i])) emit(steps_[i], builder);
+                if (steps_[i].condition(values_) != 0) emit(steps_[i], builder);
             }
         };
         if (first.variable.empty()) {
             body();
             continue;
         }
-        const std::int64_t from = steps_[begin].first.run(values_);
-        const std::int64_t last = steps_[begin].last.run(values_);
+        const std::int64_t from = steps_[begin].first(values_);
+        const std::int64_t last = steps_[begin].last(values_);
         std::int64_t& value = values_.slots[steps_[begin].variable];
         if (first.powers) {
             std::int64_t top = 1;
@@ -157,11 +153,11 @@ List Instantiation::list(int rank) {
 }
 
 void Instantiation::emit(const Compiled& step, Builder& builder) {
-    const auto peer = [&] { return static_cast<int>(step.peer.run(values_)); };
+    const auto peer = [&] { return static_cast<int>(step.peer(values_)); };
     switch (step.step->kind) {
         case TaskKind::allocate: {
-            const std::int64_t first = step.layout.run(values_);
-            const std::int64_t size = step.size.run(values_);
+            const std::int64_t first = step.layout(values_);
+            const std::int64_t size = step.size(values_);
             const std::int64_t index = step.step->variable.empty() ? 0 : values_.slots[step.variable];
             scratch_[step.step->label][index] = {builder.scratch(begin(first + size) - begin(first)), first};
             break;
@@ -174,11 +170,11 @@ void Instantiation::emit(const Compiled& step, Builder& builder) {
             break;
         case TaskKind::wait: {
             const Compiled& receive = steps_[step.received];
-            const std::int64_t value = step.step->receive == nullptr ? 0 : step.receive.run(values_);
+            const std::int64_t value = step.receive(values_);
             std::int64_t& slot = values_.slots[receive.variable];
             const std::int64_t kept = slot;
             if (step.step->receive != nullptr) slot = value;
-            const int from = static_cast<int>(receive.peer.run(values_));
+            const int from = static_cast<int>(receive.peer(values_));
             slot = kept;
             builder.wait(from);
             break;
@@ -197,8 +193,8 @@ void Instantiation::emit(const Compiled& step, Builder& builder) {
 // Where the blocks lie: as problem.hpp says of each collective.
 Span Instantiation::span(const Part& part) {
     if (part.ghost || problem_->collective == Collective::barrier) return {};
-    const std::int64_t block = part.block.run(values_);
-    const std::int64_t count = part.count.run(values_);
+    const std::int64_t block = part.block(values_);
+    const std::int64_t count = part.count(values_);
     const bool vector = !vector_.empty() || problem_->collective == Collective::broadcast;
     if (part.array == "in") {
         if (vector) return input(*problem_, rank_, begin(block), begin(block + count) - begin(block));
@@ -216,7 +212,7 @@ Span Instantiation::span(const Part& part) {
         span.length += begin(block + count) - begin(block + 1);
         return span;
     }
-    const Memory& memory = scratch_.at(part.array).at(part.index.run(values_));
+    const Memory& memory = scratch_.at(part.array).at(part.index(values_));
     const std::uint64_t start = begin(memory.first);
     return memory.span.part(begin(memory.first + block) - start,
                             begin(memory.first + block + count) - begin(memory.first + block));
@@ -260,22 +256,22 @@ std::string Instantiation::difference_in_meaning(int rank) {
         return found;
     };
     std::vector<Result> wanted;
-    for (block = 0; block < out_size.run(values_); ++block) {
-        if (exists.run(values_) == 0) continue;
+    for (block = 0; block < out_size(values_); ++block) {
+        if (exists(values_) == 0) continue;
         Result result;
         result.out = memory("out", block, rank);
         result.first = problem_->ranks;
         result.last = -1;
         int count = 0;
         for (x = 0; x < problem_->ranks; ++x) {
-            if (holds.run(values_) == 0) continue;
+            if (holds(values_) == 0) continue;
             result.first = std::min(result.first, static_cast<int>(x));
             result.last = static_cast<int>(x);
             ++count;
         }
         if (count == 0 || result.last - result.first + 1 != count)
             return fmt::format("block {} has no run of ranks", block);
-        result.offset = memory("in", origin.run(values_), result.first).offset -
+        result.offset = memory("in", origin(values_), result.first).offset -
                         whole_input(*problem_, result.first).offset;
         wanted.push_back(result);
     }

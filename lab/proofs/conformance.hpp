@@ -55,10 +55,9 @@ class Instantiation {
         std::int64_t first = 0;
     };
 
-    Program compile(const Expression& expression) const;
+    Program compile(const Expression& expression) const { return proofs::compile(expression, slots_); }
     Part compile(const Blocks& blocks) const;
     void set_rank(int rank);
-    bool exists(const Compiled& step) const { return step.condition.run(values_) != 0; }
     void emit(const Compiled& step, Builder& builder);
     Span span(const Part& part);
     bool some(std::int64_t from, std::int64_t to) const;

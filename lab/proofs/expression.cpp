@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
-
-#include "base/error.hpp"
+#include <set>
 
 namespace lapwing::proofs {
 namespace {
@@ -27,11 +25,8 @@ unsigned bits_of_result(const Node& node, unsigned variable_bits) {
             bits = std::max(bits, bits_of_result(*node.operands[i], variable_bits));
         return bits;
     };
-    if (node.kind == "number") {
-        unsigned bits = 0;
-        for (std::int64_t left = std::abs(node.number); left > 0; left /= 2) ++bits;
-        return bits;
-    }
+    if (node.kind == "number")
+        return static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(std::abs(node.number))));
     if (node.kind == "variable") return variable_bits;
     if (node.kind == "+" || node.kind == "-")
         return largest() + static_cast<unsigned>(node.operands.size()) - 1;
@@ -52,34 +47,6 @@ std::string name_of(const std::string& kind, bool bits) {
     const auto& names = bits ? of_bits : of_integers;
     const auto found = names.find(kind);
     return found == names.end() ? kind : found->second;
-}
-
-std::int64_t result(Program::Code code, std::int64_t a, std::int64_t b) {
-    using Code = Program::Code;
-    switch (code) {
-        case Code::add:
-            return a + b;
-        case Code::subtract:
-            return a - b;
-        case Code::multiply:
-            return a * b;
-        case Code::less:
-            return static_cast<std::int64_t>(a < b);
-        case Code::at_most:
-            return static_cast<std::int64_t>(a <= b);
-        case Code::greater:
-            return static_cast<std::int64_t>(a > b);
-        case Code::at_least:
-            return static_cast<std::int64_t>(a >= b);
-        case Code::equal:
-            return static_cast<std::int64_t>(a == b);
-        case Code::both:
-            return a & b;
-        case Code::either:
-            return a | b;
-        default:
-            return a ^ b;
-    }
 }
 
 }  // namespace
@@ -153,64 +120,65 @@ bool uses(const Expression& expression, const std::string& variable) {
 }
 
 bool uses_bits(const Expression& expression) {
-    if (is(expression, "&") || is(expression, "|") || is(expression, "^") || is(expression, "lowest") ||
-        is(expression, "highest"))
-        return true;
+    static const std::set<std::string> on_bits = {"&", "|", "^", "lowest", "highest"};
+    if (on_bits.contains(expression->kind)) return true;
     return std::any_of(expression->operands.begin(), expression->operands.end(), uses_bits);
 }
 
-void Program::compile(const Node& node, const Slots& slots) {
-    const auto add = [&](Code code, std::int64_t number = 0) { steps_.push_back({code, number}); };
-    static const std::map<std::string, Code> codes = {
-        {"+", Code::add},      {"-", Code::subtract}, {"*", Code::multiply},    {"<", Code::less},
-        {"<=", Code::at_most}, {">", Code::greater},  {">=", Code::at_least},   {"=", Code::equal},
-        {"&", Code::both},     {"|", Code::either},   {"^", Code::differ},      {"not", Code::negate},
-        {"ite", Code::choose}, {"half", Code::half},  {"lowest", Code::lowest}, {"highest", Code::highest}};
-    for (const Expression& operand : node.operands) compile(*operand, slots);
-    if (node.kind == "number" || node.kind == "true" || node.kind == "false") {
-        add(Code::push, node.kind == "number" ? node.number : node.kind == "true" ? 1 : 0);
-    } else if (node.kind == "variable") {
-        add(Code::load, slots.of(node.name));
-    } else if (node.kind == "function") {
-        add(node.operands.size() == 1 ? Code::some1 : Code::some2);
-    } else if (node.kind == "and") {
-        for (std::size_t i = 1; i < node.operands.size(); ++i) add(Code::both);
-    } else {
-        add(codes.at(node.kind));
+Program compile(const Expression& expression, const Slots& slots) {
+    using Number = std::int64_t;
+    const auto constant = [](Number value) -> Program { return [value](const Values&) { return value; }; };
+    if (expression == nullptr) return constant(0);
+    if (is(expression, "number")) return constant(expression->number);
+    if (is_truth(expression, true) || is_truth(expression, false))
+        return constant(is_truth(expression, true) ? 1 : 0);
+    if (is(expression, "variable")) {
+        return [slot = static_cast<std::size_t>(slots.of(expression->name))](const Values& values) {
+            return values.slots[slot];
+        };
     }
-}
-
-std::int64_t Program::run(const Values& values) const {
-    std::int64_t stack[64] = {0};  // 0 is the value of no expression
-    std::size_t top = 0;           // entries
-    for (const auto& [code, number] : steps_) {
-        if (code == Code::push || code == Code::load) {
-            if (top == std::size(stack)) throw Error(ErrorCode::unsupported, "an expression is too deep");
-            stack[top++] = code == Code::push ? number : values.slots[static_cast<std::size_t>(number)];
-            continue;
-        }
-        std::int64_t& a = stack[top - 1];
-        if (code == Code::negate) {
-            a = a == 0 ? 1 : 0;
-        } else if (code == Code::half) {
-            a >>= 1;
-        } else if (code == Code::lowest) {
-            a &= -a;
-        } else if (code == Code::highest) {
-            a = a < 1 ? 0 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(a)));
-        } else if (code == Code::some1) {
-            a = values.some(a, -1) ? 1 : 0;
-        } else if (code == Code::choose) {
-            stack[top - 3] = stack[top - 3] != 0 ? stack[top - 2] : a;
-            top -= 2;
-        } else {
-            std::int64_t& left = stack[top - 2];
-            left =
-                code == Code::some2 ? static_cast<std::int64_t>(values.some(left, a)) : result(code, left, a);
-            --top;
-        }
+    std::vector<Program> of;
+    for (const Expression& operand : expression->operands) of.push_back(compile(operand, slots));
+    if (is(expression, "ite")) {
+        return [of](const Values& values) { return of[0](values) != 0 ? of[1](values) : of[2](values); };
     }
-    return stack[0];
+    if (is(expression, "and")) {
+        return [of](const Values& values) -> Number {
+            return std::all_of(of.begin(), of.end(), [&](const Program& one) { return one(values) != 0; });
+        };
+    }
+    if (is(expression, "function")) {
+        return [of](const Values& values) -> Number {
+            return values.some(of[0](values), of.size() == 1 ? -1 : of[1](values));
+        };
+    }
+    if (of.size() == 1) {
+        static const std::map<std::string, Number (*)(Number)> unary = {
+            {"not", [](Number a) { return Number{a == 0}; }},
+            {"half", [](Number a) { return a >> 1; }},
+            {"lowest", [](Number a) { return a & -a; }},
+            {"highest", [](Number a) {
+                 return a < 1 ? 0 : static_cast<Number>(std::bit_floor(static_cast<std::uint64_t>(a)));
+             }}};
+        return [a = of[0], function = unary.at(expression->kind)](const Values& values) {
+            return function(a(values));
+        };
+    }
+    static const std::map<std::string, Number (*)(Number, Number)> binary = {
+        {"+", [](Number a, Number b) { return a + b; }},
+        {"-", [](Number a, Number b) { return a - b; }},
+        {"*", [](Number a, Number b) { return a * b; }},
+        {"<", [](Number a, Number b) { return Number{a < b}; }},
+        {"<=", [](Number a, Number b) { return Number{a <= b}; }},
+        {">", [](Number a, Number b) { return Number{a > b}; }},
+        {">=", [](Number a, Number b) { return Number{a >= b}; }},
+        {"=", [](Number a, Number b) { return Number{a == b}; }},
+        {"&", [](Number a, Number b) { return a & b; }},
+        {"|", [](Number a, Number b) { return a | b; }},
+        {"^", [](Number a, Number b) { return a ^ b; }}};
+    return [a = of[0], b = of[1], function = binary.at(expression->kind)](const Values& values) {
+        return function(a(values), b(values));
+    };
 }
 
 unsigned bits_of(const Expression& expression, unsigned variable_bits) {

@@ -56,7 +56,6 @@ class Slots {
         return numbers_.try_emplace(name, static_cast<std::int64_t>(numbers_.size())).first->second;
     }
     std::size_t count() const { return numbers_.size(); }
-    bool has(const std::string& name) const { return numbers_.contains(name); }
 
   private:
     mutable std::map<std::string, std::int64_t> numbers_;
@@ -68,40 +67,10 @@ struct Values {
         some;  // whether a block has bytes; the second is -1 if absent
 };
 
-// An expression for a stack machine, to evaluate it often.
-class Program {
-  public:
-    enum class Code {
-        push,
-        load,
-        add,
-        subtract,
-        multiply,
-        less,
-        at_most,
-        greater,
-        at_least,
-        equal,
-        both,
-        either,
-        differ,
-        negate,
-        choose,
-        half,
-        lowest,
-        highest,
-        some1,
-        some2
-    };
-    Program() = default;
-    Program(const Expression& expression, const Slots& slots) { compile(*expression, slots); }
-    std::int64_t run(const Values& values) const;
-
-  private:
-    void compile(const Node& node, const Slots& slots);
-
-    std::vector<std::pair<Code, std::int64_t>> steps_;
-};
+// Returns the value of an expression, which is evaluated often; truth values are 0 or 1.
+using Program = std::function<std::int64_t(const Values&)>;
+// Returns a program of value 0 if the expression is null.
+Program compile(const Expression& expression, const Slots& slots);
 
 // SMT-LIB has no operations on the bits of integers. An obligation with such operations is therefore tried
 // twice: over integers, with the operations as functions of which only the lemmas are known, so that it holds

@@ -149,7 +149,7 @@ class Generator : Claims {
             if (ghost) continue;
             require("form", fmt::format("{} of {} is inside", blocks->array, step.label), {exists},
                     all_of({at_most(number(0), span.block), at_most(number(1), span.count),
-                            at_most(plus(span.block, span.count), size_of(span, here))}));
+                            at_most(plus(span.block, span.count), size_of(span))}));
             if (name == "in" || name == "out") continue;
             const Step& allocation = *certificate_.step(name);
             const Instance memory{&allocation, allocation.variable.empty() ? nullptr : span.index, here};
@@ -188,7 +188,7 @@ class Generator : Claims {
             }
             if (step.kind == TaskKind::recv) {
                 std::vector<Expression> cases;
-                for (const Instance& wait : waits_for(step, task.value, here))
+                for (const Instance& wait : waits_for(step, task.value))
                     cases.push_back(all_of({completes(wait, task.value), before(task, wait)}));
                 require("matching", fmt::format("a wait completes {}", step.label), {task.exists()},
                         any_of(cases));
@@ -248,7 +248,7 @@ class Generator : Claims {
         const Instance task = any(step);
         const Blocks span = task.in(step.target);
         std::vector<Expression> cases;
-        for (const Chosen& chosen : writers(span.array, span.index, plus(span.block, offset()), here)) {
+        for (const Chosen& chosen : writers(span.array, span.index, plus(span.block, offset()))) {
             if (chosen.writer.step != &step) continue;
             cases.push_back(
                 all_of({chosen.condition,
@@ -264,7 +264,7 @@ class Generator : Claims {
         const Blocks span = task.in(source);
         const Expression block = plus(span.block, offset());
         std::vector<Expression> cases;
-        for (const Chosen& chosen : writers(span.array, span.index, block, here))
+        for (const Chosen& chosen : writers(span.array, span.index, block))
             cases.push_back(all_of({chosen.condition, written(chosen.writer, span.index, block, &task)}));
         require("hazard", fmt::format("{} is complete when {} reads it", source.array, step.label),
                 {task.exists(), within(span)}, any_of(cases));
@@ -414,7 +414,7 @@ class Generator : Claims {
             if (!barrier && storage(from.array) != "out") refuse(fmt::format("{} is not in out", from.array));
             if (!barrier) require("provenance", "the result is at its place", all, equal(from.block, block));
             std::vector<Expression> cases;
-            for (const Chosen& chosen : writers(from.array, from.index, from.block, here)) {
+            for (const Chosen& chosen : writers(from.array, from.index, from.block)) {
                 cases.push_back(
                     all_of({chosen.condition, written(chosen.writer, from.index, from.block, nullptr)}));
             }

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -14,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text_file.hpp"
 #include "proven/proven.hpp"
 #include "proofs/conformance.hpp"
 #include "proofs/obligations.hpp"
@@ -26,10 +25,7 @@ namespace {
 const std::filesystem::path folder = LAPWING_CERTIFICATES;
 
 std::string read(const std::filesystem::path& file) {
-    std::ifstream stream(file);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return text.str();
+    return read_text_file(file, "certificate");
 }
 
 // A certificate of a file, COLLECTIVE.proof, with the name COLLECTIVE-ALGORITHM.
