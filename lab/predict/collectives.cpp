@@ -27,8 +27,8 @@ constexpr int max_ranks_with_parts = 4096;
 std::shared_ptr<const Placement> placement_of(const Study& study, int ranks) {
     const std::vector<std::int32_t> places = places_of(study.network, ranks);
     const std::vector<std::uint64_t> hosts(places.begin(), places.end());
-    if (study.inner.any() && !study.lists_follow_hosts)
-        return with_inner_groups(Placement(hosts), study.inner);
+    if (study.options.inner.any() && !study.lists_follow_hosts)
+        return with_inner_groups(Placement(hosts), study.options.inner);
     if (!study.lists_follow_hosts)
         return study.network.ranks_per_host == 1 ? nullptr : placement_on_hosts(hosts);
     const std::vector<std::int32_t> along =
@@ -40,7 +40,7 @@ std::shared_ptr<const Placement> placement_of(const Study& study, int ranks) {
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
                      [&](int one, int other) { return position(one) < position(other); });
-    return with_inner_groups(Placement(hosts, order), study.inner);
+    return with_inner_groups(Placement(hosts, order), study.options.inner);
 }
 
 Problem problem_on(Collective collective, int ranks, std::uint64_t bytes) {
@@ -52,16 +52,19 @@ Problem problem_on(Collective collective, int ranks, std::uint64_t bytes) {
     return measured_problem(collective, ranks, bytes);
 }
 
+namespace {
+
+// The algorithms of a collective that the study names; empty: as a run would choose.
 std::vector<Choice> named_choices(const Study& study, Collective collective) {
     std::vector<Choice> choices;
-    if (study.algorithms == "chosen") return choices;
-    if (study.algorithms == "all") {
+    if (study.options.algorithms == "chosen") return choices;
+    if (study.options.algorithms == "all") {
         for (const Algorithm* algorithm : algorithms_of(collective)) {
             choices.push_back({algorithm, default_parameters(*algorithm)});
         }
         return choices;
     }
-    read_list("--algorithm", study.algorithms, [&](const std::string& word) {
+    read_list("--algorithm", study.options.algorithms, [&](const std::string& word) {
         const std::string wanted = word.substr(0, word.find(':'));
         const std::string file(list_file_of(word));
         const auto has = [&](Collective one) {
@@ -83,6 +86,8 @@ std::vector<Choice> named_choices(const Study& study, Collective collective) {
     return choices;
 }
 
+}  // namespace
+
 Choice choice_of(const Study& study, const simulate::Engine& engine, const Problem& problem) {
     for (const Choice& choice : named_choices(study, problem.collective)) {
         if (choice.applies(problem)) return choice;
@@ -100,8 +105,8 @@ std::uint64_t runs_of(const Study& study) {
     if (study.work_factor > 0 || study.work > 0) runs += tests;
     if (study.disturbed()) {
         const std::uint64_t disturbances = std::max<std::size_t>(study.noises.size(), 1);
-        runs += tests * static_cast<std::uint64_t>(study.iterations) *
-                (1 + disturbances * static_cast<std::uint64_t>(study.rounds));
+        runs += tests * static_cast<std::uint64_t>(study.options.iterations) *
+                (1 + disturbances * static_cast<std::uint64_t>(study.options.rounds));
     }
     return runs;
 }
@@ -113,22 +118,23 @@ void add_case(const Study& study, const Problem& problem, std::uint64_t bytes, c
         found.declined.push_back({problem, choice, verdict.reason()});
         return;
     }
-    Case one{problem, bytes, choice, engines, {}, 0, 0};
-    one.needs = simulate::estimate(problem, choice);
-    one.messages = one.needs.messages * engines.size() * runs_of(study);
-    one.memory = one.needs.memory();
+    const simulate::Needs needs = simulate::estimate(problem, choice);
+    const std::string size =
+        problem.collective == Collective::barrier ? "" : ", " + counted(bytes, "byte");
+    Case one{{fmt::format("{}{}, {}, {}", name(problem.collective), size, counted(problem.ranks, "rank"),
+                          print(choice)),
+              needs.messages * engines.size() * runs_of(study), needs.memory()},
+             problem,
+             bytes,
+             choice,
+             engines};
     if (const auto network = make_network(study.network, problem.ranks)) {
         one.memory += network->links() * sizeof(simulate::Time);
     }
-    if (one.memory > study.memory) {
-        const std::string why =
-            fmt::format("needs about {} MiB, more than the limit of {} MiB (--memory)",
-                        one.memory >> 20, study.memory >> 20);
+    if (const std::string refusal = one.refusal(study); !refusal.empty()) {
         // What was asked for by its name is not left out in silence.
-        if (study.algorithms != "all") {
-            throw Error(ErrorCode::unsupported, fmt::format("{} {}", what(one), why));
-        }
-        found.too_large.push_back(fmt::format("{}: it {}", what(one), why));
+        if (study.options.algorithms != "all") throw Error(ErrorCode::unsupported, refusal);
+        found.too_large.push_back(refusal);
         return;
     }
     found.cases.push_back(std::move(one));
@@ -138,8 +144,7 @@ void add_chosen(const Study& study, const Problem& problem, std::uint64_t bytes,
     // Engines that choose the same algorithm share its lists.
     std::vector<std::pair<Choice, std::vector<const simulate::Engine*>>> chosen;
     for (const simulate::Engine* engine : study.engines) {
-        const Guidance guidance{study.tuning ? &*study.tuning : nullptr, {engine->tuned, true}};
-        const Choice choice = select(problem, {}, guidance).choice;
+        const Choice choice = choice_of(study, *engine, problem);
         const auto same =
             std::find_if(chosen.begin(), chosen.end(), [&](const auto& one) { return one.first == choice; });
         if (same != chosen.end()) {
@@ -153,12 +158,6 @@ void add_chosen(const Study& study, const Problem& problem, std::uint64_t bytes,
 
 }  // namespace
 
-std::string what(const Case& one) {
-    std::string text = name(one.problem.collective);
-    if (one.problem.collective != Collective::barrier) text += ", " + counted(one.bytes, "byte");
-    return text + fmt::format(", {}, {}", counted(one.problem.ranks, "rank"), print(one.choice));
-}
-
 Cases cases_of(const Study& study) {
     Cases found;
     for (const Collective collective : study.collectives) {
@@ -168,7 +167,7 @@ Cases cases_of(const Study& study) {
             for (const int ranks : study.ranks) {
                 Problem problem = problem_on(collective, ranks, bytes);
                 problem.placement = placement_of(study, ranks);
-                if (study.algorithms == "chosen") add_chosen(study, problem, bytes, found);
+                if (study.options.algorithms == "chosen") add_chosen(study, problem, bytes, found);
                 for (const Choice& choice : choices)
                     add_case(study, problem, bytes, choice, study.engines, found);
             }
@@ -192,16 +191,15 @@ namespace {
 // One case, by one thread.
 class CaseRun {
   public:
-    CaseRun(const Study& study, const Case& one, ProgressBar& bar)
+    CaseRun(const Study& study, Case& one, ProgressBar& bar)
         : study_(study),
           case_(one),
           bar_(bar),
           network_(make_network(study.network, one.problem.ranks)),
           lists_(simulate::make_lists(one.problem, one.choice, study.memory)) {}
 
-    std::vector<Predicted> run() {
+    void run() {
         for (const simulate::Engine* engine : case_.engines) run(*engine);
-        return std::move(rows_);
     }
 
   private:
@@ -218,12 +216,7 @@ class CaseRun {
     }
 
     void run(const simulate::Engine& engine) {
-        simulate::Setting setting;
-        setting.engine = engine;
-        setting.costs = study_.costs;
-        setting.parameters = study_.parameters(engine, case_.problem);
-        setting.drained = study_.burst_bytes > 0;
-        setting.network = network_.get();
+        const simulate::Setting setting = study_.setting(engine, case_.problem, network_.get());
         Predicted plain;
         plain.engine = &engine;
         plain.base = seconds_of(setting, {});
@@ -247,26 +240,26 @@ class CaseRun {
             if (study_.disturbed()) {
                 disturb(setting, program, row);
             } else {
-                rows_.push_back(row);
+                case_.rows.push_back(row);
             }
         }
     }
 
     void disturb(const simulate::Setting& quiet, simulate::Program program, const Predicted& row) {
-        program.iterations = study_.iterations;
-        const double iterations = study_.iterations;
+        program.iterations = study_.options.iterations;
+        const double iterations = study_.options.iterations;
         const double undisturbed = simulate::to_seconds(simulate(quiet, program).end()) / iterations;
         std::vector<NoiseOfStudy> noises = study_.noises;
         if (noises.empty()) noises.emplace_back();
         program.lateness = study_.lateness;
         for (const NoiseOfStudy& noise : noises) {
-            Predicted& disturbed = rows_.emplace_back(row);
+            Predicted& disturbed = case_.rows.emplace_back(row);
             disturbed.noise = noise.what;
             disturbed.quiet = undisturbed;
-            for (int round = 0; round < study_.rounds; ++round) {
+            for (int round = 0; round < study_.options.rounds; ++round) {
                 simulate::Setting setting = quiet;
                 setting.noise = noise.noise;
-                setting.noise.seed = study_.seed + static_cast<std::uint64_t>(round);
+                setting.noise.seed = study_.options.seed + static_cast<std::uint64_t>(round);
                 program.lateness.seed = setting.noise.seed;
                 disturbed.disturbed.push_back(simulate::to_seconds(simulate(setting, program).end()) /
                                               iterations);
@@ -289,22 +282,16 @@ class CaseRun {
     }
 
     const Study& study_;
-    const Case& case_;
+    Case& case_;
     ProgressBar& bar_;
     const std::unique_ptr<simulate::Network> network_;
     const simulate::Lists lists_;
-    std::vector<Predicted> rows_;
 };
 
 }  // namespace
 
-std::vector<Job> jobs_of(const Study& study, std::vector<PredictedCase>& cases) {
-    std::vector<Job> jobs;
-    for (PredictedCase& one : cases) {
-        jobs.push_back({one.of.messages, one.of.memory,
-                        [&study, &one](ProgressBar& bar) { one.rows = CaseRun(study, one.of, bar).run(); }});
-    }
-    return jobs;
+void simulate_case(const Study& study, Case& one, ProgressBar& bar) {
+    CaseRun(study, one, bar).run();
 }
 
 }  // namespace lapwing::tool

@@ -13,15 +13,29 @@
 
 namespace lapwing::tool {
 
+// Of one engine with so many tests and one disturbance. Seconds; shares are fractions.
+struct Predicted {
+    const simulate::Engine* engine = nullptr;
+    int tests = 0;
+    std::string noise;            // empty: none
+    double base = 0;              // the collective alone, nothing disturbed
+    std::optional<double> alone;  // the work
+    std::optional<double> total;  // both
+    std::optional<double> overlap;
+    // For each seed, and for each iteration on average.
+    double quiet = 0;
+    std::vector<double> disturbed;
+    std::vector<double> alone_disturbed;  // work without a collective: what the noise takes from that
+    std::uint64_t messages = 0;
+};
+
 // The lists of one problem by one algorithm, made once and simulated for several engines.
-struct Case {
+struct Case : Job {
     Problem problem;
     std::uint64_t bytes = 0;  // as asked for
     Choice choice;
     std::vector<const simulate::Engine*> engines;
-    simulate::Needs needs;
-    std::uint64_t messages = 0;  // of all its simulations, about
-    std::uint64_t memory = 0;    // about
+    std::vector<Predicted> rows = {};
 };
 
 struct Declined {
@@ -40,49 +54,19 @@ struct Cases {
 // nothing is left, or one case needs more memory than it may have.
 Cases cases_of(const Study& study);
 
-// "alltoall, 4 KiB, 1024 ranks, pairwise:window=6"
-std::string what(const Case& one);
-
 // A collective with blocks of so many bytes. Throws Error (unsupported) where that would be too much.
 Problem problem_on(Collective collective, int ranks, std::uint64_t bytes);
 
 // Where the ranks stand, as far as their lists depend on it.
 std::shared_ptr<const Placement> placement_of(const Study& study, int ranks);
 
-// The algorithms of a collective that the study names; empty: as a run would choose.
-std::vector<Choice> named_choices(const Study& study, Collective collective);
-
 // As named, where the collective has it and it applies; else as a run would choose.
 Choice choice_of(const Study& study, const simulate::Engine& engine, const Problem& problem);
 
-// Of one engine with so many tests and one disturbance. Seconds; shares are fractions.
-struct Predicted {
-    const simulate::Engine* engine = nullptr;
-    int tests = 0;
-    std::string noise;            // empty: none
-    double base = 0;              // the collective alone, nothing disturbed
-    std::optional<double> alone;  // the work
-    std::optional<double> total;  // both
-    std::optional<double> overlap;
-    // For each seed, and for each iteration on average.
-    double quiet = 0;
-    std::vector<double> disturbed;
-    std::vector<double> alone_disturbed;  // work without a collective: what the noise takes from that
-    std::uint64_t messages = 0;
-};
-
-struct PredictedCase {
-    Case of;
-    std::vector<Predicted> rows = {};
-    std::string left_out = {};  // why there are no rows
-};
-
-// One for each case; `cases` must stay where they are until all have run.
-std::vector<Job> jobs_of(const Study& study, std::vector<PredictedCase>& cases);
+void simulate_case(const Study& study, Case& one, ProgressBar& bar);
 
 // The results, in the JSON form of `lapwing bench` and as a table.
-nlohmann::ordered_json as_json(const Study& study, const Cases& cases,
-                               const std::vector<PredictedCase>& predicted);
-std::string as_table(const Study& study, const Cases& cases, const std::vector<PredictedCase>& predicted);
+nlohmann::ordered_json as_json(const Study& study, const Cases& cases);
+std::string as_table(const Study& study, const Cases& cases);
 
 }  // namespace lapwing::tool

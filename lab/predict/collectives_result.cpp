@@ -27,7 +27,7 @@ std::vector<double> losses(double quiet, const std::vector<double>& disturbed) {
 }
 
 std::string variant_of(const Study& study, const Case& of, const Predicted& row) {
-    std::string variant = study.algorithms == "chosen" ? "" : print(of.choice);
+    std::string variant = study.options.algorithms == "chosen" ? "" : print(of.choice);
     if (study.tests.size() > 1) {
         variant += (variant.empty() ? "" : ", ") + counted(row.tests, "test");
     }
@@ -55,54 +55,42 @@ Json rounds_of(const Predicted& row) {
     return rounds;
 }
 
-using Row = std::vector<std::string>;
-
-Row titles(const Study& study) {
-    Row row{"collective", "bytes", "ranks", "algorithm", "engine"};
+Columns columns(const Study& study, const Case& of, const Predicted& row) {
+    Columns columns{{"collective", name(of.problem.collective)},
+                    {"bytes", of.problem.collective == Collective::barrier ? "-" : std::to_string(of.bytes)},
+                    {"ranks", std::to_string(of.problem.ranks)},
+                    {"algorithm", print(of.choice)},
+                    {"engine", row.engine->name}};
+    const auto add = [&](const char* title, std::string cell) {
+        columns.emplace_back(title, std::move(cell));
+    };
     const bool works = study.work > 0 || study.work_factor > 0;
-    if (works || study.tests.size() > 1) row.emplace_back("tests");
-    row.emplace_back("base us");
-    if (works) row.insert(row.end(), {"total us", "overlap %"});
-    if (!study.disturbed()) return row;
-    if (!study.noises.empty()) row.emplace_back("noise");
-    row.insert(row.end(), {"each us", "loss %", "quartiles", "slow-down"});
-    if (works) row.emplace_back("of work alone %");
-    return row;
-}
-
-Row cells(const Study& study, const Case& of, const Predicted& row) {
-    Row cells{name(of.problem.collective),
-              of.problem.collective == Collective::barrier ? "-" : std::to_string(of.bytes),
-              std::to_string(of.problem.ranks), print(of.choice), row.engine->name};
-    const bool works = study.work > 0 || study.work_factor > 0;
-    if (works || study.tests.size() > 1) cells.push_back(std::to_string(row.tests));
-    cells.push_back(microseconds(row.base));
+    if (works || study.tests.size() > 1) add("tests", std::to_string(row.tests));
+    add("base us", microseconds(row.base));
     if (works) {
-        cells.push_back(row.total ? microseconds(*row.total) : "-");
-        cells.push_back(row.overlap ? percent(*row.overlap) : "-");
+        add("total us", row.total ? microseconds(*row.total) : "-");
+        add("overlap %", row.overlap ? percent(*row.overlap) : "-");
     }
-    if (!study.disturbed()) return cells;
-    if (!study.noises.empty()) cells.push_back(row.noise);
-    cells.push_back(microseconds(row.quiet));
+    if (!study.disturbed()) return columns;
+    if (!study.noises.empty()) add("noise", row.noise);
+    add("each us", microseconds(row.quiet));
     const auto of_all = spread(losses(row.quiet, row.disturbed));
-    cells.push_back(percent(of_all.at("median")));
-    cells.push_back(fmt::format("{}..{}", percent(of_all.at("q1")), percent(of_all.at("q3"))));
+    add("loss %", percent(of_all.at("median")));
+    add("quartiles", fmt::format("{}..{}", percent(of_all.at("q1")), percent(of_all.at("q3"))));
     std::vector<double> slowdowns;
     for (const double one : row.disturbed) slowdowns.push_back(one / row.quiet);
-    cells.push_back(fmt::format("{:.3f}", spread(slowdowns).at("median").get<double>()));
+    add("slow-down", fmt::format("{:.3f}", spread(slowdowns).at("median").get<double>()));
     if (works) {
-        cells.push_back(row.alone_disturbed.empty()
-                            ? "-"
-                            : percent(spread(losses(*row.alone, row.alone_disturbed)).at("median")));
+        add("of work alone %", row.alone_disturbed.empty()
+                                   ? "-"
+                                   : percent(spread(losses(*row.alone, row.alone_disturbed)).at("median")));
     }
-    return cells;
+    return columns;
 }
 
-std::vector<std::string> left_out(const Cases& cases, const std::vector<PredictedCase>& predicted) {
+std::vector<std::string> left_out(const Cases& cases) {
     std::vector<std::string> found = cases.too_large;
-    for (const PredictedCase& one : predicted) {
-        if (!one.left_out.empty()) found.push_back(fmt::format("{}: {}", what(one.of), one.left_out));
-    }
+    for (std::string& one : left_out_of(cases.cases)) found.push_back(std::move(one));
     // One line for all ranks and bytes.
     std::vector<std::pair<std::string, std::vector<std::string>>> declined;
     for (const Declined& one : cases.declined) {
@@ -123,49 +111,35 @@ std::vector<std::string> left_out(const Cases& cases, const std::vector<Predicte
 
 }  // namespace
 
-Json as_json(const Study& study, const Cases& cases, const std::vector<PredictedCase>& predicted) {
-    Json result = head_of(study);
-    for (const simulate::Engine* engine : study.engines) {
-        const auto case_of = std::find_if(cases.cases.begin(), cases.cases.end(), [&](const Case& one) {
-            return std::find(one.engines.begin(), one.engines.end(), engine) != one.engines.end();
-        });
-        if (case_of == cases.cases.end()) continue;
-        result["parameters"][engine->name] = parameters_of(study, case_of->problem, *engine);
-    }
+Json as_json(const Study& study, const Cases& cases) {
+    Json result = head_of(study, cases.cases.front().problem);
     Json rows = Json::array();
-    for (const PredictedCase& one : predicted) {
-        for (const Predicted& predicted_row : one.rows) {
-            Json head = {{"collective", mpi_name(one.of.problem.collective)},
-                         {"bytes", one.of.bytes},
+    for (const Case& one : cases.cases) {
+        for (const Predicted& row : one.rows) {
+            Json head = {{"collective", mpi_name(one.problem.collective)},
+                         {"bytes", one.bytes},
                          {"method", "wait"},
-                         {"parameter", {{"name", "ranks"}, {"value", one.of.problem.ranks}}},
-                         {"tests", predicted_row.tests}};
-            if (const std::string variant = variant_of(study, one.of, predicted_row); !variant.empty()) {
+                         {"parameter", {{"name", "ranks"}, {"value", one.problem.ranks}}},
+                         {"tests", row.tests}};
+            if (const std::string variant = variant_of(study, one, row); !variant.empty()) {
                 head["variant"] = variant;
             }
-            if (!predicted_row.noise.empty()) head["noise"] = predicted_row.noise;
+            if (!row.noise.empty()) head["noise"] = row.noise;
             add_row(rows, std::move(head),
-                    measurement_of(*predicted_row.engine, print(one.of.choice), predicted_row.messages,
-                                   rounds_of(predicted_row)));
+                    measurement_of(*row.engine, print(one.choice), row.messages, rounds_of(row)));
         }
     }
     result["rows"] = std::move(rows);
-    for (const std::string& one : left_out(cases, predicted)) result["left_out"].push_back(one);
+    for (const std::string& one : left_out(cases)) result["left_out"].push_back(one);
     return result;
 }
 
-std::string as_table(const Study& study, const Cases& cases, const std::vector<PredictedCase>& predicted) {
-    std::string text = headline(study);
-    for (const simulate::Engine* engine : study.engines) {
-        text += line_of(study, predicted.front().of.problem, *engine);
+std::string as_table(const Study& study, const Cases& cases) {
+    std::vector<Columns> rows;
+    for (const Case& one : cases.cases) {
+        for (const Predicted& row : one.rows) rows.push_back(columns(study, one, row));
     }
-    std::vector<Row> rows{titles(study)};
-    for (const PredictedCase& one : predicted) {
-        for (const Predicted& row : one.rows) rows.push_back(cells(study, one.of, row));
-    }
-    text += "\n" + align(rows);
-    text += lines_of(left_out(cases, predicted));
-    return text;
+    return headline(study, cases.cases.front().problem) + "\n" + align(rows) + lines_of(left_out(cases));
 }
 
 }  // namespace lapwing::tool

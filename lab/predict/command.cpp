@@ -18,11 +18,13 @@
 namespace lapwing::tool {
 namespace {
 
-// Simulates the cases and prints the results. `complete`: no case was left out before.
-template <class Cases, class Table, class ToJson>
-int predict(const PredictOptions& options, const Study& study, Cases& cases, bool complete, Table table,
-            ToJson to_json) {
-    std::vector<Job> jobs = jobs_of(study, cases);
+// Simulates the cases and prints the results of `all`, which contains them. `complete`: no case was left out
+// before.
+template <class Each, class All>
+int predict(const Study& study, std::vector<Each>& cases, const All& all, bool complete = true) {
+    const PredictOptions& options = study.options;
+    std::vector<Job*> jobs;
+    for (Each& one : cases) jobs.push_back(&one);
     const std::string needs = needs_of(study, jobs);
     if (options.dry_run) {
         fmt::print("{}\n", needs);
@@ -31,22 +33,19 @@ int predict(const PredictOptions& options, const Study& study, Cases& cases, boo
     std::optional<OutputFile> file;
     if (!options.json.empty() && options.json != "-") file.emplace(options.json, "the result");
     fmt::print(stderr, "{}\n", needs);
-    run(study, jobs);
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-        cases[i].left_out = jobs[i].left_out;
-        complete = complete && jobs[i].left_out.empty();
-    }
-    const std::string json = options.json.empty() ? "" : to_json().dump(1) + "\n";
-    fmt::print("{}", options.json == "-" ? json : table());
+    run(study, jobs, [&](std::size_t i, ProgressBar& bar) { simulate_case(study, cases[i], bar); });
+    const std::string json = options.json.empty() ? "" : as_json(study, all).dump(1) + "\n";
+    fmt::print("{}", options.json == "-" ? json : as_table(study, all));
     if (file) {
         file->write(json);
         file->close();
     }
+    for (const Each& one : cases) complete = complete && one.left_out.empty();
     return complete ? success : violations_found;
 }
 
 // For other simulators. The costs of copies and reductions are those of the first engine.
-int write_goal(const std::string& file, const Study& study, const Cases& cases) {
+int write_goal(const Study& study, const Cases& cases) {
     if (cases.cases.size() != 1) {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--goal writes one case, not {}: name one collective, one --ranks, one --bytes "
@@ -56,7 +55,7 @@ int write_goal(const std::string& file, const Study& study, const Cases& cases) 
     const Case& one = cases.cases.front();
     std::vector<List> lists;
     for (int rank = 0; rank < one.problem.ranks; ++rank) lists.push_back(build(one.problem, rank, one.choice));
-    write_file(file, simulate::print_goal(lists, study.parameters(*one.engines.front(), one.problem)),
+    write_file(study.options.goal, simulate::print_goal(lists, study.parameters(*one.engines.front(), one.problem)),
                "the schedule");
     return success;
 }
@@ -72,25 +71,17 @@ int predict(const CommandLine& app, const PredictOptions& options) {
     if (!options.recordings.empty() || !options.pipeline.empty())
         refuse_given(app, {"--goal"}, "needs a collective");
     Study study = read_study(options);
-    if (!study.recordings.empty()) {
+    if (study.of_programs()) {
         std::vector<ProgramCase> cases = program_cases_of(study);
-        return predict(
-            options, study, cases, true, [&] { return as_table(study, cases); },
-            [&] { return as_json(study, cases); });
+        return predict(study, cases, cases);
     }
     if (study.pipeline) {
         std::vector<PipelineCase> cases = pipeline_cases_of(study);
-        return predict(
-            options, study, cases, true, [&] { return as_table(study, cases); },
-            [&] { return as_json(study, cases); });
+        return predict(study, cases, cases);
     }
-    const Cases cases = cases_of(study);
-    if (!options.goal.empty()) return write_goal(options.goal, study, cases);
-    std::vector<PredictedCase> predicted;
-    for (const Case& one : cases.cases) predicted.push_back({one});
-    return predict(
-        options, study, predicted, cases.too_large.empty(), [&] { return as_table(study, cases, predicted); },
-        [&] { return as_json(study, cases, predicted); });
+    Cases cases = cases_of(study);
+    if (!options.goal.empty()) return write_goal(study, cases);
+    return predict(study, cases.cases, cases, cases.too_large.empty());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lapwing/bench/statistics.hpp"
+#include "lapwing/common/tables.hpp"
 #include "lapwing/launch/program.hpp"
 #include "predict/network.hpp"
 
@@ -17,14 +18,32 @@ using Json = nlohmann::ordered_json;
 constexpr const char* model = "LogGP, over the task lists";
 constexpr std::size_t max_told = 8;
 
-std::string network_of(const Study& study, int ranks) {
-    const auto network = make_network(study.network, ranks);
-    return network == nullptr ? "flat" : network->what();
+Json parameters_of(const Study& study, const Problem& problem, const simulate::Engine& engine) {
+    std::string where;
+    const simulate::Parameters parameters = study.parameters(engine, problem, &where);
+    Json json = {{"of", where}};
+    for (const Constant& constant : all_constants()) json[constant.name] = constant.seconds(parameters);
+    if (parameters.rendezvous_bytes != UINT64_MAX) json["rendezvous_bytes"] = parameters.rendezvous_bytes;
+    if (parameters.window_bytes != UINT64_MAX) json["window_bytes"] = parameters.window_bytes;
+    if (parameters.burst_bytes > 0) json["burst_bytes"] = parameters.burst_bytes;
+    return json;
+}
+
+std::string line_of(const Study& study, const Problem& problem, const simulate::Engine& engine) {
+    std::string where;
+    const simulate::Parameters parameters = study.parameters(engine, problem, &where);
+    const std::string& constants = study.options.constants;
+    return fmt::format(
+        "{}, {}: latency {:.2f} us, task {:.2f} us, {:.4g} ns a byte{} ({}{})\n", engine.name, engine.meaning,
+        simulate::to_seconds(parameters.latency) * 1e6, simulate::to_seconds(parameters.overhead) * 1e6,
+        parameters.per_byte / 1e3,
+        parameters.gap > 0 ? fmt::format(", gap {:.2f} us", simulate::to_seconds(parameters.gap) * 1e6) : "",
+        where, constants.empty() ? "" : "; " + constants);
 }
 
 }  // namespace
 
-Json head_of(const Study& study) {
+Json head_of(const Study& study, const Problem& problem) {
     Json result = {{"benchmark", "predict"},
                    {"simulated", true},
                    {"model", model},
@@ -40,37 +59,18 @@ Json head_of(const Study& study) {
                        {"taken", study.costs.taken},
                        {"test", simulate::to_seconds(study.costs.test)},
                        {"hop", simulate::to_seconds(study.network.hop)}};
-    if (study.inner.any()) {
-        result["numa"] = study.inner.nodes;
-        result["caches"] = study.inner.caches;
+    if (study.options.inner.any()) {
+        result["numa"] = study.options.inner.nodes;
+        result["caches"] = study.options.inner.caches;
     }
     if (study.disturbed()) {
-        result["iterations"] = study.iterations;
-        result["seed"] = study.seed;
-        if (!study.late.empty()) result["late"] = study.late;
+        result["iterations"] = study.options.iterations;
+        result["seed"] = study.options.seed;
+        if (!study.options.late.empty()) result["late"] = study.options.late;
     }
+    for (const simulate::Engine* engine : study.engines)
+        result["parameters"][engine->name] = parameters_of(study, problem, *engine);
     return result;
-}
-
-Json parameters_of(const Study& study, const Problem& problem, const simulate::Engine& engine) {
-    std::string where;
-    const simulate::Parameters parameters = study.parameters(engine, problem, &where);
-    using simulate::to_seconds;
-    Json json = {{"of", where},
-                 {"latency", to_seconds(parameters.latency)},
-                 {"task", to_seconds(parameters.overhead)},
-                 {"gap", to_seconds(parameters.gap)},
-                 {"per_byte", parameters.per_byte * 1e-12},
-                 {"task_per_byte", parameters.overhead_per_byte * 1e-12},
-                 {"copy", to_seconds(parameters.copy)},
-                 {"copy_per_byte", parameters.copy_per_byte * 1e-12},
-                 {"intra_node_latency", to_seconds(parameters.near_latency)},
-                 {"intra_node_task", to_seconds(parameters.near_overhead)},
-                 {"intra_node_per_byte", parameters.near_per_byte * 1e-12}};
-    if (parameters.rendezvous_bytes != UINT64_MAX) json["rendezvous_bytes"] = parameters.rendezvous_bytes;
-    if (parameters.window_bytes != UINT64_MAX) json["window_bytes"] = parameters.window_bytes;
-    if (parameters.burst_bytes > 0) json["burst_bytes"] = parameters.burst_bytes;
-    return json;
 }
 
 Json measurement_of(const simulate::Engine& engine, const std::string& algorithm, std::uint64_t messages,
@@ -99,21 +99,25 @@ void add_row(Json& rows, Json head, Json measurement) {
     row["engines"].push_back(std::move(measurement));
 }
 
-std::string headline(const Study& study) {
-    return fmt::format("Simulated, not measured: {}; network {}{}\n", model,
-                       network_of(study, study.ranks.back()),
-                       study.late.empty() ? "" : fmt::format("; late {}", study.late));
+std::string headline(const Study& study, const Problem& problem) {
+    const auto network = make_network(study.network, study.ranks.back());
+    const std::string& late = study.options.late;
+    std::string text = fmt::format("Simulated, not measured: {}; network {}{}\n", model,
+                                   network == nullptr ? "flat" : network->what(),
+                                   late.empty() ? "" : fmt::format("; late {}", late));
+    for (const simulate::Engine* engine : study.engines) text += line_of(study, problem, *engine);
+    return text;
 }
 
-std::string line_of(const Study& study, const Problem& problem, const simulate::Engine& engine) {
-    std::string where;
-    const simulate::Parameters parameters = study.parameters(engine, problem, &where);
-    return fmt::format(
-        "{}, {}: latency {:.2f} us, task {:.2f} us, {:.4g} ns a byte{} ({}{})\n", engine.name, engine.meaning,
-        simulate::to_seconds(parameters.latency) * 1e6, simulate::to_seconds(parameters.overhead) * 1e6,
-        parameters.per_byte / 1e3,
-        parameters.gap > 0 ? fmt::format(", gap {:.2f} us", simulate::to_seconds(parameters.gap) * 1e6) : "",
-        where, study.constants.empty() ? "" : "; " + study.constants);
+std::string align(const std::vector<Columns>& rows) {
+    if (rows.empty()) return {};
+    std::vector<std::vector<std::string>> table(1);
+    for (const auto& [title, cell] : rows.front()) table.front().push_back(title);
+    for (const Columns& row : rows) {
+        std::vector<std::string>& cells = table.emplace_back();
+        for (const auto& [title, cell] : row) cells.push_back(cell);
+    }
+    return align(table);
 }
 
 std::string lines_of(const std::vector<std::string>& left_out) {

@@ -21,15 +21,23 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+double messages_of(const std::vector<Job*>& jobs) {
+    double messages = 0;
+    for (const Job* job : jobs) messages += static_cast<double>(job->messages);
+    return messages;
+}
+
 // How long it takes, about, in seconds of one processor.
-double seconds_of(std::uint64_t messages) {
-    return static_cast<double>(messages) / messages_per_second;
+double seconds_of(double messages) {
+    return messages / messages_per_second;
 }
 
 // Hands out jobs so that those that run at a time fit into the memory together.
 class Runs {
   public:
-    Runs(const Study& study, std::vector<Job>& jobs) : study_(study), jobs_(jobs), bar_(total(jobs)) {}
+    Runs(const Study& study, const std::vector<Job*>& jobs,
+         const std::function<void(std::size_t, ProgressBar&)>& simulate)
+        : study_(study), jobs_(jobs), simulate_(simulate), bar_(messages_of(jobs)) {}
 
     void run() {
         std::vector<std::thread> threads;
@@ -42,19 +50,13 @@ class Runs {
     }
 
   private:
-    static double total(const std::vector<Job>& jobs) {
-        double messages = 0;
-        for (const Job& job : jobs) messages += static_cast<double>(job.messages);
-        return messages;
-    }
-
-    // Null when there is none left.
-    Job* take() {
+    // Returns the number of jobs if there is none left.
+    std::size_t take() {
         std::unique_lock lock(mutex_);
         while (next_ < jobs_.size() && !failure_) {
-            Job& job = jobs_[next_];
-            const double needed = seconds_of(job.messages) / rate_;
-            if (study_.seconds > 0 && seconds_since(begin_) + needed > study_.seconds) {
+            Job& job = *jobs_[next_];
+            const double needed = seconds_of(static_cast<double>(job.messages)) / rate_;
+            if (study_.options.seconds > 0 && seconds_since(begin_) + needed > study_.options.seconds) {
                 job.left_out = fmt::format("it would take about {:.0f} s more", std::max(needed, 1.0));
                 ++next_;
                 bar_.advance(static_cast<double>(job.messages));
@@ -64,35 +66,35 @@ class Runs {
                 changed_.wait(lock);
                 continue;
             }
-            ++next_;
             ++running_;
             in_use_ += job.memory;
-            return &job;
+            return next_++;
         }
-        return nullptr;
+        return jobs_.size();
     }
 
     void work() {
-        while (Job* job = take()) {
+        for (std::size_t index = take(); index < jobs_.size(); index = take()) {
             const Clock::time_point begin = Clock::now();
             try {
-                job->run(bar_);
+                simulate_(index, bar_);
             } catch (...) {
                 const std::lock_guard lock(mutex_);
                 if (!failure_) failure_ = std::current_exception();
             }
-            job->seconds = seconds_since(begin);
+            const double seconds = seconds_since(begin);
             const std::lock_guard lock(mutex_);
             // What was estimated for a job that took long says how fast this machine is.
-            if (job->seconds > 0.5) rate_ = seconds_of(job->messages) / job->seconds;
+            if (seconds > 0.5) rate_ = seconds_of(static_cast<double>(jobs_[index]->messages)) / seconds;
             --running_;
-            in_use_ -= job->memory;
+            in_use_ -= jobs_[index]->memory;
             changed_.notify_all();
         }
     }
 
     const Study& study_;
-    std::vector<Job>& jobs_;
+    const std::vector<Job*>& jobs_;
+    const std::function<void(std::size_t, ProgressBar&)>& simulate_;
     ProgressBar bar_;
     const Clock::time_point begin_ = Clock::now();
     std::mutex mutex_;
@@ -106,22 +108,25 @@ class Runs {
 
 }  // namespace
 
-std::string needs_of(const Study& study, const std::vector<Job>& jobs) {
-    std::uint64_t messages = 0;
-    std::uint64_t max_memory = 0;
-    for (const Job& job : jobs) {
-        messages += job.messages;
-        max_memory = std::max(max_memory, job.memory);
-    }
-    const auto threads = std::min(static_cast<std::size_t>(study.threads), jobs.size());
-    return fmt::format("{}, about {:.3g} million messages, up to {} MiB for a case; about {:.0f} s",
-                       counted(jobs.size(), "case"), static_cast<double>(messages) * 1e-6,
-                       std::max<std::uint64_t>(max_memory >> 20, 1),
-                       std::max(1.0, seconds_of(messages) / static_cast<double>(threads)));
+std::string Job::refusal(const Study& study) const {
+    if (memory <= study.memory) return {};
+    return fmt::format("{}: it needs about {} MiB, more than the limit of {} MiB (--memory)", what,
+                       memory >> 20, study.memory >> 20);
 }
 
-void run(const Study& study, std::vector<Job>& jobs) {
-    Runs(study, jobs).run();
+std::string needs_of(const Study& study, const std::vector<Job*>& jobs) {
+    std::uint64_t max_memory = 0;
+    for (const Job* job : jobs) max_memory = std::max(max_memory, job->memory);
+    const auto threads = std::min(static_cast<std::size_t>(study.threads), jobs.size());
+    return fmt::format("{}, about {:.3g} million messages, up to {} MiB for a case; about {:.0f} s",
+                       counted(jobs.size(), "case"), messages_of(jobs) * 1e-6,
+                       std::max<std::uint64_t>(max_memory >> 20, 1),
+                       std::max(1.0, seconds_of(messages_of(jobs)) / static_cast<double>(threads)));
+}
+
+void run(const Study& study, const std::vector<Job*>& jobs,
+         const std::function<void(std::size_t, ProgressBar&)>& simulate) {
+    Runs(study, jobs, simulate).run();
 }
 
 }  // namespace lapwing::tool

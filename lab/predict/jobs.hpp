@@ -11,19 +11,23 @@
 
 namespace lapwing::tool {
 
+// A case of a study: what it needs, and why it has no results.
 struct Job {
-    std::uint64_t messages = 0;  // about
+    std::string what;            // "alltoall, 4 KiB, 1024 ranks, pairwise:window=6"
+    std::uint64_t messages = 0;  // of all its simulations, about
     std::uint64_t memory = 0;    // about
-    std::function<void(ProgressBar&)> run = {};
-    // What came of it.
-    std::string left_out = {};  // why it did not run
-    double seconds = 0;         // that it took
+    std::string left_out = {};   // why it did not run
+
+    // Returns why the case cannot run in the study's memory; empty if it can.
+    std::string refusal(const Study& study) const;
 };
 
 // "3 cases, about 62.9 million messages, up to 707 MiB for a case; about 13 s"
-std::string needs_of(const Study& study, const std::vector<Job>& jobs);
+std::string needs_of(const Study& study, const std::vector<Job*>& jobs);
 
-// Begins them in their order. What would not end in the study's time is left out. Throws what a job throws.
-void run(const Study& study, std::vector<Job>& jobs);
+// Begins the jobs in their order; `simulate` runs one of them, by its index. What would not end in the study's
+// time is left out. Throws what `simulate` throws.
+void run(const Study& study, const std::vector<Job*>& jobs,
+         const std::function<void(std::size_t, ProgressBar&)>& simulate);
 
 }  // namespace lapwing::tool

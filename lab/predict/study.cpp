@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <functional>
 #include <thread>
 
 #include "base/error.hpp"
@@ -102,31 +101,19 @@ void read_work(const std::string& written, Study& study) {
 // "latency=2us,per_byte=0.04ns"
 void set_constants(const std::string& written, simulate::Parameters& parameters) {
     if (written.empty()) return;
-    using simulate::from_seconds;
-    struct Constant {
-        std::string name;
-        std::function<void(double seconds)> set;
-    };
-    const std::vector<Constant> constants = {
-        {"latency", [&](double s) { parameters.latency = from_seconds(s); }},
-        {"task", [&](double s) { parameters.overhead = from_seconds(s); }},
-        {"gap", [&](double s) { parameters.gap = from_seconds(s); }},
-        {"per_byte", [&](double s) { parameters.per_byte = s * 1e12; }},
-        {"task_per_byte", [&](double s) { parameters.overhead_per_byte = s * 1e12; }},
-        {"copy", [&](double s) { parameters.copy = from_seconds(s); }},
-        {"copy_per_byte", [&](double s) { parameters.copy_per_byte = s * 1e12; }},
-        {"intra_node_latency", [&](double s) { parameters.near_latency = from_seconds(s); }},
-        {"intra_node_task", [&](double s) { parameters.near_overhead = from_seconds(s); }},
-        {"intra_node_per_byte", [&](double s) { parameters.near_per_byte = s * 1e12; }},
-    };
     std::vector<std::string> names;
-    for (const Constant& constant : constants) names.push_back(constant.name);
+    for (const Constant& constant : all_constants()) names.emplace_back(constant.name);
     read_list("--constants", written, [&](const std::string& word) {
         const std::size_t equals = std::min(word.find('='), word.size());
-        const Constant& constant = constants[pick("constant", word.substr(0, equals), names)];
+        const Constant& constant = all_constants()[pick("constant", word.substr(0, equals), names)];
         if (equals == word.size())
             throw_invalid(fmt::format("--constants: '{}' has no value, as in latency=2us", word));
-        constant.set(read_time("--constants", word.substr(equals + 1)));
+        const double seconds = read_time("--constants", word.substr(equals + 1));
+        if (constant.time != nullptr) {
+            parameters.*constant.time = simulate::from_seconds(seconds);
+        } else {
+            parameters.*constant.of_byte = seconds * 1e12;
+        }
         return word;
     });
 }
@@ -253,8 +240,40 @@ simulate::Parameters Study::parameters(const simulate::Engine& engine, const Pro
     }
     parameters.burst_bytes = burst_bytes;
     set_rendezvous(parameters, engine, rendezvous_bytes, window_bytes);
-    set_constants(constants, parameters);
+    set_constants(options.constants, parameters);
     return parameters;
+}
+
+simulate::Setting Study::setting(const simulate::Engine& engine, const Problem& problem,
+                                 const simulate::Network* of) const {
+    simulate::Setting setting;
+    setting.engine = engine;
+    setting.costs = costs;
+    setting.parameters = parameters(engine, problem);
+    setting.drained = burst_bytes > 0;
+    setting.network = of;
+    return setting;
+}
+
+double Constant::seconds(const simulate::Parameters& parameters) const {
+    return time != nullptr ? simulate::to_seconds(parameters.*time) : parameters.*of_byte * 1e-12;
+}
+
+std::span<const Constant> all_constants() {
+    using simulate::Parameters;
+    static constexpr Constant all[] = {
+        {"latency", &Parameters::latency},
+        {"task", &Parameters::overhead},
+        {"gap", &Parameters::gap},
+        {"per_byte", nullptr, &Parameters::per_byte},
+        {"task_per_byte", nullptr, &Parameters::overhead_per_byte},
+        {"copy", &Parameters::copy},
+        {"copy_per_byte", nullptr, &Parameters::copy_per_byte},
+        {"intra_node_latency", &Parameters::near_latency},
+        {"intra_node_task", &Parameters::near_overhead},
+        {"intra_node_per_byte", nullptr, &Parameters::near_per_byte},
+    };
+    return all;
 }
 
 namespace {
@@ -283,14 +302,12 @@ void read_subject(const PredictOptions& options, Study& study) {
             "not both");
     }
     if (!options.recordings.empty()) {
-        study.recordings = options.recordings;
         static const std::string computations[] = {"processor", "wall"};
         read_cores(options.cores, study);
         if (!options.computation.empty()) {
             study.computation =
                 static_cast<simulate::Computation>(pick("--computation", options.computation, computations));
         }
-        study.take_blocking = options.take_blocking;
         if (!options.ranks.empty()) throw_invalid("--ranks: a recorded program has its own ranks");
         if (options.algorithms == "all")
             throw_invalid("--algorithm: for a program, name the algorithms, such as pairwise,ring");
@@ -318,29 +335,28 @@ void read_subject(const PredictOptions& options, Study& study) {
 // A recorded program has the native MPI beside the engines.
 void read_engines(const PredictOptions& options, Study& study) {
     std::vector<const simulate::Engine*> known;
-    if (!study.recordings.empty()) known.push_back(&simulate::native_mpi());
+    if (study.of_programs()) known.push_back(&simulate::native_mpi());
     for (const simulate::Engine& engine : simulate::engines()) known.push_back(&engine);
     std::vector<std::string> names;
     for (const simulate::Engine* engine : known) names.emplace_back(engine->name);
-    const std::string wanted = !options.engines.empty()   ? options.engines
-                               : study.recordings.empty() ? "host,kernel"
-                                                          : "native,thread,kernel,card";
+    const std::string wanted = !options.engines.empty() ? options.engines
+                               : study.of_programs()    ? "native,thread,kernel,card"
+                                                        : "host,kernel";
     read_list("--engine", wanted, [&](const std::string& word) {
         study.engines.push_back(known[pick("--engine", word, names)]);
         return word;
     });
-    if (!study.recordings.empty())
-        study.measured_with = names[pick("--measured-with", options.measured_with, names)];
+    if (study.of_programs()) pick("--measured-with", options.measured_with, names);
 }
 
 }  // namespace
 
 Study read_study(const PredictOptions& options) {
     Study study;
+    study.options = options;
     read_subject(options, study);
     read_engines(options, study);
     study.bytes = read_blocks(options.bytes);
-    study.algorithms = options.algorithms;
     read_list("--tests", options.tests, [&](const std::string& word) {
         study.tests.push_back(static_cast<int>(number_in("--tests", word, 0, max_tests)));
         return word;
@@ -355,10 +371,8 @@ Study read_study(const PredictOptions& options) {
         });
     }
     study.lateness = read_lateness(options.late);
-    study.late = options.late;
     study.network.shape = options.network;
     study.network.ranks_per_host = options.ranks_per_host;
-    study.inner = options.inner;
     static const std::string placements[] = {"in-order", "in-order-known", "random", "random-known"};
     const std::string& placement = placements[pick("--placement", options.placement, placements)];
     study.network.random_places = placement.starts_with("random");
@@ -368,24 +382,19 @@ Study read_study(const PredictOptions& options) {
     const GivenSetting given[] = {{"--tuning", &Settings::tuning, if_given(options.tuning)}};
     study.tuning_file = checked_settings(given).tuning;
     if (!study.tuning_file.empty()) study.tuning = Tuning::read(study.tuning_file);
-    study.constants = options.constants;
     read_rendezvous(options.rendezvous, study);
     if (!options.burst.empty()) study.burst_bytes = read_bytes("--burst", options.burst);
     study.costs = {.wake_up = simulate::from_seconds(read_time("--wake-up", options.wake_up)),
                    .taken = options.taken,
                    .test = simulate::from_seconds(read_time("--test-time", options.test))};
-    study.iterations = options.iterations;
-    study.rounds = options.rounds;
-    study.seed = options.seed;
     study.threads = options.threads > 0 ? options.threads
                                         : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     study.memory = options.memory.empty() ? quarter_of_memory() : read_bytes("--memory", options.memory);
-    study.seconds = options.seconds;
     // What is wrong with these is known before anything runs.
     simulate::Parameters parameters;
     parameters.latency = simulate::nanosecond;
     parameters.window_bytes = study.window_bytes;
-    set_constants(study.constants, parameters);
+    set_constants(options.constants, parameters);
     simulate::check(parameters);
     named("--network",
           [&] { return make_network(study.network, study.ranks.empty() ? 1 : study.ranks.front()); });

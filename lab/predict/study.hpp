@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -68,18 +69,15 @@ struct NoiseOfStudy {
 };
 
 struct Study {
+    PredictOptions options;
     std::vector<Collective> collectives;      // those of the pipeline, if there is one
     std::optional<PipelineOptions> pipeline;  // none: each collective for itself
-    // Of a recorded program: its directories; empty: there is none.
-    std::vector<std::string> recordings;
+    // Of a recorded program.
     std::optional<simulate::Computation> computation;  // none: `processor` if ranks share or shared cores
     std::optional<int> cores;  // that all ranks share; 0: each has its own; none: as in the recorded run
     simulate::Time slice = 4'000'000 * simulate::nanosecond;  // a turn on shared cores
-    std::string measured_with;                                // the engine of the recorded run
-    bool take_blocking = false;                               // Lapwing runs blocking collectives, too
     std::vector<int> ranks;
     std::vector<std::uint64_t> bytes;
-    std::string algorithms;  // "chosen", "all", or "ring,bruck"
     std::vector<const simulate::Engine*> engines;
     std::vector<int> tests;
     // Work: so many times the base time, or so long; neither: none.
@@ -87,30 +85,36 @@ struct Study {
     simulate::Time work = 0;
     std::vector<NoiseOfStudy> noises;  // empty: nothing disturbs, unless ranks are late
     simulate::Lateness lateness;
-    std::string late;
     NetworkOptions network;
-    InnerGroups inner;                // of hosts, for lists
     bool lists_follow_hosts = false;  // where ranks stand in no order
     std::optional<Tuning> tuning;
     std::string tuning_file;
-    std::string constants;  // that stand in for those of the tuning
     // Of the engines on processors; UINT64_MAX: none.
     std::uint64_t rendezvous_bytes = UINT64_MAX;
     std::uint64_t window_bytes = UINT64_MAX;
     std::uint64_t burst_bytes = 0;
     simulate::EngineCosts costs;
-    int iterations = 1;
-    int rounds = 1;
-    std::uint64_t seed = 1;
     int threads = 1;
     std::uint64_t memory = 0;
-    double seconds = 0;  // 0: as long as it takes
 
+    bool of_programs() const { return !options.recordings.empty(); }
     bool disturbed() const { return !noises.empty() || lateness.kind != simulate::Lateness::Kind::none; }
     // The constants of an engine, and whose they are.
     simulate::Parameters parameters(const simulate::Engine& engine, const Problem& problem,
                                     std::string* where = nullptr) const;
+    simulate::Setting setting(const simulate::Engine& engine, const Problem& problem,
+                              const simulate::Network* network) const;
 };
+
+// A constant of --constants, in seconds: one of the two fields.
+struct Constant {
+    const char* name;
+    simulate::Time simulate::Parameters::*time = nullptr;
+    double simulate::Parameters::*of_byte = nullptr;  // picoseconds
+
+    double seconds(const simulate::Parameters& parameters) const;
+};
+std::span<const Constant> all_constants();
 
 // Throws Error (invalid_argument; system or parse for a file).
 Study read_study(const PredictOptions& options);

@@ -9,14 +9,11 @@
 #include "base/error.hpp"
 #include "common/simulated_iteration.hpp"
 #include "predict/collectives.hpp"
+#include "predict/head.hpp"
 #include "simulate/simulation.hpp"
 
 namespace lapwing::tool {
 namespace {
-
-std::string what(const Study& study, int ranks) {
-    return fmt::format("{} on {} ranks", study.pipeline->written, ranks);
-}
 
 std::uint64_t groups_of(const PipelineCase& one, const Problem& problem) {
     return static_cast<std::uint64_t>(one.ranks / problem.ranks);
@@ -29,8 +26,8 @@ void estimate_needs(const Study& study, PipelineCase& one) {
         ++starts[one.pipeline.operations[static_cast<std::size_t>(action.operation)].problem];
     }
     // Blocking, alone, and for each number of tests.
-    const std::uint64_t disturbed = static_cast<std::uint64_t>(study.iterations) *
-                                    static_cast<std::uint64_t>(study.rounds) *
+    const std::uint64_t disturbed = static_cast<std::uint64_t>(study.options.iterations) *
+                                    static_cast<std::uint64_t>(study.options.rounds) *
                                     std::max<std::size_t>(study.noises.size(), study.disturbed() ? 1 : 0);
     const std::uint64_t runs = 2 + study.tests.size() + (1 + study.tests.size()) * disturbed;
     for (const std::vector<Choice>& choices : one.choices) {
@@ -47,19 +44,14 @@ void estimate_needs(const Study& study, PipelineCase& one) {
         }
         one.memory = std::max(one.memory, memory);
     }
-    if (one.memory > study.memory) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("{} needs about {} MiB, more than the limit of {} MiB (--memory)",
-                                what(study, one.ranks), one.memory >> 20, study.memory >> 20));
-    }
+    if (const std::string refusal = one.refusal(study); !refusal.empty())
+        throw Error(ErrorCode::unsupported, refusal);
 }
 
 class PipelineRun {
   public:
     PipelineRun(const Study& study, PipelineCase& one, ProgressBar& bar)
-        : study_(study), case_(one), bar_(bar), network_(make_network(study.network, one.ranks)) {
-        barrier_.ranks = one.ranks;
-    }
+        : study_(study), case_(one), bar_(bar), network_(make_network(study.network, one.ranks)) {}
 
     void run() {
         for (std::size_t i = 0; i < study_.engines.size(); ++i) {
@@ -94,12 +86,7 @@ class PipelineRun {
 
     void run(const simulate::Engine& engine, const std::vector<Choice>& choices) {
         const std::vector<simulate::Action>& actions = case_.pipeline.actions;
-        simulate::Setting setting;
-        setting.engine = engine;
-        setting.costs = study_.costs;
-        setting.parameters = study_.parameters(engine, barrier_);
-        setting.drained = study_.burst_bytes > 0;
-        setting.network = network_.get();
+        const simulate::Setting setting = study_.setting(engine, all_ranks(case_.ranks), network_.get());
         PredictedPipeline plain;
         plain.engine = &engine;
         plain.algorithms = names_of(choices);
@@ -135,11 +122,11 @@ class PipelineRun {
     std::vector<double> disturb(simulate::Setting setting, simulate::Program program,
                                 const NoiseOfStudy& noise) {
         std::vector<double> found;
-        program.iterations = study_.iterations;
+        program.iterations = study_.options.iterations;
         program.lateness = study_.lateness;
         setting.noise = noise.noise;
-        for (int round = 0; round < study_.rounds; ++round) {
-            setting.noise.seed = study_.seed + static_cast<std::uint64_t>(round);
+        for (int round = 0; round < study_.options.rounds; ++round) {
+            setting.noise.seed = study_.options.seed + static_cast<std::uint64_t>(round);
             program.lateness.seed = setting.noise.seed;
             found.push_back(seconds(setting, program));
         }
@@ -159,7 +146,6 @@ class PipelineRun {
     PipelineCase& case_;
     ProgressBar& bar_;
     const std::unique_ptr<simulate::Network> network_;
-    Problem barrier_;  // of all ranks: whose constants hold
     std::vector<simulate::Lists> lists_;
     std::vector<simulate::Operation> operations_;
     std::uint64_t messages_ = 0;
@@ -172,7 +158,10 @@ std::vector<PipelineCase> pipeline_cases_of(const Study& study) {
     const bool sizes = follows_bytes(*study.pipeline);
     for (const std::uint64_t bytes : sizes ? study.bytes : std::vector<std::uint64_t>{0}) {
         for (const int ranks : study.ranks) {
-            PipelineCase one{ranks, bytes, make_pipeline(*study.pipeline, ranks, bytes)};
+            PipelineCase one{{.what = fmt::format("{}, {} ranks", study.pipeline->written, ranks)},
+                             ranks,
+                             bytes,
+                             make_pipeline(*study.pipeline, ranks, bytes)};
             for (const Pipeline::Operation& operation : one.pipeline.operations) {
                 // Lists of part of the ranks, or whose ranks change, do not follow the hosts.
                 Problem& problem = one.pipeline.problems[operation.problem];
@@ -192,13 +181,8 @@ std::vector<PipelineCase> pipeline_cases_of(const Study& study) {
     return cases;
 }
 
-std::vector<Job> jobs_of(const Study& study, std::vector<PipelineCase>& cases) {
-    std::vector<Job> jobs;
-    for (PipelineCase& one : cases) {
-        jobs.push_back({one.messages, one.memory,
-                        [&study, &one](ProgressBar& bar) { PipelineRun(study, one, bar).run(); }});
-    }
-    return jobs;
+void simulate_case(const Study& study, PipelineCase& one, ProgressBar& bar) {
+    PipelineRun(study, one, bar).run();
 }
 
 }  // namespace lapwing::tool

@@ -24,23 +24,19 @@ struct PredictedPipeline {
     std::uint64_t messages = 0;
 };
 
-struct PipelineCase {
+struct PipelineCase : Job {
     int ranks = 0;
     std::uint64_t bytes = 0;  // 0: the pipeline does not follow --bytes
     Pipeline pipeline;
     std::vector<std::vector<Choice>> choices = {};  // for each engine, of each problem
-    std::uint64_t messages = 0;                     // of all simulations, about
-    std::uint64_t memory = 0;                       // about
     std::vector<PredictedPipeline> rows = {};
-    std::string left_out = {};  // why there are no rows
 };
 
 // Throws Error: invalid_argument for what does not fit together, unsupported for what needs more memory than
 // it may have.
 std::vector<PipelineCase> pipeline_cases_of(const Study& study);
 
-// One for each case; `cases` must stay where they are until all have run.
-std::vector<Job> jobs_of(const Study& study, std::vector<PipelineCase>& cases);
+void simulate_case(const Study& study, PipelineCase& one, ProgressBar& bar);
 
 // The results, in the JSON form of `lapwing bench` and as a table.
 nlohmann::ordered_json as_json(const Study& study, const std::vector<PipelineCase>& cases);

@@ -18,7 +18,6 @@ namespace lapwing::tool {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Row = std::vector<std::string>;
 
 // Sites below this share of the run are not in the table.
 constexpr double worth_a_row = 0.001;
@@ -81,7 +80,7 @@ struct Comparison {
     double predicted = 0;
 };
 std::optional<Comparison> compare(const Study& study, const ProgramCase& one) {
-    const PredictedProgram* const row = undisturbed(one, study.measured_with);
+    const PredictedProgram* const row = undisturbed(one, study.options.measured_with);
     if (row == nullptr) return {};
     return Comparison{measured_total(one.replay), row->total.front()};
 }
@@ -100,15 +99,6 @@ Json rounds_of(const PredictedProgram& row) {
                           {"overlap", row.overlap()}});
     }
     return rounds;
-}
-
-std::vector<std::string> left_out(const std::vector<ProgramCase>& cases) {
-    std::vector<std::string> found;
-    for (const ProgramCase& one : cases) {
-        if (!one.left_out.empty())
-            found.push_back(fmt::format("{} ranks: {}", one.replay.ranks, one.left_out));
-    }
-    return found;
 }
 
 // Which ranks shared cores in the recorded run, and which do here; and how long they had none. Empty if there
@@ -141,7 +131,7 @@ std::vector<std::string> words_on_cores(const Study& study, const std::vector<Pr
     std::vector<std::string> found;
     for (const auto& [ranks, text] : lines) found.push_back(fmt::format("{} ranks: {}", ranks, text));
     for (const ProgramCase& one : cases) {
-        const PredictedProgram* const row = undisturbed(one, study.measured_with);
+        const PredictedProgram* const row = undisturbed(one, study.options.measured_with);
         if (row == nullptr) continue;
         const double off = seconds_of(one.replay.off_processor, true);
         if (off <= worth_a_line * measured_total(one.replay)) continue;
@@ -155,21 +145,22 @@ std::vector<std::string> words_on_cores(const Study& study, const std::vector<Pr
 }
 
 std::string table_of_engines(const Study& study, const std::vector<ProgramCase>& cases) {
-    Row titles{"ranks", "engine"};
-    if (!study.noises.empty()) titles.emplace_back("noise");
-    titles.insert(titles.end(),
-                  {"total ms", "computing ms", "in MPI ms", "calls alone ms", "overlap %", "of native"});
-    std::vector<Row> rows{titles};
+    std::vector<Columns> rows;
     for (const ProgramCase& one : cases) {
         const PredictedProgram* const native = undisturbed(one, "native");
         for (const PredictedProgram& row : one.rows) {
-            Row& cells = rows.emplace_back(Row{std::to_string(one.replay.ranks), row.engine->name});
-            if (!study.noises.empty()) cells.push_back(row.noise.empty() ? "none" : row.noise);
+            Columns& columns = rows.emplace_back(
+                Columns{{"ranks", std::to_string(one.replay.ranks)}, {"engine", row.engine->name}});
+            if (!study.noises.empty()) columns.emplace_back("noise", row.noise.empty() ? "none" : row.noise);
             const double total = median(row.total);
-            cells.insert(cells.end(),
-                         {milliseconds(total), milliseconds(row.computing), milliseconds(row.in_mpi),
-                          milliseconds(row.communication), percent(row.overlap()),
-                          native == nullptr ? "-" : fmt::format("{:.3f}", total / native->total.front())});
+            columns.insert(
+                columns.end(),
+                {{"total ms", milliseconds(total)},
+                 {"computing ms", milliseconds(row.computing)},
+                 {"in MPI ms", milliseconds(row.in_mpi)},
+                 {"calls alone ms", milliseconds(row.communication)},
+                 {"overlap %", percent(row.overlap())},
+                 {"of native", native == nullptr ? "-" : fmt::format("{:.3f}", total / native->total.front())}});
         }
     }
     return align(rows);
@@ -177,36 +168,37 @@ std::string table_of_engines(const Study& study, const std::vector<ProgramCase>&
 
 std::string table_of_sites(const Study& study, const ProgramCase& one, watch::Symbols& symbols) {
     const simulate::Replay& replay = one.replay;
-    Row titles{"call site", "calls", "bytes", "measured ms"};
-    std::vector<const PredictedProgram*> columns;
+    std::vector<const PredictedProgram*> engines;
     for (const simulate::Engine* engine : study.engines) {
-        if (const PredictedProgram* row = undisturbed(one, engine->name)) columns.push_back(row);
+        if (const PredictedProgram* row = undisturbed(one, engine->name)) engines.push_back(row);
     }
-    if (columns.empty()) return "";
-    for (const PredictedProgram* row : columns) titles.push_back(fmt::format("{} ms", row->engine->name));
-    for (const PredictedProgram* row : columns)
-        titles.push_back(fmt::format("{}, later wait ms", row->engine->name));
-    titles.emplace_back("bound ms");
+    if (engines.empty()) return "";
     std::vector<std::size_t> sites;
     const auto most = [&](std::size_t site) {
         double found = measured_at(replay, site);
-        for (const PredictedProgram* row : columns) found = std::max(found, row->sites[site]);
+        for (const PredictedProgram* row : engines) found = std::max(found, row->sites[site]);
         return found;
     };
     for (std::size_t site = 1; site < replay.sites.size(); ++site) {
-        if (most(site) >= worth_a_row * columns.front()->total.front()) sites.push_back(site);
+        if (most(site) >= worth_a_row * engines.front()->total.front()) sites.push_back(site);
     }
     std::stable_sort(sites.begin(), sites.end(),
                      [&](std::size_t a, std::size_t b) { return most(a) > most(b); });
-    std::vector<Row> rows{titles};
+    std::vector<Columns> rows;
     for (const std::size_t site : sites) {
         const simulate::ReplaySite& of = replay.sites[site];
-        Row& cells = rows.emplace_back(Row{name_of(of.of, symbols), std::to_string(of.calls),
-                                           of.calls > 0 ? std::to_string(of.bytes / of.calls) : "-",
-                                           milliseconds(measured_at(replay, site))});
-        for (const PredictedProgram* row : columns) cells.push_back(milliseconds(row->sites[site]));
-        for (const PredictedProgram* row : columns) cells.push_back(milliseconds(row->sites_if_moved[site]));
-        cells.push_back(milliseconds(one.bound.sites[site]));
+        Columns& columns = rows.emplace_back(
+            Columns{{"call site", name_of(of.of, symbols)},
+                    {"calls", std::to_string(of.calls)},
+                    {"bytes", of.calls > 0 ? std::to_string(of.bytes / of.calls) : "-"},
+                    {"measured ms", milliseconds(measured_at(replay, site))}});
+        for (const PredictedProgram* row : engines)
+            columns.emplace_back(fmt::format("{} ms", row->engine->name), milliseconds(row->sites[site]));
+        for (const PredictedProgram* row : engines) {
+            columns.emplace_back(fmt::format("{}, later wait ms", row->engine->name),
+                                 milliseconds(row->sites_if_moved[site]));
+        }
+        columns.emplace_back("bound ms", milliseconds(one.bound.sites[site]));
     }
     return align(rows);
 }
@@ -214,14 +206,10 @@ std::string table_of_sites(const Study& study, const ProgramCase& one, watch::Sy
 }  // namespace
 
 Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
-    Json result = head_of(study);
+    Json result = head_of(study, all_ranks(cases.front().replay.ranks));
     watch::Symbols symbols = linked_symbols();
-    result["program"] = {{"recordings", study.recordings}, {"measured_with", study.measured_with}};
+    result["program"] = {{"recordings", study.options.recordings}, {"measured_with", study.options.measured_with}};
     if (const auto cores = words_on_cores(study, cases); !cores.empty()) result["program"]["cores"] = cores;
-    for (const simulate::Engine* engine : study.engines) {
-        result["parameters"][engine->name] =
-            parameters_of(study, all_ranks(cases.front().replay.ranks), *engine);
-    }
     Json rows = Json::array();
     for (const ProgramCase& one : cases) {
         const int ranks = one.replay.ranks;
@@ -268,7 +256,7 @@ Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
         }
     }
     result["rows"] = std::move(rows);
-    for (const std::string& one : left_out(cases)) result["left_out"].push_back(one);
+    for (const std::string& one : left_out_of(cases)) result["left_out"].push_back(one);
     return result;
 }
 
@@ -281,7 +269,7 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
             "{}: measured {} ms, {} ms of it in MPI; replayed by {} {} ms: {:.3f} of the measured "
             "time\n",
             counted(one.replay.ranks, "rank"), milliseconds(both->measured),
-            milliseconds(measured_in_mpi(one.replay)), study.measured_with, milliseconds(both->predicted),
+            milliseconds(measured_in_mpi(one.replay)), study.options.measured_with, milliseconds(both->predicted),
             both->predicted / both->measured);
         if (std::max(both->predicted, both->measured) >
             worst_ratio * std::min(both->predicted, both->measured))
@@ -291,10 +279,7 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
                 "the same hosts measures their network; pass its file by --tuning.\n";
     }
     for (const std::string& line : words_on_cores(study, cases)) text += line + "\n";
-    text += headline(study);
-    for (const simulate::Engine* engine : study.engines) {
-        text += line_of(study, all_ranks(cases.front().replay.ranks), *engine);
-    }
+    text += headline(study, all_ranks(cases.front().replay.ranks));
     text += "\n" + table_of_engines(study, cases);
     watch::Symbols symbols = linked_symbols();
     for (const ProgramCase& one : cases) {
@@ -310,7 +295,7 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
         }
     }
     for (const std::string& note : notes) text += fmt::format("note: {}\n", note);
-    return text + lines_of(left_out(cases));
+    return text + lines_of(left_out_of(cases));
 }
 
 }  // namespace lapwing::tool

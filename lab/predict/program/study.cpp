@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "predict/collectives.hpp"
+#include "predict/head.hpp"
 #include "predict/program/native.hpp"
 #include "simulate/networks/networks.hpp"
 #include "simulate/simulation.hpp"
@@ -51,16 +52,12 @@ void estimate_needs(const Study& study, ProgramCase& one) {
     }
     for (const auto& script : one.replay.scripts.of_ranks)
         one.memory += script.size() * sizeof(simulate::Action);
-    const auto disturbed = static_cast<double>(study.rounds) * static_cast<double>(study.noises.size());
+    const auto disturbed = static_cast<double>(study.options.rounds) * static_cast<double>(study.noises.size());
     // The calls alone, as recorded, with later waits, and with noise.
     one.messages =
         static_cast<std::uint64_t>(messages * static_cast<double>(study.engines.size()) * (3 + disturbed));
-    if (one.memory > study.memory) {
-        throw Error(
-            ErrorCode::unsupported,
-            fmt::format("{} ranks need about {} MiB, more than the limit of {} MiB (--memory)",
-                        one.replay.ranks, one.memory >> 20, study.memory >> 20));
-    }
+    if (const std::string refusal = one.refusal(study); !refusal.empty())
+        throw Error(ErrorCode::unsupported, refusal);
 }
 
 bool names_network(const Study& study) {
@@ -113,9 +110,8 @@ class ProgramRun {
           case_(one),
           bar_(bar),
           network_(network_for(study, one)),
-          calls_alone_(simulate::without_computation(one.replay.scripts)) {
-        barrier_.ranks = one.replay.ranks;
-    }
+          calls_alone_(simulate::without_computation(one.replay.scripts)),
+          barrier_(all_ranks(one.replay.ranks)) {}
 
     void run() {
         for (const simulate::Engine* engine : study_.engines) run(*engine);
@@ -151,7 +147,7 @@ class ProgramRun {
         for (const simulate::ReplayOperation& one : case_.replay.operations) {
             const bool blocking = one.blocking && !moved;
             const bool taken = engine.name != simulate::native_mpi().name && one.communicator >= 0 &&
-                               (!blocking || study_.take_blocking);
+                               (!blocking || study_.options.take_blocking);
             operations_.push_back({.lists = lists_of(one, engine, !taken, blocking),
                                    .communicator = one.communicator,
                                    .native = !taken,
@@ -166,14 +162,9 @@ class ProgramRun {
     }
 
     void run(const simulate::Engine& engine) {
-        simulate::Setting setting;
-        setting.engine = engine;
-        setting.costs = study_.costs;
-        setting.parameters = study_.parameters(engine, barrier_);
+        simulate::Setting setting = study_.setting(engine, barrier_, network_.get());
         setting.native = study_.parameters(simulate::native_mpi(), barrier_);
         setting.cores = case_.cores;
-        setting.drained = study_.burst_bytes > 0;
-        setting.network = network_.get();
         PredictedProgram row;
         row.engine = &engine;
         make_operations(engine);
@@ -198,8 +189,8 @@ class ProgramRun {
             row.noise = noise.what;
             row.total.clear();
             setting.noise = noise.noise;
-            for (int round = 0; round < study_.rounds; ++round) {
-                setting.noise.seed = study_.seed + static_cast<std::uint64_t>(round);
+            for (int round = 0; round < study_.options.rounds; ++round) {
+                setting.noise.seed = study_.options.seed + static_cast<std::uint64_t>(round);
                 row.total.push_back(simulate::to_seconds(simulate(setting, case_.replay.scripts).end()));
             }
             case_.rows.push_back(row);
@@ -233,7 +224,7 @@ class ProgramRun {
     ProgressBar& bar_;
     const std::unique_ptr<simulate::Network> network_;
     const simulate::Scripts calls_alone_;
-    Problem barrier_;  // of all ranks: whose constants hold
+    const Problem barrier_;  // of all ranks: whose constants hold
     std::map<std::pair<const simulate::ReplayOperation*, std::string>, std::unique_ptr<simulate::Lists>>
         lists_;
     std::vector<simulate::Operation> operations_;
@@ -248,13 +239,14 @@ double PredictedProgram::overlap() const {
 std::vector<ProgramCase> program_cases_of(Study& study) {
     std::vector<ProgramCase> cases;
     std::set<Collective> collectives;
-    for (const std::string& directory : study.recordings) {
+    for (const std::string& directory : study.options.recordings) {
         const recording::Recording recording = recording::read_recording(directory);
         auto shared = recording::shared_processors(recording);
         ProgramCase& one = cases.emplace_back();
         one.replay = simulate::make_replay(recording, computation_of(study, !shared.empty()));
         one.shared_then = std::move(shared);
         one.tells_processors = !recording.each.front().machine.empty();
+        one.what = fmt::format("{} ranks", one.replay.ranks);
         share_cores(study, one);
         estimate_needs(study, one);
         study.ranks.push_back(one.replay.ranks);
@@ -266,13 +258,8 @@ std::vector<ProgramCase> program_cases_of(Study& study) {
     return cases;
 }
 
-std::vector<Job> jobs_of(const Study& study, std::vector<ProgramCase>& cases) {
-    std::vector<Job> jobs;
-    for (ProgramCase& one : cases) {
-        jobs.push_back({one.messages, one.memory,
-                        [&study, &one](ProgressBar& bar) { ProgramRun(study, one, bar).run(); }});
-    }
-    return jobs;
+void simulate_case(const Study& study, ProgramCase& one, ProgressBar& bar) {
+    ProgramRun(study, one, bar).run();
 }
 
 }  // namespace lapwing::tool

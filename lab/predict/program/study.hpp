@@ -36,24 +36,20 @@ struct ProgramBound {
     std::vector<double> sites;
 };
 
-struct ProgramCase {
+struct ProgramCase : Job {
     simulate::Replay replay;
     std::vector<recording::SharedProcessors> shared_then = {};  // in the recorded run
     simulate::SharedCores cores = {};                           // here
     bool tells_processors = true;  // the recording has the processors of its ranks
-    std::uint64_t messages = 0;    // of all simulations, about
-    std::uint64_t memory = 0;      // about
     std::vector<PredictedProgram> rows = {};
     ProgramBound bound = {};
-    std::string left_out = {};  // why there are no rows
 };
 
 // Reads the recordings; sets the collectives and the ranks of the study. Throws Error: system or parse for
 // the recordings, unsupported for a case that needs more memory than --memory allows.
 std::vector<ProgramCase> program_cases_of(Study& study);
 
-// One for each case; `cases` must stay where they are until all have run.
-std::vector<Job> jobs_of(const Study& study, std::vector<ProgramCase>& cases);
+void simulate_case(const Study& study, ProgramCase& one, ProgressBar& bar);
 
 // The results, in the JSON form of `lapwing bench` and as tables.
 nlohmann::ordered_json as_json(const Study& study, const std::vector<ProgramCase>& cases);
