@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <queue>
@@ -9,13 +8,8 @@
 namespace lapwing::synthesis {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
 // All orders of ranks are tried up to here.
 constexpr int max_permuted = 8;
-
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
 
 Links reversed(const Links& links) {
     Links result = links;
@@ -23,10 +17,6 @@ Links reversed(const Links& links) {
         for (int to = 0; to < links.ranks; ++to)
             result.pairs[at(to * links.ranks + from)] = links.pair(from, to);
     return result;
-}
-
-double step(const Links& links, int from, int to, double bytes) {
-    return links.latency + 2 * links.task + bytes * links.per_byte * links.way(from, to);
 }
 
 bool goes_to_one(const Chunk& chunk) {
@@ -62,7 +52,7 @@ void shortest_way(const Links& links, double bytes, int root, int target, std::v
             if (done[at(rank)] == 0 && (next < 0 || distance[at(rank)] < distance[at(next)])) next = rank;
         done[at(next)] = 1;
         for (int rank = 0; rank < links.ranks; ++rank) {
-            const double length = distance[at(next)] + step(links, next, rank, bytes);
+            const double length = distance[at(next)] + links.seconds(next, rank, bytes);
             if (rank == next || length >= distance[at(rank)]) continue;
             distance[at(rank)] = length;
             before[at(rank)] = next;
@@ -93,7 +83,7 @@ void grow(const Links& links, const std::vector<int>& roots, double bytes,
                 for (int v = 0; v < links.ranks; ++v) {
                     if (has[chunk][at(v)] != never || !links.joined(u, v)) continue;
                     const double start = std::max({has[chunk][at(u)], out[at(u)], in[at(v)] - links.latency});
-                    const double arrival = start + step(links, u, v, bytes);
+                    const double arrival = start + links.seconds(u, v, bytes);
                     if (arrival > first || (arrival == first && holders[chunk] >= holders[chosen])) continue;
                     first = arrival;
                     chosen = chunk;
@@ -105,7 +95,7 @@ void grow(const Links& links, const std::vector<int>& roots, double bytes,
         has[chosen][at(to)] = first;
         ++holders[chosen];
         parents[chosen][at(to)] = from;
-        const double start = first - step(links, from, to, bytes);
+        const double start = first - links.seconds(from, to, bytes);
         out[at(from)] = start + links.task + wire * links.port(from);
         in[at(to)] = std::max(first - links.task, in[at(to)]);
     }
@@ -257,15 +247,6 @@ Links part_of(const Links& links, const std::vector<int>& ranks) {
     return part;
 }
 
-bool connected(const Links& links) {
-    try {
-        require_connected(links);
-        return true;
-    } catch (const std::exception&) {
-        return false;
-    }
-}
-
 // A tree from the first of `ranks` to all of them, searched for that group alone; as parents in the whole
 // group.
 void add_tree(const Links& links, const std::vector<int>& ranks, std::uint64_t steps, double bytes,
@@ -302,10 +283,10 @@ std::optional<Routes> two_levels(const Links& links, Routes routes, double bytes
             }
             ordered.push_back(one);
         }
-        if (!connected(part_of(over, leaders))) return {};
+        if (unreachable_rank(part_of(over, leaders))) return {};
         add_tree(over, leaders, steps, bytes, parents);
         for (const std::vector<int>& group : ordered) {
-            if (!connected(part_of(over, group))) return {};
+            if (unreachable_rank(part_of(over, group))) return {};
             add_tree(over, group, steps, bytes, parents);
         }
         return parents;
@@ -313,14 +294,13 @@ std::optional<Routes> two_levels(const Links& links, Routes routes, double bytes
     const Links back = reversed(links);
     for (std::size_t i = 0; i < routes.chunks.size(); ++i) {
         Tree& tree = routes.trees[i];
-        // Chunks of one root have the same groups: pieces go different ways.
-        const std::size_t index = i;
+        // Chunks of one root have the same groups: by their index, pieces go different ways.
         if (!tree.up.empty()) {
-            tree.up = build(back, index, tree.root);
+            tree.up = build(back, i, tree.root);
             if (tree.up.empty()) return {};
         }
         if (goes_to_one(routes.chunks[i])) continue;
-        tree.down = build(links, index, tree.root);
+        tree.down = build(links, i, tree.root);
         if (tree.down.empty()) return {};
     }
     return routes;

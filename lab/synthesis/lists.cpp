@@ -6,10 +6,6 @@
 namespace lapwing::synthesis {
 namespace {
 
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
-
 // Writes one rank's list.
 class ListWriter {
   public:

@@ -3,19 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "base/error.hpp"
 
 namespace lapwing::synthesis {
 namespace {
-
-constexpr double never = std::numeric_limits<double>::infinity();
-
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
 
 // The transfers of all chunks as a graph: which waits for which.
 class Timetable {
@@ -57,9 +50,6 @@ class Timetable {
     std::size_t key(int chunk, bool down, int rank) const {
         return (2 * at(chunk) + (down ? 1 : 0)) * at(links_.ranks) + at(rank);
     }
-    double step(int from, int to) const {
-        return links_.latency + 2 * links_.task + bytes_ * links_.per_byte * links_.way(from, to);
-    }
 
     // What follows a transfer down to `rank`, including it.
     double urgency_down(int chunk, int rank) {
@@ -70,14 +60,14 @@ class Timetable {
         for (int child = 0; child < links_.ranks; ++child)
             if (down[at(child)] == rank) below = std::max(below, urgency_down(chunk, child));
         const int parent = down[at(rank)];
-        return value = below + (parent < 0 ? 0 : step(parent, rank));
+        return value = below + (parent < 0 ? 0 : links_.seconds(parent, rank, bytes_));
     }
     double urgency_up(int chunk, int rank) {
         double& value = urgency_[key(chunk, false, rank)];
         if (value >= 0) return value;
         const int parent = tree(chunk).up[at(rank)];
         if (parent < 0) return value = urgency_down(chunk, rank);
-        return value = step(rank, parent) + urgency_up(chunk, parent);
+        return value = links_.seconds(rank, parent, bytes_) + urgency_up(chunk, parent);
     }
 
     void prepare(int chunk) {
@@ -193,7 +183,7 @@ double Links::way(int from, int to) const {
     return std::max({port(from), pair(from, to), port(to)});
 }
 
-void require_connected(const Links& links) {
+std::optional<int> unreachable_rank(const Links& links) {
     std::vector<int> reached = {0};
     std::vector<char> known(at(links.ranks), 0);
     known[0] = 1;
@@ -207,10 +197,15 @@ void require_connected(const Links& links) {
         }
     }
     const auto missing = std::find(known.begin(), known.end(), 0);
-    if (missing == known.end()) return;
-    throw Error(
-        ErrorCode::unsupported,
-        fmt::format("no path of links connects ranks 0 and {}: no lists exist", missing - known.begin()));
+    if (missing == known.end()) return std::nullopt;
+    return static_cast<int>(missing - known.begin());
+}
+
+void require_connected(const Links& links) {
+    if (const std::optional<int> rank = unreachable_rank(links)) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("no path of links connects ranks 0 and {}: no lists exist", *rank));
+    }
 }
 
 bool can_synthesize(Collective collective) {
@@ -290,15 +285,14 @@ namespace {
 // Seconds until every rank has heard of one, if each that has sends on as fast as its processor can (Karp et
 // al. 1993, "Optimal broadcast and summation in the LogP model").
 double spread(const Links& links) {
-    const double message = links.latency + 2 * links.task;
     std::multiset<double> free = {0};  // of the ranks that have heard: when each can send
     double last = 0;
     for (int rank = 1; rank < links.ranks; ++rank) {
         const double now = *free.begin();
         free.erase(free.begin());
         free.insert(now + links.task);
-        free.insert(now + message);
-        last = std::max(last, now + message);
+        free.insert(now + links.message());
+        last = std::max(last, now + links.message());
     }
     return last;
 }
@@ -308,53 +302,31 @@ double spread(const Links& links) {
 double lower_bound(const Links& links, const Problem& problem, double bytes) {
     const int ranks = problem.ranks;
     if (ranks < 2) return 0;
-    const double message = links.latency + 2 * links.task;
-    const double wire = bytes * links.per_byte;
-    double rates = 0;
-    for (const double port : links.ports) rates += 1 / port;
-    const double others = ranks - 1;
-    double blocks = 0;  // the bytes of all sends, in blocks
-    const auto through = [&](int rank, double in, double out) {
-        return std::max(in, out) * links.port(rank);
-    };
-    double slowest = 0;
-    for (int rank = 0; rank < ranks; ++rank) {
-        const bool root = rank == problem.root;
-        double ports = 0;
-        switch (problem.collective) {
-            case Collective::broadcast:
-                ports = through(rank, root ? 0 : 1, root ? 1 : 0);
-                blocks = others;
-                break;
-            case Collective::reduce:
-                ports = through(rank, root ? 1 : 0, root ? 0 : 1);
-                blocks = others;
-                break;
-            case Collective::allreduce:
-                ports = through(rank, 1, 1);
-                blocks = 2 * others;
-                break;
-            case Collective::gather:
-                ports = through(rank, root ? others : 0, root ? 0 : 1);
-                break;
-            case Collective::scatter:
-                ports = through(rank, root ? 0 : 1, root ? others : 0);
-                break;
-            case Collective::allgather:
-                ports = through(rank, others, 1);
-                blocks = others * ranks;
-                break;
-            case Collective::reduce_scatter_block:
-                ports = through(rank, 1, others);
-                blocks = others * ranks;
-                break;
-            default:  // alltoall
-                ports = through(rank, others, others);
+    // The blocks that must pass the port of each rank, and all that must be sent.
+    std::vector<double> in(at(ranks), 0);
+    std::vector<double> out(at(ranks), 0);
+    double sent = 0;
+    for (const Chunk& chunk : routes_of(problem, 1).chunks) {
+        const auto needing = std::count(chunk.needed.begin(), chunk.needed.end(), 1);
+        const bool distributed = needing > 1 || chunk.root < 0 || chunk.needed[at(chunk.root)] == 0;
+        for (int rank = 0; rank < ranks; ++rank) {
+            const bool root = rank == chunk.root;
+            if (chunk.reduced) (root ? in : out)[at(rank)] += 1;
+            if (root && distributed) out[at(rank)] += 1;
+            if (!root && chunk.needed[at(rank)] != 0) in[at(rank)] += 1;
         }
-        slowest = std::max(slowest, ports);
+        if (chunk.reduced) sent += ranks - 1;
+        if (needing == ranks) sent += ranks - 1;
     }
-    const double bytes_bound = wire * std::max(slowest, blocks / rates) + message;
-    return std::max(bytes_bound, problem.collective == Collective::alltoall ? message : spread(links));
+    double slowest = 0;
+    double rates = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        slowest = std::max(slowest, std::max(in[at(rank)], out[at(rank)]) * links.port(rank));
+        rates += 1 / links.port(rank);
+    }
+    const double bytes_bound = bytes * links.per_byte * std::max(slowest, sent / rates) + links.message();
+    return std::max(bytes_bound,
+                    problem.collective == Collective::alltoall ? links.message() : spread(links));
 }
 
 }  // namespace lapwing::synthesis

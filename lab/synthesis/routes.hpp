@@ -11,12 +11,19 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "task/list.hpp"
 
 namespace lapwing::synthesis {
+
+inline constexpr double never = std::numeric_limits<double>::infinity();
+inline std::size_t at(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 // The links of a group whose ranks are on hosts of their own.
 struct Links {
@@ -28,14 +35,21 @@ struct Links {
     // The slowness of the link from rank i to rank j at i * ranks + j, from 1 up; infinite: there is no link.
     std::vector<double> pairs;
 
-    double pair(int from, int to) const { return pairs[static_cast<std::size_t>(from * ranks + to)]; }
-    double port(int rank) const { return ports[static_cast<std::size_t>(rank)]; }
+    double pair(int from, int to) const { return pairs[at(from * ranks + to)]; }
+    double port(int rank) const { return ports[at(rank)]; }
     bool joined(int from, int to) const;
     // The slowness of the whole way.
     double way(int from, int to) const;
+    // The seconds of a short message.
+    double message() const { return latency + 2 * task; }
+    double seconds(int from, int to, double bytes) const {
+        return message() + bytes * per_byte * way(from, to);
+    }
 };
 
-// Throws Error (unsupported) with two ranks that no path of links joins.
+// Returns a rank that no path of links joins with rank 0, if there is one.
+std::optional<int> unreachable_rank(const Links& links);
+// Throws Error (unsupported) if there is one.
 void require_connected(const Links& links);
 
 // Returns whether lists of the collective can be synthesized.

@@ -14,10 +14,6 @@ constexpr double first_temperature = 0.02;  // of the value
 constexpr double last_temperature = 1e-4;
 constexpr std::uint64_t steps_between_stops = 64;
 
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
-}
-
 class Annealing {
   public:
     Annealing(const Links& links, double bytes, const Search& how, Routes start)
@@ -70,7 +66,7 @@ class Annealing {
 
     void prefer(std::size_t chunk) {
         const std::size_t ranks = at(links_.ranks);
-        const double message = links_.latency + 2 * links_.task + bytes_ * links_.per_byte;
+        const double message = links_.message() + bytes_ * links_.per_byte;
         const std::size_t index = 2 * chunk * ranks + random(2 * ranks);
         now_.preferences[index] = (random_share() - 0.5) * 4 * message;
     }

@@ -30,8 +30,7 @@ struct Options {
     int root = 0;
     std::string bytes = "64Ki";
     std::string chunks;
-    std::uint64_t steps = 10000;
-    std::uint64_t seed = 1;
+    synthesis::Search search{.steps = 10000};
     double seconds = 0;
     std::string engine = "kernel";
     std::string tuning;
@@ -113,9 +112,9 @@ std::string compared(const Row& row) {
                     print_seconds(row.found.seconds), print_seconds(row.found.bound), row.found.how);
     if (row.rivals.empty()) return text + "; every algorithm of the catalogue needs a missing link";
     const Rival& rival = row.rivals.front();
-    text += fmt::format("; best of the catalogue: {} {}", rival.name, print_seconds(rival.seconds));
+    text += fmt::format("; best of the catalogue: {} {}", rival.algorithm->name, print_seconds(rival.seconds));
     if (row.any_order)
-        text += fmt::format(", in the best order of ranks {} {}", row.any_order->name,
+        text += fmt::format(", in the best order of ranks {} {}", row.any_order->algorithm->name,
                             print_seconds(row.any_order->seconds));
     return text;
 }
@@ -125,7 +124,7 @@ std::string file_of(const Options& options, const std::vector<Row>& rows, const 
         "# Written by lapwing synthesize {}: links {:016x} ({}), engine {}, {} steps, seed {}\n"
         "# Times are simulated.\n",
         LAPWING_VERSION, links.fingerprint, std::filesystem::path(options.topology).filename().string(),
-        options.engine, options.steps, options.seed);
+        options.engine, options.search.steps, options.search.seed);
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (!options.always && !rows[i].better()) continue;
         ListSet set = rows[i].found.set;
@@ -153,7 +152,7 @@ void print_rows(const std::vector<Row>& rows) {
             } else {
                 const bool moved = !std::is_sorted(rival->order.begin(), rival->order.end());
                 const std::string order = moved ? fmt::format(" {}", fmt::join(rival->order, ",")) : "";
-                cells.insert(cells.end(), {rival->name + order, print_seconds(rival->seconds),
+                cells.insert(cells.end(), {rival->algorithm->name + order, print_seconds(rival->seconds),
                                            percent(row.found.seconds, rival->seconds)});
             }
         };
@@ -166,8 +165,8 @@ void print_rows(const std::vector<Row>& rows) {
     for (const Row& row : rows) {
         if (row.better()) continue;
         fmt::print("{} of {} bytes: {} of the catalogue is better: LAPWING_ALGORITHM={}={}\n",
-                   name(row.problem.collective), row.problem.bytes, row.rivals.front().name,
-                   name(row.problem.collective), row.rivals.front().name);
+                   name(row.problem.collective), row.problem.bytes, row.rivals.front().algorithm->name,
+                   name(row.problem.collective), row.rivals.front().algorithm->name);
     }
 }
 
@@ -176,7 +175,7 @@ Json as_json(const std::vector<Row>& rows) {
     for (const Row& row : rows) {
         Json rivals = Json::array();
         for (const Rival& rival : row.rivals)
-            rivals.push_back({{"algorithm", rival.name}, {"seconds", rival.seconds}});
+            rivals.push_back({{"algorithm", rival.algorithm->name}, {"seconds", rival.seconds}});
         all.push_back({{"problem", to_json(row.problem)},
                        {"chunks", row.found.pieces},
                        {"seconds", row.found.seconds},
@@ -184,7 +183,7 @@ Json as_json(const std::vector<Row>& rows) {
                        {"search", row.found.how},
                        {"catalogue", rivals}});
         if (row.any_order)
-            all.back()["any_order"] = {{"algorithm", row.any_order->name},
+            all.back()["any_order"] = {{"algorithm", row.any_order->algorithm->name},
                                        {"order", row.any_order->order},
                                        {"seconds", row.any_order->seconds}};
     }
@@ -197,10 +196,7 @@ int synthesize(const Options& options) {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--ranks {}: {} describes the links of {} ranks", options.ranks,
                                 options.topology, links.links.ranks));
-    SynthesisOptions how;
-    how.search.steps = options.steps;
-    how.search.seed = options.seed;
-    how.pieces = read_chunks(options.chunks);
+    SynthesisOptions how{read_chunks(options.chunks), options.search};
     std::vector<std::string> engines;
     for (const simulate::Engine& engine : simulate::engines()) engines.emplace_back(engine.name);
     const simulate::Engine& engine = simulate::engines()[pick("--engine", options.engine, engines)];
@@ -262,10 +258,10 @@ Command add_synthesize(CommandLine& tool) {
         ->type_name("B");
     app->add_option("--chunks", options->chunks, "Numbers of chunks per block to try (several)")
         ->type_name("N");
-    app->add_option("--steps", options->steps,
+    app->add_option("--steps", options->search.steps,
                     "Search steps for each number of chunks (10000)")
         ->type_name("N");
-    app->add_option("--seed", options->seed, "Random seed of the search (1)")->type_name("N");
+    app->add_option("--seed", options->search.seed, "Random seed of the search (1)")->type_name("N");
     app->add_option(
            "--seconds", options->seconds,
            "Time limit in seconds for the search of each size; results then depend on the machine (no limit)")

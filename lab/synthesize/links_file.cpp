@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <sstream>
 #include <vector>
 
@@ -19,7 +18,7 @@ constexpr std::uint64_t max_ranks_of_links = 256;
 
 class Reader {
   public:
-    Reader(const std::string& text, const std::string& name) : text_(text), name_(name) {}
+    explicit Reader(const std::string& path) : text_(read_text_file(path, "link file")), path_(path) {}
 
     LinksFile read() {
         std::istringstream lines(text_);
@@ -45,7 +44,7 @@ class Reader {
 
   private:
     [[noreturn]] void refuse(const std::string& why) const {
-        throw Error(ErrorCode::parse, fmt::format("{}:{}: {}", name_, number_, why));
+        throw Error(ErrorCode::parse, fmt::format("{}:{}: {}", path_, number_, why));
     }
     int rank_of(const std::string& word) const {
         const auto rank = parse_number(word);
@@ -56,7 +55,6 @@ class Reader {
     void require_words(const std::vector<std::string>& words, std::size_t count, const char* form) const {
         if (words.size() != count) refuse(fmt::format("the line must have the form: {}", form));
     }
-    double rate_in(const std::string& word) const { return read_rate(word); }
 
     void statement(const std::vector<std::string>& words) {
         const std::string& what = words.front();
@@ -74,7 +72,7 @@ class Reader {
             refuse("the first line must be 'ranks N'");
         } else if (what == "rate") {
             require_words(words, 2, "rate 100mbit");
-            rate_ = rate_in(words[1]);
+            rate_ = read_rate(words[1]);
         } else if (what == "latency") {
             require_words(words, 2, "latency 60us");
             links_.latency = static_cast<double>(read_delay(words[1])) * 1e-9;
@@ -84,7 +82,7 @@ class Reader {
             has_task_ = true;
         } else if (what == "port") {
             if (words.size() != 4 || words[2] != "rate") require_words({}, 4, "port 3 rate 10mbit");
-            ports_[static_cast<std::size_t>(rank_of(words[1]))] = rate_in(words[3]);
+            ports_[synthesis::at(rank_of(words[1]))] = read_rate(words[3]);
         } else if (what == "link") {
             link(words);
         } else {
@@ -101,9 +99,9 @@ class Reader {
         const int from = rank_of(words[1].substr(0, middle));
         const int to = rank_of(words[1].substr(middle + 1));
         if (from == to) refuse("a link must be between two ranks");
-        const double rate = none ? -1 : rate_in(words[3]);
-        pairs_[static_cast<std::size_t>(from * links_.ranks + to)] = rate;
-        if (words[1][middle] == '-') pairs_[static_cast<std::size_t>(to * links_.ranks + from)] = rate;
+        const double rate = none ? -1 : read_rate(words[3]);
+        pairs_[synthesis::at(from * links_.ranks + to)] = rate;
+        if (words[1][middle] == '-') pairs_[synthesis::at(to * links_.ranks + from)] = rate;
     }
 
     // From rates to slowness: how many times as long as through the fastest port.
@@ -117,14 +115,14 @@ class Reader {
         for (const double port : ports_) links_.ports.push_back(fastest / port);
         for (const double pair : pairs_) {
             links_.pairs.push_back(pair == 0  ? 1
-                                   : pair < 0 ? std::numeric_limits<double>::infinity()
+                                   : pair < 0 ? synthesis::never
                                               : std::max(1.0, fastest / pair));
         }
         return {links_, has_task_, fingerprint_of(text_)};
     }
 
-    const std::string& text_;
-    const std::string& name_;
+    const std::string text_;
+    const std::string& path_;
     int number_ = 0;
     synthesis::Links links_{.ranks = 0, .ports = {}, .pairs = {}};
     bool has_task_ = false;
@@ -135,12 +133,8 @@ class Reader {
 
 }  // namespace
 
-LinksFile parse_links(const std::string& text, const std::string& name) {
-    return Reader(text, name).read();
-}
-
 LinksFile read_links(const std::string& path) {
-    return parse_links(read_text_file(path, "link file"), path);
+    return Reader(path).read();
 }
 
 }  // namespace lapwing::tool

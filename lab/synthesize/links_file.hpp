@@ -11,9 +11,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "synthesis/routes.hpp"
 
@@ -27,7 +25,5 @@ struct LinksFile {
 
 // Throws Error (system) if the file cannot be read, (parse) with the line of a mistake.
 LinksFile read_links(const std::string& path);
-// The same for a text; `name` is for messages.
-LinksFile parse_links(const std::string& text, const std::string& name);
 
 }  // namespace lapwing::tool

@@ -4,8 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <numeric>
 #include <set>
 
@@ -19,6 +17,8 @@
 
 namespace lapwing::tool {
 namespace {
+
+using synthesis::at;
 
 // Of a network whose links are missing: nothing is sent there.
 constexpr double slowness_of_no_link = 1e6;
@@ -48,8 +48,14 @@ std::vector<int> default_pieces(const Problem& problem) {
     return pieces;
 }
 
-std::size_t at(int index) {
-    return static_cast<std::size_t>(index);
+// Those that apply to the problem, with their default parameters.
+std::vector<Choice> choices_for(const Problem& problem) {
+    std::vector<Choice> choices;
+    for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
+        const Choice choice{algorithm, default_parameters(*algorithm)};
+        if (choice.applies(problem)) choices.push_back(choice);
+    }
+    return choices;
 }
 
 // As a program that loads the file has them. Throws Error (internal) if they are wrong.
@@ -99,37 +105,16 @@ SynthesisStudy::SynthesisStudy(LinksFile file, const simulate::Engine& engine, c
     // Half of the latency is before the first of three links, a quarter before each other one.
     const simulate::Time latency = simulate::from_seconds(links_.latency);
     parameters.latency = latency - latency / 4 * 2;
-    network_ = network({});
     setting_.engine = engine;
-    setting_.network = network_.get();
-}
-
-double SynthesisStudy::simulated_seconds(const std::vector<List>& lists) const {
-    if (!have_links(lists)) throw Error(ErrorCode::invalid_argument, "the lists need a link that is missing");
-    return simulate::to_seconds(simulate::simulate(simulate::make_lists(lists), setting_).end());
-}
-
-int SynthesisStudy::rank_at(int position, const Order& order) {
-    return order.empty() ? position : order[at(position)];
-}
-
-std::unique_ptr<simulate::Network> SynthesisStudy::network(const Order& order) const {
-    std::vector<double> ports;
-    std::vector<double> pairs;
-    for (int one = 0; one < links_.ranks; ++one) {
-        ports.push_back(links_.port(rank_at(one, order)));
-        for (int other = 0; other < links_.ranks; ++other)
-            pairs.push_back(
-                std::min(links_.pair(rank_at(one, order), rank_at(other, order)), slowness_of_no_link));
-    }
-    return simulate::unequal(std::move(ports), std::move(pairs), simulate::from_seconds(links_.latency) / 4);
+    in_order_.resize(at(links_.ranks));
+    std::iota(in_order_.begin(), in_order_.end(), 0);
 }
 
 bool SynthesisStudy::have_links(const std::vector<List>& lists, const Order& order) const {
     for (const List& list : lists) {
         for (const Task& task : list.tasks)
             if (task.kind == Kind::send &&
-                !links_.joined(rank_at(list.rank, order), rank_at(task.peer, order)))
+                !links_.joined(order[at(list.rank)], order[at(task.peer)]))
                 return false;
     }
     return true;
@@ -138,7 +123,14 @@ bool SynthesisStudy::have_links(const std::vector<List>& lists, const Order& ord
 std::optional<double> SynthesisStudy::seconds_in_order(const std::vector<List>& lists,
                                                        const Order& order) const {
     if (!have_links(lists, order)) return std::nullopt;
-    const std::unique_ptr<simulate::Network> links = network(order);
+    std::vector<double> ports;
+    std::vector<double> pairs;
+    for (const int one : order) {
+        ports.push_back(links_.port(one));
+        for (const int other : order) pairs.push_back(std::min(links_.pair(one, other), slowness_of_no_link));
+    }
+    const auto links = simulate::unequal(std::move(ports), std::move(pairs),
+                                         simulate::from_seconds(links_.latency) / 4);
     simulate::Setting setting = setting_;
     setting.network = links.get();
     try {
@@ -154,8 +146,7 @@ std::vector<SynthesisStudy::Order> SynthesisStudy::distinct_orders(const Problem
     std::vector<Order> orders;
     if (links_.ranks > max_enumerated_ranks) return orders;
     std::set<std::vector<double>> seen;
-    Order order(at(links_.ranks));
-    std::iota(order.begin(), order.end(), 0);
+    Order order = in_order_;
     do {
         if (has_root(problem.collective) && order[at(problem.root)] != problem.root) continue;
         std::vector<double> links;
@@ -170,21 +161,17 @@ std::vector<SynthesisStudy::Order> SynthesisStudy::distinct_orders(const Problem
     return orders;
 }
 
-Rival SynthesisStudy::best_order(const Problem& problem, Rival rival, const std::vector<List>& lists,
+Rival SynthesisStudy::best_order(const Problem& problem, const Choice& choice,
                                  const std::vector<Order>& orders) const {
-    rival.seconds = std::numeric_limits<double>::infinity();
+    const std::vector<List> lists = build_all(problem, choice).lists;
+    Rival rival{choice.algorithm, synthesis::never, in_order_};
     const auto consider = [&](const Order& order) {
         const std::optional<double> seconds = seconds_in_order(lists, order);
-        if (!seconds || *seconds >= rival.seconds) return;
-        rival.seconds = *seconds;
-        rival.order = order;
+        if (seconds && *seconds < rival.seconds) rival = {choice.algorithm, *seconds, order};
     };
     for (const Order& order : orders) consider(order);
     if (!orders.empty()) return rival;
-    Order first(at(links_.ranks));
-    std::iota(first.begin(), first.end(), 0);
-    rival.order = first;
-    consider(first);
+    consider(in_order_);
     for (std::uint64_t i = 0; i < tried_orders; ++i) {
         Order order = rival.order;
         const auto drawn = [&](std::uint64_t number) {
@@ -203,13 +190,9 @@ Rival SynthesisStudy::best_order(const Problem& problem, Rival rival, const std:
 std::optional<Rival> SynthesisStudy::best_in_any_order(const Problem& problem) const {
     const std::vector<Order> orders = distinct_orders(problem);
     std::optional<Rival> best;
-    for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
-        const Choice choice{algorithm, default_parameters(*algorithm)};
-        if (!choice.applies(problem)) continue;
-        const std::vector<List> lists = build_all(problem, choice).lists;
-        const Rival rival = best_order(problem, {algorithm->name}, lists, orders);
-        if (!std::isfinite(rival.seconds)) continue;
-        if (!best || rival.seconds < best->seconds) best = rival;
+    for (const Choice& choice : choices_for(problem)) {
+        Rival rival = best_order(problem, choice, orders);
+        if (rival.seconds < (best ? best->seconds : synthesis::never)) best = std::move(rival);
     }
     return best;
 }
@@ -219,32 +202,28 @@ std::optional<Synthesized> SynthesisStudy::reordered(const Problem& problem, con
     if (problem.collective != broadcast && problem.collective != reduce && problem.collective != allreduce)
         return std::nullopt;
     std::optional<Synthesized> best;
-    for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
-        if (algorithm->name != rival.name) continue;
-        const Choice choice{algorithm, default_parameters(*algorithm)};
-        for (const int pieces : default_pieces(problem)) {
-            Synthesized one;
-            one.set.problem = {
-                .collective = problem.collective, .ranks = problem.ranks, .root = problem.root};
-            one.set.problem.bytes = static_cast<std::uint64_t>(pieces);
-            one.set.chunks.emplace();
-            if (!choice.applies(one.set.problem)) continue;
-            one.set.lists = reorder(build_all(one.set.problem, choice).lists, rival.order);
-            std::vector<List> lists;
-            try {
-                lists = scaled(one.set, problem);
-            } catch (const Error& error) {
-                if (error.code() != ErrorCode::internal) throw;
-                continue;  // lists that depend on the size of the block have no form in chunks
-            }
-            const std::optional<double> seconds = seconds_in_order(lists, {});
-            if (!seconds || (best && *seconds >= best->seconds)) continue;
-            one.seconds = *seconds;
-            one.pieces = pieces;
-            one.how = fmt::format("{} of the catalogue, ranks in order {}", rival.name,
-                                  fmt::join(rival.order, ","));
-            best = std::move(one);
+    const Choice choice{rival.algorithm, default_parameters(*rival.algorithm)};
+    for (const int pieces : default_pieces(problem)) {
+        Synthesized one;
+        one.set.problem = {.collective = problem.collective, .ranks = problem.ranks, .root = problem.root};
+        one.set.problem.bytes = static_cast<std::uint64_t>(pieces);
+        one.set.chunks.emplace();
+        if (!choice.applies(one.set.problem)) continue;
+        one.set.lists = reorder(build_all(one.set.problem, choice).lists, rival.order);
+        std::vector<List> lists;
+        try {
+            lists = scaled(one.set, problem);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::internal) throw;
+            continue;  // lists that depend on the size of the block have no form in chunks
         }
+        const std::optional<double> seconds = seconds_in_order(lists, in_order_);
+        if (!seconds || (best && *seconds >= best->seconds)) continue;
+        one.seconds = *seconds;
+        one.pieces = pieces;
+        one.how = fmt::format("{} of the catalogue, ranks in order {}", rival.algorithm->name,
+                              fmt::join(rival.order, ","));
+        best = std::move(one);
     }
     if (best) best->bound = synthesis::lower_bound(links_, problem, static_cast<double>(problem.bytes));
     return best;
@@ -259,7 +238,9 @@ Synthesized SynthesisStudy::synthesize(const Problem& problem, const SynthesisOp
             synthesis::search(links_, problem, pieces, bytes / pieces, options.search);
         Synthesized one;
         one.set = synthesis::lists_of(problem, routes, synthesis::schedule(links_, routes, bytes / pieces));
-        one.seconds = simulated_seconds(scaled(one.set, problem));
+        const std::optional<double> seconds = seconds_in_order(scaled(one.set, problem), in_order_);
+        if (!seconds) throw Error(ErrorCode::internal, "synthesized lists need a link that is missing");
+        one.seconds = *seconds;
         one.pieces = pieces;
         if (best.set.lists.empty() || one.seconds < best.seconds) best = std::move(one);
         if (options.search.stop && options.search.stop()) break;
@@ -271,12 +252,9 @@ Synthesized SynthesisStudy::synthesize(const Problem& problem, const SynthesisOp
 
 std::vector<Rival> SynthesisStudy::rivals(const Problem& problem) const {
     std::vector<Rival> rivals;
-    for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
-        const Choice choice{algorithm, default_parameters(*algorithm)};
-        if (!choice.applies(problem)) continue;
-        const std::vector<List> lists = build_all(problem, choice).lists;
-        if (const std::optional<double> seconds = seconds_in_order(lists, {}))
-            rivals.push_back({algorithm->name, *seconds});
+    for (const Choice& choice : choices_for(problem)) {
+        if (const auto seconds = seconds_in_order(build_all(problem, choice).lists, in_order_))
+            rivals.push_back({choice.algorithm, *seconds, in_order_});
     }
     std::ranges::stable_sort(rivals, {}, &Rival::seconds);
     return rivals;

@@ -29,10 +29,9 @@ struct Synthesized {
 };
 
 struct Rival {
-    std::string name;  // an algorithm of the catalogue
+    const Algorithm* algorithm = nullptr;
     double seconds = 0;
-    // The rank that runs the list of each rank of the algorithm; empty: in order.
-    std::vector<int> order = {};
+    std::vector<int> order;  // the rank that runs the list of each rank of the algorithm
 };
 
 class SynthesisStudy {
@@ -40,8 +39,6 @@ class SynthesisStudy {
     // The constants of messages that the file does not have come from the tuning, else from what Lapwing
     // ships.
     SynthesisStudy(LinksFile file, const simulate::Engine& engine, const Tuning* tuning);
-
-    const synthesis::Links& links() const { return links_; }
 
     Synthesized synthesize(const Problem& problem, const SynthesisOptions& options) const;
     // The algorithms of the catalogue that need no missing link, the best one first.
@@ -52,24 +49,18 @@ class SynthesisStudy {
     // The lists of a broadcast, reduce or allreduce by such an algorithm, for ranks in their own order.
     // Returns nothing for other collectives, and if the algorithm has no lists in chunks for this problem.
     std::optional<Synthesized> reordered(const Problem& problem, const Rival& rival) const;
-    // Throws Error (invalid_argument) if the lists need a link that is missing.
-    double simulated_seconds(const std::vector<List>& lists) const;
-
   private:
-    using Order = std::vector<int>;  // empty: ranks in order
-    static int rank_at(int position, const Order& order);
+    using Order = std::vector<int>;
 
-    bool have_links(const std::vector<List>& lists, const Order& order = {}) const;
+    bool have_links(const std::vector<List>& lists, const Order& order) const;
     // Returns nothing if the lists need a missing link or cannot be simulated.
     std::optional<double> seconds_in_order(const std::vector<List>& lists, const Order& order) const;
-    std::unique_ptr<simulate::Network> network(const Order& order) const;
     std::vector<Order> distinct_orders(const Problem& problem) const;
-    Rival best_order(const Problem& problem, Rival rival, const std::vector<List>& lists,
-                     const std::vector<Order>& orders) const;
+    Rival best_order(const Problem& problem, const Choice& choice, const std::vector<Order>& orders) const;
 
     synthesis::Links links_;
     simulate::Setting setting_;
-    std::unique_ptr<simulate::Network> network_;
+    Order in_order_;
 };
 
 }  // namespace lapwing::tool

@@ -23,10 +23,7 @@ struct Options {
     std::string ranks = "1:64";
     std::string collective;
     std::string algorithm;
-    CheckLimits limits;
-    bool chains = true;
-    int samples = 0;
-    std::uint64_t seed = 1;
+    Work work;
     bool list = false;
     bool json = false;
 };
@@ -111,22 +108,27 @@ Json as_json(const Outcome& outcome, RankRange ranks) {
             {"seconds", outcome.seconds}};
 }
 
+std::vector<Choice> choices_of(const Options& options) {
+    std::optional<Collective> collective;
+    if (!options.collective.empty())
+        collective = named("--collective", [&] { return read_collective(options.collective); });
+    return named("--algorithm", [&] { return choices_to_verify(collective, options.algorithm); });
+}
+
 int verify(const CommandLine& app, const Options& options) {
+    Work work = options.work;
     const bool ranks_given = app.count("--ranks") > 0;
-    if (options.samples == 0) refuse_given(app, {"--seed"}, "needs --sample");
-    if (options.samples > 0 && options.limits.bracketing)
+    const bool samples = work.samples > 0;
+    if (!samples) refuse_given(app, {"--seed"}, "needs --sample");
+    if (samples && work.limits.bracketing)
         throw Error(ErrorCode::invalid_argument, "use --sample without --reproducible");
-    const bool all = options.all || ranks_given || options.samples > 0 || !options.collective.empty() ||
+    const bool all = options.all || ranks_given || samples || !options.collective.empty() ||
                      !options.algorithm.empty();
     if (options.list) {
-        if (options.all || ranks_given || options.samples > 0 || !options.files.empty())
+        if (options.all || ranks_given || samples || !options.files.empty())
             throw Error(ErrorCode::invalid_argument,
                         "use --list alone, or with --collective and --algorithm");
-        std::optional<Collective> collective;
-        if (!options.collective.empty())
-            collective = named("--collective", [&] { return read_collective(options.collective); });
-        print_proven(named("--algorithm", [&] { return choices_to_verify(collective, options.algorithm); }),
-                     options.json);
+        print_proven(choices_of(options), options.json);
         return success;
     }
     if (all == !options.files.empty()) {
@@ -135,24 +137,16 @@ int verify(const CommandLine& app, const Options& options) {
             all ? "name list files, or use --all with --ranks, --collective and --algorithm, but not both"
                 : "name the list files to verify, or use --all");
     }
-    if (!all) return verify_files(options.files, options.limits, options.chains, options.json);
+    if (!all) return verify_files(options.files, work.limits, work.chains, options.json);
 
-    Work work;
-    std::optional<Collective> collective;
-    if (!options.collective.empty())
-        collective = named("--collective", [&] { return read_collective(options.collective); });
-    work.choices = named("--algorithm", [&] { return choices_to_verify(collective, options.algorithm); });
-    if (options.limits.bracketing)
+    work.choices = choices_of(options);
+    if (work.limits.bracketing)
         std::erase_if(work.choices,
                       [](const Choice& choice) { return !is_reduction(choice.algorithm->collective); });
-    const bool samples = options.samples > 0;
     work.ranks = named("--ranks", [&] {
         return read_rank_range(samples && !ranks_given ? ranks_of_samples : options.ranks);
     });
-    work.limits = options.limits;
-    work.chains = options.chains && !samples;
-    work.samples = options.samples;
-    work.seed = options.seed;
+    work.chains = work.chains && !samples;
     const Outcome outcome = verify_all(work);
     if (options.json) {
         fmt::print("{}\n", as_json(outcome, work.ranks).dump(2));
@@ -179,20 +173,20 @@ Command add_verify(CommandLine& tool) {
                     "Only this algorithm, such as bruck; pairwise:window=6: only with these parameters; "
                     "file:my.lists: lists of a file")
         ->type_name("A");
-    app->add_flag("--reproducible", options->limits.bracketing,
+    app->add_flag("--reproducible", options->work.limits.bracketing,
                   "Prove that reductions combine in the fixed bracketing of `lapwing run --reproducible`");
-    app->add_option("--queue-depth", options->limits.queue_depth, "Longest allowed queue (16384)")
+    app->add_option("--queue-depth", options->work.limits.queue_depth, "Longest allowed queue (16384)")
         ->type_name("N");
     app->add_flag(
-        "--no-chains", [options] { options->chains = false; },
+        "--no-chains", [options] { options->work.chains = false; },
         "Do not prove the chain forms of the lists (for ranks on several hosts and on shared hosts)");
     app->add_option(
-           "--sample", options->samples,
+           "--sample", options->work.samples,
            "Prove N random problems of each algorithm, of up to 4096 ranks as far as memory permits, "
            "without chain forms")
         ->type_name("N")
         ->range(1, 1000000);
-    app->add_option("--seed", options->seed, "Random seed of --sample (1)")->type_name("N");
+    app->add_option("--seed", options->work.seed, "Random seed of --sample (1)")->type_name("N");
     app->add_flag("--list", options->list,
                   "Prove nothing; list for which numbers of ranks each algorithm is already proven");
     app->add_flag("--json", options->json, "Print JSON");
