@@ -20,25 +20,11 @@ constexpr Proven proven[] = {
 #include "proven/proven.def"
 };
 
-struct Sampled {
-    Key key;
-    int ranks;
-};
-constexpr Sampled sampled[] = {
-#define LAPWING_SAMPLED(collective, name, ranks) {{Collective::collective, #name}, ranks},
-#include "proven/sampled.def"
-};
-
 }  // namespace
 
 std::optional<ProvenForms> proven_for_all_ranks(Collective collective, std::string_view algorithm) {
     const auto* const row = std::ranges::find(proven, Key{collective, algorithm}, &Proven::key);
     return row == std::end(proven) ? std::nullopt : std::optional(row->forms);
-}
-
-int sampled_to(Collective collective, std::string_view algorithm) {
-    const auto* const row = std::ranges::find(sampled, Key{collective, algorithm}, &Sampled::key);
-    return row == std::end(sampled) ? 4096 : row->ranks;
 }
 
 }  // namespace lapwing

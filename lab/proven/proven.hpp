@@ -27,8 +27,4 @@ constexpr int sampled_ranks = 64;
 constexpr int verified_ranks = 128;
 inline constexpr std::array verified_samples = {256, 257};
 
-// Returns the largest number of ranks of the random problems that another saved run (verify-sampled.txt) has
-// proven. The tests compare it with that run.
-int sampled_to(Collective collective, std::string_view algorithm);
-
 }  // namespace lapwing

@@ -23,7 +23,7 @@ std::string forms_of(const ProvenForms& forms, Collective collective) {
 void print_proven(std::span<const Choice> choices, bool json) {
     const std::string some = fmt::format("1 to {}, {}", verified_ranks, fmt::join(verified_samples, ", "));
     std::vector<std::vector<std::string>> rows = {
-        {"collective", "algorithm", "ranks", "sampled to", "except"}};
+        {"collective", "algorithm", "ranks", "except"}};
     Json algorithms = Json::array();
     const Algorithm* last = nullptr;
     std::size_t proven = 0;
@@ -34,13 +34,11 @@ void print_proven(std::span<const Choice> choices, bool json) {
         const auto forms = proven_for_all_ranks(algorithm.collective, algorithm.name);
         const std::string except = forms ? forms_of(*forms, algorithm.collective) : "";
         if (forms) ++proven;
-        const int sampled = sampled_to(algorithm.collective, algorithm.name);
         rows.push_back({name(algorithm.collective), algorithm.name, forms ? "all" : some,
-                        std::to_string(sampled), except});
+                        except});
         algorithms.push_back({{"collective", name(algorithm.collective)},
                               {"name", algorithm.name},
                               {"all_ranks", forms.has_value()},
-                              {"sampled_to", sampled},
                               {"all_ranks_in_place", forms && forms->in_place},
                               {"all_ranks_ordered", forms && forms->ordered}});
     }
@@ -58,9 +56,10 @@ void print_proven(std::span<const Choice> choices, bool json) {
         "{} of {} algorithms are proven for every number of ranks. A saved run of this command proves the "
         "other algorithms for\n"
         "the numbers above (docs/results/amd-epyc/verify.txt), and another run proves random problems of "
-        "up to the sampled\n"
-        "number of ranks (verify-sampled.txt). The tests prove the lists of all algorithms for 1 to {} "
-        "ranks, some for up to {}.\n",
+        "up to 4,096\n"
+        "ranks, or fewer where their lists would need too much memory (verify-sampled.txt). The tests prove the "
+        "lists of\n"
+        "all algorithms for 1 to {} ranks, some for up to {}.\n",
         align(rows), proven, rows.size() - 1, enumerated_ranks, sampled_ranks);
 }
 

@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import re
 import tempfile
 import unittest
 
@@ -145,12 +144,12 @@ class Files(ToolTest):
 
     def test_list(self):
         out, _ = self.call("verify", "--list")
-        self.assertRegex(out, r"\n  allgather +ring +all +\d+ *\n")
-        self.assertRegex(out, r"\n  scan +linear +all +4096 +in place\n")
-        self.assertRegex(out, r"\n  allreduce +two_level +1 to \d+, 256, 257 +4096 *\n")
+        self.assertRegex(out, r"\n  allgather +ring +all *\n")
+        self.assertRegex(out, r"\n  scan +linear +all +in place\n")
+        self.assertRegex(out, r"\n  allreduce +two_level +1 to \d+, 256, 257 *\n")
         rows = json.loads(self.call("verify", "--list", "--json")[0])["algorithms"]
         self.assertRegex(out, rf"\n{sum(row['all_ranks'] for row in rows)} of {len(rows)} algorithms are proven")
-        self.assertEqual(len(self.call("verify", "--list", "--collective", "scan")[0].splitlines()), 7)
+        self.assertEqual(len(self.call("verify", "--list", "--collective", "scan")[0].splitlines()), 8)
         self.refused("verify", "--list", "--ranks", 3, because="use --list alone")
 
     def test_samples_reach_many_ranks(self):
@@ -169,13 +168,6 @@ class Files(ToolTest):
         self.refused("verify", "--all", "--sample", 1, "--reproducible", because="use --sample without --reproducible")
         self.refused("verify", "--list", "--sample", 1, because="use --list alone")
         self.refused("verify", "--all", "--sample", 0, because="--sample")
-
-    def test_the_saved_run_has_the_samples_that_the_list_shows(self):
-        saved = pathlib.Path(__file__).resolve().parents[2] / "docs/results/amd-epyc/verify-sampled.txt"
-        row = re.compile(r"  (\S+) +(\S+)(?: +\d+){5} +(\d+)")
-        found = [match.groups() for match in map(row.fullmatch, saved.read_text(encoding="utf-8").splitlines()) if match]
-        listed = json.loads(self.call("verify", "--list", "--json")[0])["algorithms"]
-        self.assertEqual(found, [(one["collective"], one["name"], str(one["sampled_to"])) for one in listed])
 
     def test_reproducible(self):
         out, _ = self.call("verify", "--all", "--reproducible", "--ranks", "1:6")
@@ -199,14 +191,6 @@ class Files(ToolTest):
         out, _ = self.call("explain", "barrier", "--ranks", "64", "--format", "text")
         out, _ = self.call("verify", self.file(out), "--queue-depth", "3", status=1)
         self.assertIn("queue_depth: ", out)
-
-    def test_cut_short(self):
-        lines = RIGHT.splitlines(keepends=True)
-        for length in range(2, len(lines)):
-            file = self.file("".join(lines[:length]))
-            _, err = self.call("verify", file, status=2)
-            self.assertRegex(err, rf"^{re.escape(str(file))}:{length}:\d+: .+\n$|"
-                                  rf"^{re.escape(str(file))}:{length + 1}:\d+: .+\n$")
 
     def test_not_parsable(self):
         file = self.file(RIGHT.replace("send", "sned"))
