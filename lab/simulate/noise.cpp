@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <sstream>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "simulate/random.hpp"
 
 namespace lapwing::simulate {
@@ -16,38 +17,29 @@ namespace {
     throw Error(ErrorCode::parse, fmt::format("{}:{}: {}", name, line, why));
 }
 
-std::string_view next_word(std::string_view& line) {
-    const std::size_t begin = std::min(line.find_first_not_of(" \t\r"), line.size());
-    const std::size_t end = std::min(line.find_first_of(" \t\r", begin), line.size());
-    const std::string_view word = line.substr(begin, end - begin);
-    line.remove_prefix(end);
-    return word;
-}
-
-Time read_nanoseconds(std::string_view word, const char* what, const std::string& name, int line) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || end != word.data() + word.size() || !(value >= 0 && value <= 1e15)) {
+Time read_nanoseconds(const std::string& word, const char* what, const std::string& name, int line) {
+    const std::optional<double> value = parse_real(word);
+    if (!value || *value < 0 || *value > 1e15) {
         refuse(name, line, fmt::format("'{}' is not a {} in nanoseconds", word, what));
     }
-    return std::llround(value * static_cast<double>(nanosecond));
+    return std::llround(*value * static_cast<double>(nanosecond));
 }
 
 }  // namespace
 
 NoiseTrace NoiseTrace::parse(std::string_view text, const std::string& name) {
     NoiseTrace trace;
-    for (int number = 1; !text.empty(); ++number) {
-        const std::size_t end = text.find('\n');
-        std::string_view line = text.substr(0, end);
-        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-        line = line.substr(0, line.find('#'));
-        const std::string_view start = next_word(line);
+    std::istringstream lines{std::string(text)};
+    std::string line;
+    for (int number = 1; std::getline(lines, line); ++number) {
+        std::istringstream words(line.substr(0, line.find('#')));
+        std::string start;
+        std::string length;
+        std::string more;
+        words >> start >> length >> more;
         if (start.empty()) continue;
-        const std::string_view length = next_word(line);
-        if (length.empty()) refuse(name, number, "a line must have two numbers: start and duration");
-        if (!next_word(line).empty()) refuse(name, number, "a line must have only two numbers: start and "
-                                                           "duration");
+        if (length.empty() || !more.empty())
+            refuse(name, number, "a line must have two numbers: start and duration");
         const Interruption one{read_nanoseconds(start, "start", name, number),
                                read_nanoseconds(length, "duration", name, number)};
         if (!trace.interruptions.empty()) {
@@ -74,23 +66,6 @@ NoiseTrace NoiseTrace::parse(std::string_view text, const std::string& name) {
     Interruption& last = trace.interruptions.back();
     last.length = std::min(last.length, trace.period - last.start);
     return trace;
-}
-
-double Noise::share() const {
-    switch (kind) {
-        case Kind::none:
-            break;
-        case Kind::periodic:
-        case Kind::poisson:
-            return static_cast<double>(length) / static_cast<double>(period);
-        case Kind::trace: {
-            double sum = 0;
-            for (const NoiseTrace::Interruption& one : trace->interruptions)
-                sum += static_cast<double>(one.length);
-            return sum / static_cast<double>(trace->period);
-        }
-    }
-    return 0;
 }
 
 NoiseStream::NoiseStream(const Noise& noise, std::uint64_t processor)

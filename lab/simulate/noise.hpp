@@ -39,9 +39,6 @@ struct Noise {
     std::shared_ptr<const NoiseTrace> trace = nullptr;
     bool together = false;  // strikes all processors at the same time; else each begins at a random place
     std::uint64_t seed = 1;
-
-    // Of the processor's time, the part that it takes.
-    double share() const;
 };
 
 // The interruptions of one processor, asked for in the order of time. They depend on the noise and the

@@ -21,8 +21,6 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr std::uint64_t max_block = std::uint64_t{1} << 30;
-
 struct Options {
     std::string collectives;
     std::string topology;

@@ -19,38 +19,23 @@ using simulate::Action;
 constexpr std::size_t max_actions = 1000000;
 constexpr int max_of_a_value = 1 << 24;
 
-constexpr KnownPipeline::Value fft_values[] = {
-    {"n", "256", "points in each direction"},
-    {"per_rank", "0", "points of each rank, instead of n"},
-    {"variables", "3", "number of variables, transformed one after the other"},
-    {"window", "2", "exchanges in flight, minus one"},
-    {"rows", "1", "ranks in a row; 0: about as many as in a column"},
-    {"gflops", "2", "10^9 operations per second of each rank"},
+// A pipeline that has a name; its values, with their defaults. lab/docs/reference.md describes them.
+struct KnownPipeline {
+    const char* name;
+    std::map<std::string, std::string> values;
+    Pipeline (*make)(const PipelineOptions& options, int ranks);
 };
-constexpr KnownPipeline::Value cg_values[] = {
-    {"n", "256", "points in each direction"},
-    {"per_rank", "0", "points of each rank, instead of n"},
-    {"solver", "cg", "cg, gropp or pipelined"},
-    {"iterations", "10", ""},
-    {"gflops", "1", "10^9 operations per second of each rank"},
-};
-constexpr KnownPipeline::Value lu_values[] = {
-    {"n", "8192", "equations"},
-    {"per_rank", "0", "elements of each rank, instead of n"},
-    {"block", "128", "columns of a panel"},
-    {"gflops", "20", "10^9 operations per second of each rank"},
+const KnownPipeline known_pipelines[] = {
+    {"fft",
+     {{"n", "256"}, {"per_rank", "0"}, {"variables", "3"}, {"window", "2"}, {"rows", "1"}, {"gflops", "2"}},
+     make_fft},
+    {"cg",
+     {{"n", "256"}, {"per_rank", "0"}, {"solver", "cg"}, {"iterations", "10"}, {"gflops", "1"}},
+     make_cg},
+    {"lu", {{"n", "8192"}, {"per_rank", "0"}, {"block", "128"}, {"gflops", "20"}}, make_lu},
 };
 
 }  // namespace
-
-std::span<const KnownPipeline> known_pipelines() {
-    static constexpr KnownPipeline all[] = {
-        {"fft", "transforms of several variables, forward and backward", fft_values, make_fft},
-        {"cg", "conjugate gradients: halo and sums", cg_values, make_cg},
-        {"lu", "a factorization with look-ahead: panels on one row of ranks", lu_values, make_lu},
-    };
-    return all;
-}
 
 int PipelineBuilder::operation(const Problem& problem, int stride, int rotation) {
     const auto same = std::find(pipeline_.problems.begin(), pipeline_.problems.end(), problem);
@@ -108,7 +93,7 @@ PipelineOptions read_pipeline(const std::string& written) {
     PipelineOptions options{.written = written, .name = written, .values = {}, .script = {}};
     const std::size_t colon = std::min(written.find(':'), written.size());
     std::vector<std::string> names;
-    for (const KnownPipeline& known : known_pipelines()) names.emplace_back(known.name);
+    for (const KnownPipeline& known : known_pipelines) names.emplace_back(known.name);
     const std::string name = written.substr(0, colon);
     if (std::find(names.begin(), names.end(), name) == names.end()) {
         if (!std::filesystem::exists(written) && written.find_first_of("./") == std::string::npos) {
@@ -119,12 +104,10 @@ PipelineOptions read_pipeline(const std::string& written) {
         return options;
     }
     options.name = name;
-    const KnownPipeline& known = known_pipelines()[pick("pipeline", name, names)];
+    const KnownPipeline& known = known_pipelines[pick("pipeline", name, names)];
+    options.values = known.values;
     std::vector<std::string> value_names;
-    for (const KnownPipeline::Value& value : known.values) {
-        value_names.emplace_back(value.name);
-        options.values[value.name] = value.usual;
-    }
+    for (const auto& [value, usual] : known.values) value_names.push_back(value);
     if (colon == written.size()) return options;
     read_list("--pipeline", written.substr(colon + 1), [&](const std::string& word) {
         const std::size_t equals = std::min(word.find('='), word.size());
@@ -141,7 +124,7 @@ PipelineOptions read_pipeline(const std::string& written) {
 }
 
 Pipeline make_pipeline(const PipelineOptions& options, int ranks, std::uint64_t bytes) {
-    for (const KnownPipeline& known : known_pipelines()) {
+    for (const KnownPipeline& known : known_pipelines) {
         if (options.script.empty() && options.name == known.name) return known.make(options, ranks);
     }
     return make_script(options, ranks, bytes);

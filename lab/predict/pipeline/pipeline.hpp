@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -49,20 +48,6 @@ struct PipelineOptions {
     std::map<std::string, std::string> values;  // of fft, cg and lu: all that they have, also by default
     std::string script;                         // the file's text
 };
-
-// A pipeline that has a name.
-struct KnownPipeline {
-    struct Value {
-        const char* name;
-        const char* usual;
-        const char* meaning;
-    };
-    const char* name;
-    const char* meaning;
-    std::span<const Value> values;
-    Pipeline (*make)(const PipelineOptions& options, int ranks);
-};
-std::span<const KnownPipeline> known_pipelines();
 
 // Throws Error: invalid_argument, or system for a file.
 PipelineOptions read_pipeline(const std::string& written);

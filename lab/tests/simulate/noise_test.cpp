@@ -35,7 +35,6 @@ TEST(Trace, LinesAreInterruptionsAndTheLastOneIsTheEnd) {
     // One that begins in another makes it longer.
     EXPECT_EQ(trace.interruptions[1].length, 5 * nanosecond);
     EXPECT_EQ(trace.period, 100 * nanosecond);
-    EXPECT_DOUBLE_EQ(trace_noise().share(), 0.1);
 }
 
 TEST(Trace, WhatIsWrongIsSaidWithItsLine) {
@@ -87,7 +86,6 @@ TEST(Stream, WorkEndsWhenSoMuchTimeWasUndisturbed) {
 
 TEST(Stream, PeriodicNoiseTakesItsShare) {
     const Noise noise{.kind = Noise::Kind::periodic, .period = 1000000, .length = 25000};
-    EXPECT_DOUBLE_EQ(noise.share(), 0.025);
     NoiseStream stream(noise, 7);
     // A thousand times 975 of work take a thousand periods, from wherever it begins.
     const Time end = stream.finish(noise, 0, 975000 * 1000);
