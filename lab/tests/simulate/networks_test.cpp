@@ -134,14 +134,11 @@ TEST(SharedLinks, TheLaterMessageWaitsForTheEarlier) {
 }
 
 // Latency 1000 (400 before the first link, 300 before each other one), overhead 10, 1 for a byte.
-Lists one_message() {
-    return make_message(100);
-}
 Time end_over(const Network& network) {
     Setting setting;
     setting.parameters = parameters(400, 10, 1);
     setting.network = &network;
-    return simulate(one_message(), setting).end() / nanosecond;
+    return simulate(make_message(100), setting).end() / nanosecond;
 }
 
 TEST(UnequalLinks, AMessageTakesTheTimeOfTheSlowestLink) {
@@ -180,21 +177,6 @@ TEST(Crossbars, RanksOfAHostShareItsLinkAndAreNear) {
     // 10 + 100 + 1000 * 0.1 + 10.
     const Lists lists = lists_for(Collective::broadcast, "flat", 2, 1000);
     EXPECT_EQ(simulate(lists, {.parameters = costs, .network = hosts.get()}).end() / nanosecond, 220);
-}
-
-TEST(SharedLinks, TheSameWhateverRankBegins) {
-    const auto torus = grid({4, 4}, GridKind::torus, 1, hop);
-    const auto groups = dragonfly(4, 2, 2, true, 1, hop);
-    for (const Network* network : {torus.get(), groups.get()}) {
-        Setting setting{.parameters = parameters(1000, 50, 1), .network = network};
-        setting.program = {.iterations = 3, .work = 10000 * nanosecond, .tests = 4};
-        setting.noise = {
-            .kind = Noise::Kind::poisson, .period = 20000 * nanosecond, .length = 1000 * nanosecond};
-        const Lists lists = lists_for(Collective::alltoall, "pairwise", 16, 300);
-        const std::vector<Time> forwards = simulate(lists, setting).ends;
-        setting.backwards = true;
-        EXPECT_EQ(simulate(lists, setting).ends, forwards);
-    }
 }
 
 TEST(Refusals, OfNetworksThatAreTooSmall) {

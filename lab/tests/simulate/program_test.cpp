@@ -164,49 +164,41 @@ std::vector<Action> pipeline() {
             wait(1)};
 }
 
+// With the worklist, the calendar queue and the heap.
 TEST(Programs, TheOrderOfEvaluationChangesNothing) {
     const auto torus = grid({4, 4}, GridKind::torus, 1, 50 * nanosecond);
+    const auto groups = dragonfly(4, 2, 2, true, 1, 50 * nanosecond);
     const Lists exchange = lists_for(Collective::alltoall, "pairwise", 13, 100);
     const Lists sum = lists_for(Collective::allreduce, "recursive_doubling", 13, 64);
     const Operation operations[] = {{.lists = &exchange}, {.lists = &sum}};
+    const auto compare = [&](Setting setting, std::uint64_t messages) {
+        setting.costs.taken = 0.5;
+        setting.program.iterations = 4;
+        setting.program.lateness = {.kind = Lateness::Kind::uniform, .max = 3000 * nanosecond};
+        setting.noise = {
+            .kind = Noise::Kind::poisson, .period = 9000 * nanosecond, .length = 900 * nanosecond};
+        const Outcome forwards = simulate(13, operations, setting);
+        setting.backwards = true;
+        EXPECT_EQ(simulate(13, operations, setting).ends, forwards.ends) << setting.engine.name;
+        EXPECT_EQ(forwards.messages, 4 * messages);
+    };
     for (const Network* network :
-         {static_cast<const Network*>(nullptr), static_cast<const Network*>(torus.get())}) {
+         {static_cast<const Network*>(nullptr), static_cast<const Network*>(torus.get()),
+          static_cast<const Network*>(groups.get())}) {
         for (const char* name : all_engines) {
-            Setting setting{.engine = engine(name),
-                            .costs = {.taken = 0.5},
-                            .parameters = parameters(1000, 130, 1.5),
-                            .network = network};
-            setting.parameters.rendezvous_bytes = 80;
-            setting.parameters.window_bytes = 60;
-            setting.program = {.iterations = 4, .actions = pipeline()};
-            setting.program.lateness = {.kind = Lateness::Kind::uniform, .max = 3000 * nanosecond};
-            setting.noise = {
-                .kind = Noise::Kind::poisson, .period = 9000 * nanosecond, .length = 900 * nanosecond};
-            const Outcome forwards = simulate(13, operations, setting);
-            setting.backwards = true;
-            EXPECT_EQ(simulate(13, operations, setting).ends, forwards.ends) << name;
-            EXPECT_EQ(forwards.messages, 4 * (3 * exchange.messages() + sum.messages()));
+            for (const double per_byte : {0.0, 1.5}) {
+                Setting setting{.engine = engine(name),
+                                .parameters = parameters(1000, 130, per_byte),
+                                .network = network,
+                                .program = {.work = 20000 * nanosecond, .tests = 3}};
+                compare(setting, exchange.messages());
+                setting.parameters.rendezvous_bytes = 80;
+                setting.parameters.window_bytes = 60;
+                compare(setting, exchange.messages());
+                setting.program.actions = pipeline();
+                compare(setting, 3 * exchange.messages() + sum.messages());
+            }
         }
-    }
-}
-
-TEST(Programs, OverlapIsNoLongerThanTheSumAndNoShorterThanEachPart) {
-    const Lists exchange = lists_for(Collective::alltoall, "pairwise", 8, 1000);
-    const Operation operations[] = {{.lists = &exchange}};
-    const std::vector<Action> actions{work(9000), start(0, 0), work(9000), start(0, 1), wait(0),
-                                      work(9000), start(0, 0), wait(1),    wait(0)};
-    for (const char* name : all_engines) {
-        Setting setting{.engine = engine(name), .parameters = parameters(1000, 130, 1.5)};
-        const auto end = [&](std::vector<Action> of) {
-            setting.program.actions = std::move(of);
-            return simulate(8, operations, setting).end();
-        };
-        const Time both = end(actions);
-        const Time computing = computation(actions, 0, 8);
-        const Time communicating = end(communication(actions));
-        EXPECT_EQ(end(blocking(actions)), computing + communicating) << name;
-        EXPECT_LE(both, computing + communicating) << name;
-        EXPECT_GE(both, std::max(computing, communicating)) << name;
     }
 }
 

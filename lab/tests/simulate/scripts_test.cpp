@@ -160,20 +160,6 @@ TEST_F(Scripted, WhatBeginsLaterTakesNoIdleCore) {
     EXPECT_EQ(outcome.ends[2], 1200 + 100 + 500);
 }
 
-TEST_F(Scripted, ARingOfIsendAndIrecv) {
-    constexpr int ranks = 5;
-    const int right = message(400);
-    std::vector<std::vector<Action>> scripts;
-    for (int rank = 0; rank < ranks; ++rank) {
-        scripts.push_back({receive((rank + ranks - 1) % ranks, 0), send(right, (rank + 1) % ranks, 1),
-                           computing(5000), wait(0), wait(1)});
-    }
-    // The send costs 100, the receive 100 in the wait; the message itself arrives during the computation.
-    EXPECT_THAT(run(scripts).ends, Each(5200));
-    for (std::vector<Action>& script : scripts) script[2] = computing(1000);
-    EXPECT_THAT(run(scripts).ends, Each(100 + 1000 + 400 + 100));
-}
-
 TEST_F(Scripted, ALongMessageWaitsForCallsOfBothSides) {
     setting_.native.rendezvous_bytes = 1000;
     const int far = message(2000);
@@ -237,38 +223,6 @@ TEST_F(Scripted, ASynchronousSendWaitsHoweverShort) {
                 ElementsAre(100, 3100));
     EXPECT_THAT(run({{send(synchronous, 1), wait()}, {computing(3000), receive(0), wait()}}).ends,
                 ElementsAre(4200, 5308));
-}
-
-TEST_F(Scripted, TwoCommunicators) {
-    const int front = collective(Collective::barrier, "recursive_doubling", {0, 1});
-    const int back = collective(Collective::barrier, "recursive_doubling", {3, 2});
-    const int all = collective(Collective::barrier, "recursive_doubling", {0, 1, 2, 3});
-    // Barriers of two end at 1200 and 1900. In that of four, ranks 2 and 3 begin their second step at 3100,
-    // and find what the others sent at 2500; the others wait for it until 4200.
-    std::vector<std::vector<Action>> scripts;
-    for (int rank = 0; rank < 4; ++rank) {
-        const int half = rank < 2 ? front : back;
-        scripts.push_back({computing(rank < 2 ? 0 : 700), start(half), wait(), start(all), wait()});
-    }
-    EXPECT_THAT(run(scripts).ends, ElementsAre(4300, 4300, 3600, 3600));
-}
-
-TEST_F(Scripted, ProgressInCallsOnlyOrByAThread) {
-    // Two steps of an allreduce of 4 ranks: the second step begins in a call.
-    const std::vector<std::vector<Action>> scripts(4, {start(0), computing(10000), wait()});
-    collective(Collective::barrier, "recursive_doubling", {0, 1, 2, 3}, 0, true);
-    for (const char* name : {"host", "thread", "kernel"}) {
-        setting_.engine = engine(name);
-        // The native MPI runs it, whatever the engine: a step in the start, another one in the wait.
-        EXPECT_THAT(run(scripts).ends, Each(100 + 10000 + 100 + 100 + 1000 + 100)) << name;
-    }
-    operations_[0].native = false;
-    setting_.engine = engine("thread");
-    EXPECT_THAT(run(scripts).ends, Each(10000));
-    setting_.engine = engine("kernel");
-    EXPECT_THAT(run(scripts).ends, Each(10000));
-    setting_.engine = engine("host");
-    EXPECT_THAT(run(scripts).ends, Each(11400));
 }
 
 TEST_F(Scripted, TheEngineAndTheNativeMpiHaveTheirOwnConstants) {

@@ -172,25 +172,6 @@ TEST(Rendezvous, TheAnswerStandsBehindWhatTheReceiverSends) {
                 ElementsAre(3300, 12300));
 }
 
-TEST(Rendezvous, TheOrderOfEvaluationChangesNothing) {
-    const auto torus = grid({4, 4}, GridKind::torus, 1, 50 * nanosecond);
-    for (const Network* network :
-         {static_cast<const Network*>(nullptr), static_cast<const Network*>(torus.get())}) {
-        for (const char* name : {"host", "thread"}) {
-            Setting setting{.engine = engine(name), .parameters = with_rendezvous(), .network = network};
-            setting.program = {.iterations = 5, .work = 20000 * nanosecond, .tests = 3};
-            setting.program.lateness = {.kind = Lateness::Kind::uniform, .max = 30000 * nanosecond};
-            setting.noise = {
-                .kind = Noise::Kind::poisson, .period = 9000 * nanosecond, .length = 900 * nanosecond};
-            const Lists lists = lists_for(Collective::alltoall, "pairwise", 13, 100);
-            const Outcome forwards = simulate(lists, setting);
-            setting.backwards = true;
-            EXPECT_EQ(simulate(lists, setting).ends, forwards.ends) << name;
-            EXPECT_EQ(forwards.messages, 5 * 13 * 12);
-        }
-    }
-}
-
 TEST(Interfaces, TheReceiverTakesOneMessageAfterTheOther) {
     // Three messages of 10 bytes and 2 ns a byte at the root of a gather, all there at 1100: the last has
     // arrived at 1160; the root waits for one after the other, from 1120 on.
@@ -259,21 +240,6 @@ TEST(Order, WorklistAndQueueAgreeWhereNothingIsShared) {
             EXPECT_EQ(worklist.messages, queue.messages);
             EXPECT_EQ(worklist.events, 0);
             EXPECT_GE(queue.events, queue.messages);
-        }
-    }
-}
-
-TEST(Order, BeginningWithTheLastRankChangesNothing) {
-    for (const double per_byte : {0.0, 1.5}) {
-        for (const char* algorithm : {"flat", "bruck", "pairwise"}) {
-            const Lists lists = lists_for(Collective::alltoall, algorithm, 13, 100);
-            Setting setting{.parameters = parameters(1000, 130, per_byte)};
-            setting.program = {.iterations = 5, .work = 20000 * nanosecond, .tests = 3};
-            setting.noise = {
-                .kind = Noise::Kind::periodic, .period = 10000 * nanosecond, .length = 900 * nanosecond};
-            const std::vector<Time> forwards = simulate(lists, setting).ends;
-            setting.backwards = true;
-            EXPECT_EQ(simulate(lists, setting).ends, forwards) << algorithm;
         }
     }
 }
