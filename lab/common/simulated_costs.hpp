@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "plan/selection.hpp"
 #include "plan/tuning.hpp"
 #include "simulate/engine.hpp"
 #include "simulate/parameters.hpp"
@@ -15,6 +16,20 @@ inline void set_costs(simulate::Parameters& parameters, const MessageCosts& cost
     parameters.gap = simulate::from_seconds(costs.gap);
     parameters.per_byte = costs.per_byte * 1e12;
     parameters.overhead_per_byte = costs.task_per_byte * 1e12;
+}
+
+// The constants of an engine for a problem, by a tuning file or as shipped (null). `where`: if not null,
+// whose they are.
+inline simulate::Parameters parameters_for(const simulate::Engine& engine, const Problem& problem,
+                                           const Tuning* tuning, std::string* where = nullptr) {
+    const Guidance guidance{tuning, {engine.tuned, true}};
+    simulate::Parameters parameters = simulate::parameters_of(guidance.machine(problem, where));
+    const Tuning::Table* table =
+        tuning != nullptr ? tuning->messages(problem, guidance.surroundings) : nullptr;
+    if (table == nullptr) return parameters;
+    set_costs(parameters, *table->messages);
+    if (where != nullptr) *where = tuning->where(*table) + ".messages";
+    return parameters;
 }
 
 // Of Open MPI over TCP, and of Linux's longest send buffer.

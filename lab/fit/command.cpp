@@ -1,26 +1,169 @@
 // lapwing fit: fits the message costs of a tuning file to the times that it holds, by simulation.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
-#include "fit/message_costs.hpp"
+#include "common/simulated_costs.hpp"
+#include "common/simulated_iteration.hpp"
 #include "laboratory.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/tune/choices.hpp"
 #include "lapwing/tune/file.hpp"
+#include "plan/fit.hpp"
 #include "plan/tuning.hpp"
+#include "simulate/simulation.hpp"
 
 namespace lapwing::tool {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The costs in "messages" are those of Netgauge's method, or of an earlier fit; then "netgauge" has the former.
+// So that a fit takes seconds.
+constexpr std::size_t algorithms_of_a_row = 3;
+constexpr std::uint64_t max_messages = 2000;
+// As in plan/fit.cpp, which has the cost model in place of the simulation.
+constexpr double max_error = 2.0;
+constexpr double inertia = 1e-3;
+constexpr double first_step = 1.0;
+constexpr double last_step = 0.02;
+// Less than this is nothing; what is nothing cannot grow by a ratio.
+constexpr double nothing = 1e-10;
+constexpr double nothing_per_byte = 1e-13;
+
+struct Sample {
+    simulate::Lists lists;
+    double seconds = 0;
+    double weight = 1;
+};
+
+constexpr double MessageCosts::*all_costs[] = {&MessageCosts::latency, &MessageCosts::task,
+                                               &MessageCosts::gap, &MessageCosts::per_byte,
+                                               &MessageCosts::task_per_byte};
+
+double max_of(double MessageCosts::*cost) {
+    const bool of_bytes = cost == &MessageCosts::per_byte || cost == &MessageCosts::task_per_byte;
+    return of_bytes ? max_fitted_seconds_per_byte : max_fitted_seconds;
+}
+
+std::vector<Sample> samples_of(const std::vector<Measured>& measured) {
+    std::vector<Sample> samples;
+    for (const Measured& row : measured) {
+        if (row.problem.placement != nullptr && row.problem.placement->largest_host() > 1) continue;
+        auto fastest = row.seconds;
+        std::sort(fastest.begin(), fastest.end(),
+                  [](const auto& one, const auto& other) { return one.second < other.second; });
+        if (fastest.size() > algorithms_of_a_row) fastest.resize(algorithms_of_a_row);
+        for (const auto& [choice, seconds] : fastest) {
+            if (!(seconds > 0) || simulate::estimate(row.problem, choice).messages > max_messages) continue;
+            samples.push_back({simulate::make_lists(row.problem, choice), seconds, row.best() / seconds});
+        }
+    }
+    return samples;
+}
+
+// One of many repetitions, as in the measurement.
+constexpr int repetitions = 2;
+
+double simulated_seconds(const Sample& sample, simulate::Setting setting) {
+    return seconds_of_iteration(
+        {}, setting.parameters.burst_bytes > 0,
+        [&](const simulate::Program& program) {
+            setting.program = program;
+            return simulate::simulate(sample.lists, setting).end();
+        },
+        repetitions);
+}
+
+double loss(const std::vector<Sample>& samples, const simulate::Setting& quiet, const MessageCosts& costs,
+            const MessageCosts& start) {
+    simulate::Setting setting = quiet;
+    set_costs(setting.parameters, costs);
+    double sum = 0;
+    for (const Sample& sample : samples) {
+        const double simulated = simulated_seconds(sample, setting);
+        const double error =
+            std::min(std::abs(std::log(std::max(simulated, 1e-12) / sample.seconds)), max_error);
+        sum += sample.weight * error * error;
+    }
+    double moved = 0;
+    for (const auto cost : all_costs) {
+        const double ratio = std::log(costs.*cost / start.*cost);
+        moved += ratio * ratio;
+    }
+    return sum / static_cast<double>(samples.size()) + inertia * moved;
+}
+
+// Changes one cost after the other by less and less, as long as that is better.
+MessageCosts descend(const std::vector<Sample>& samples, const simulate::Setting& setting,
+                     const MessageCosts& start) {
+    MessageCosts least = start;
+    for (const auto cost : all_costs) least.*cost = std::max(least.*cost, nothing);
+    least.latency = std::max(least.latency, 1e-9);
+    least.per_byte = std::max(start.per_byte, nothing_per_byte);
+    least.task_per_byte = std::max(start.task_per_byte, nothing_per_byte);
+    for (const auto cost : all_costs) least.*cost = std::min(least.*cost, max_of(cost));
+    const MessageCosts first = least;
+    double best = loss(samples, setting, first, first);
+    for (double step = first_step; step > last_step; step /= 2) {
+        for (bool better = true; better;) {
+            better = false;
+            for (const auto cost : all_costs) {
+                for (const double direction : {step, -step}) {
+                    MessageCosts other = least;
+                    other.*cost = std::min(other.*cost * std::exp(direction), max_of(cost));
+                    if (cost == &MessageCosts::latency) other.latency = std::max(other.latency, 1e-9);
+                    const double found = loss(samples, setting, other, first);
+                    if (found >= best * (1 - 1e-6)) continue;
+                    best = found;
+                    least = other;
+                    better = true;
+                }
+            }
+        }
+    }
+    return least;
+}
+
+// The costs, starting from `start` or from `machine`, for which an engine's simulated times are nearest to
+// the measured ones, as ratios. `machine` has the costs of copies; `burst_bytes` is what links pass at once
+// after a pause. Rows of several ranks on a host are left out.
+MessageCosts fit_messages(const std::string& engine, const std::vector<Measured>& measured,
+                          const MessageCosts& start, const Machine& machine, std::uint64_t burst_bytes) {
+    const std::vector<Sample> samples = samples_of(measured);
+    if (samples.empty()) return start;
+    simulate::Setting setting;
+    for (const simulate::Engine& one : simulate::engines()) {
+        if (engine == one.name) setting.engine = one;
+    }
+    setting.parameters = simulate::parameters_of(machine);
+    setting.parameters.burst_bytes = burst_bytes;
+    setting.drained = burst_bytes > 0;
+    set_rendezvous(setting.parameters, setting.engine);
+    // What Netgauge's method finds while something disturbs it leads to a minimum that is none; so does,
+    // where steps overlap, what the formulas find. The better one is taken.
+    const MessageCosts by_method = descend(samples, setting, start);
+    const MessageCosts by_formulas = descend(samples, setting,
+                                             {.latency = machine.latency,
+                                              .task = machine.task,
+                                              .gap = 0,
+                                              .per_byte = machine.per_byte,
+                                              .task_per_byte = 0});
+    return loss(samples, setting, by_method, by_method) <= loss(samples, setting, by_formulas, by_formulas)
+               ? by_method
+               : by_formulas;
+}
+
+// The costs in "messages" are those of Netgauge's method, or of an earlier fit; then "netgauge" has the
+// former.
 void fit_table(Json& table, std::uint64_t burst_bytes) {
     const int ranks = table.at("ranks").at(0);
     std::vector<Measured> measured;
@@ -36,8 +179,8 @@ void fit_table(Json& table, std::uint64_t burst_bytes) {
     Json& made = table["made"];
     if (!made.contains("netgauge")) made["netgauge"] = table.at("messages");
     made["burst"] = burst_bytes;
-    table["messages"] = to_json(fit_messages(table.at("engine"), measured,
-                                             read_messages(made.at("netgauge")), machine, burst_bytes));
+    table["messages"] = to_json(
+        fit_messages(table.at("engine"), measured, read_messages(made.at("netgauge")), machine, burst_bytes));
 }
 
 int fit_file(const std::string& path, const std::string& burst) {
@@ -53,8 +196,11 @@ int fit_file(const std::string& path, const std::string& burst) {
         ++fitted;
     }
     if (fitted == 0) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("{} has no table with message costs and measured times of one rank on each of several hosts", path));
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format(
+                "{} has no table with message costs and measured times of one rank on each of several hosts",
+                path));
     }
     const std::string text = print_tuning_file(file);
     Tuning::parse(text, path);

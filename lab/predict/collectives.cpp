@@ -11,9 +11,9 @@
 #include "collectives/catalogue.hpp"
 #include "common/simulated_iteration.hpp"
 #include "lapwing/common/values.hpp"
-#include "predict/network.hpp"
 #include "plan/list_files.hpp"
 #include "plan/selection.hpp"
+#include "predict/network.hpp"
 #include "simulate/simulation.hpp"
 
 namespace lapwing::tool {
@@ -119,8 +119,7 @@ void add_case(const Study& study, const Problem& problem, std::uint64_t bytes, c
         return;
     }
     const simulate::Needs needs = simulate::estimate(problem, choice);
-    const std::string size =
-        problem.collective == Collective::barrier ? "" : ", " + counted(bytes, "byte");
+    const std::string size = problem.collective == Collective::barrier ? "" : ", " + counted(bytes, "byte");
     Case one{{fmt::format("{}{}, {}, {}", name(problem.collective), size, counted(problem.ranks, "rank"),
                           print(choice)),
               needs.messages * engines.size() * runs_of(study), needs.memory()},

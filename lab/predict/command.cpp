@@ -47,15 +47,18 @@ int predict(const Study& study, std::vector<Each>& cases, const All& all, bool c
 // For other simulators. The costs of copies and reductions are those of the first engine.
 int write_goal(const Study& study, const Cases& cases) {
     if (cases.cases.size() != 1) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--goal writes one case, not {}: name one collective, one --ranks, one --bytes "
-                                "and one --algorithm",
-                                cases.cases.size()));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("--goal writes one case, not {}: name one collective, one --ranks, one --bytes "
+                        "and one --algorithm",
+                        cases.cases.size()));
     }
     const Case& one = cases.cases.front();
     std::vector<List> lists;
-    for (int rank = 0; rank < one.problem.ranks; ++rank) lists.push_back(build(one.problem, rank, one.choice));
-    write_file(study.options.goal, simulate::print_goal(lists, study.parameters(*one.engines.front(), one.problem)),
+    for (int rank = 0; rank < one.problem.ranks; ++rank)
+        lists.push_back(build(one.problem, rank, one.choice));
+    write_file(study.options.goal,
+               simulate::print_goal(lists, study.parameters(*one.engines.front(), one.problem)),
                "the schedule");
     return success;
 }

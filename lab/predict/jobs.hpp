@@ -25,8 +25,8 @@ struct Job {
 // "3 cases, about 62.9 million messages, up to 707 MiB for a case; about 13 s"
 std::string needs_of(const Study& study, const std::vector<Job*>& jobs);
 
-// Begins the jobs in their order; `simulate` runs one of them, by its index. What would not end in the study's
-// time is left out. Throws what `simulate` throws.
+// Begins the jobs in their order; `simulate` runs one of them, by its index. What would not end in the
+// study's time is left out. Throws what `simulate` throws.
 void run(const Study& study, const std::vector<Job*>& jobs,
          const std::function<void(std::size_t, ProgressBar&)>& simulate);
 

@@ -10,10 +10,9 @@
 #include "base/text_file.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
-#include "common/times.hpp"
 #include "common/simulated_costs.hpp"
+#include "common/times.hpp"
 #include "lapwing/common/values.hpp"
-#include "plan/selection.hpp"
 
 namespace lapwing::tool {
 
@@ -165,10 +164,9 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     text("--computation", options.computation, "C",
          "wall: elapsed time between calls; processor: CPU time only (processor if ranks share cores, or "
          "shared them when recorded; else wall)");
-    text(
-        "--cores", options.cores, "N[:TIME]",
-        "Cores that all ranks share, with ranks that yield in MPI calls, and the time slice of a rank; "
-        "own: a core for each rank (as recorded; on another network: own; 4ms)");
+    text("--cores", options.cores, "N[:TIME]",
+         "Cores that all ranks share, with ranks that yield in MPI calls, and the time slice of a rank; "
+         "own: a core for each rank (as recorded; on another network: own; 4ms)");
     app.add_flag("--blocking", options.take_blocking,
                  "Engines also run blocking collectives (LAPWING_BLOCKING=1)");
 
@@ -227,17 +225,13 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     app.add_flag("--dry-run", options.dry_run, "Print the time and memory needed, simulate nothing");
     text("--json", options.json, "FILE", "Write the result for `lapwing report`; - for standard output");
     text("--goal", options.goal, "FILE",
-         "Simulate nothing: write the lists of one collective as a GOAL schedule, which LogGOPSim and ATLAHS read");
+         "Simulate nothing: write the lists of one collective as a GOAL schedule, which LogGOPSim and ATLAHS "
+         "read");
 }
 
 simulate::Parameters Study::parameters(const simulate::Engine& engine, const Problem& problem,
                                        std::string* where) const {
-    const Guidance guidance{tuning ? &*tuning : nullptr, {engine.tuned, true}};
-    simulate::Parameters parameters = simulate::parameters_of(guidance.machine(problem, where));
-    if (const Tuning::Table* table = tuning ? tuning->messages(problem, guidance.surroundings) : nullptr) {
-        set_costs(parameters, *table->messages);
-        if (where != nullptr) *where = tuning->where(*table) + ".messages";
-    }
+    simulate::Parameters parameters = parameters_for(engine, problem, tuning ? &*tuning : nullptr, where);
     parameters.burst_bytes = burst_bytes;
     set_rendezvous(parameters, engine, rendezvous_bytes, window_bytes);
     set_constants(options.constants, parameters);

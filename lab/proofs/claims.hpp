@@ -39,6 +39,7 @@ struct Instance {
         if (value != nullptr) substitution[step->variable] = value;
         return replace(expression, substitution);
     }
+
     Blocks in(const Blocks& blocks) const {
         return {blocks.array, in(index_of(blocks)), in(blocks.block), in(blocks.count)};
     }
@@ -86,9 +87,7 @@ class Claims {
         Instance writer;
     };
 
-    [[noreturn]] static void refuse(const std::string& why) {
-        throw Error(ErrorCode::invalid_argument, why);
-    }
+    [[noreturn]] static void refuse(const std::string& why) { throw Error(ErrorCode::invalid_argument, why); }
     static bool writes(const Step& step) {
         return step.kind == TaskKind::recv || step.kind == TaskKind::copy || step.kind == TaskKind::reduce ||
                step.kind == TaskKind::join;
@@ -109,13 +108,15 @@ class Claims {
         const Array& array = *certificate_.array(name);
         return replace(array.size, {{array.index, index_of(blocks)}});
     }
+
     Content content(const std::string& name, const Expression& index, const Expression& block,
-                                    const Expression& rank) const {
+                    const Expression& rank) const {
         if (name == "in") return {equal(variable("x"), rank), block};
         const Array& array = *certificate_.array(name);
         const Substitution substitution{{"r", rank}, {array.index, index}, {array.block, block}};
         return {replace(array.holds, substitution), replace(array.origin, substitution)};
     }
+
     Content content(const Blocks& span, const Expression& rank) const {
         return content(span.array, index_of(span), plus(span.block, offset()), rank);
     }
@@ -136,6 +137,7 @@ class Claims {
         }
         return chosen;
     }
+
     // A task of rank r, whose loop variable has any value. The second of two gets another name.
     static Instance any(const Step& step, const std::string& mark = "") {
         return {&step, step.variable.empty() ? nullptr : variable(step.variable + mark), here};
@@ -156,6 +158,7 @@ class Claims {
         }
         return found;
     }
+
     // Whether `task` is the other end of the message between r and its peer.
     static Expression meets(const Instance& task, const Expression& tag) {
         return all_of(
@@ -172,12 +175,14 @@ class Claims {
             Instance task{&step, nullptr, here};
             if (!step.variable.empty()) {
                 task.value = solve(step.receive, step.variable, value);
-                if (task.value == nullptr) refuse(fmt::format("the receive of {} cannot be solved", step.label));
+                if (task.value == nullptr)
+                    refuse(fmt::format("the receive of {} cannot be solved", step.label));
             }
             found.push_back(task);
         }
         return found;
     }
+
     // Whether a wait that exists completes this receive.
     static Expression completes(const Instance& wait, const Expression& value) {
         if (value == nullptr) return wait.exists();
@@ -190,7 +195,7 @@ class Claims {
     // Whether the writer exists, writes the block, and is complete before the reader; without reader: at the
     // end.
     Expression written(const Instance& writer, const Expression& index, const Expression& block,
-                               const Instance* reader) const {
+                       const Instance* reader) const {
         std::vector<Expression> all = {writer.exists(), covers(writer.in(writer.step->target), index, block)};
         if (writer.step->kind != TaskKind::recv) {
             if (reader != nullptr) all.push_back(before(writer, *reader));
@@ -198,12 +203,13 @@ class Claims {
         }
         std::vector<Expression> cases;
         for (const Instance& wait : waits_for(*writer.step, writer.value)) {
-            cases.push_back(
-                all_of({completes(wait, writer.value), reader == nullptr ? truth(true) : before(wait, *reader)}));
+            cases.push_back(all_of(
+                {completes(wait, writer.value), reader == nullptr ? truth(true) : before(wait, *reader)}));
         }
         all.push_back(any_of(cases));
         return all_of(all);
     }
+
     // Any block of a span.
     static Expression offset() { return variable("j"); }
     static Expression within(const Blocks& span) {

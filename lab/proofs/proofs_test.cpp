@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 
 #include "base/text_file.hpp"
-#include "proven/proven.hpp"
 #include "proofs/conformance.hpp"
 #include "proofs/obligations.hpp"
+#include "proven/proven.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 

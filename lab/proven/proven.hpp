@@ -22,8 +22,8 @@ std::optional<ProvenForms> proven_for_all_ranks(Collective collective, std::stri
 constexpr int enumerated_ranks = 20;
 constexpr int sampled_ranks = 64;
 
-// A saved run of `lapwing verify` (lab/docs/results/amd-epyc/verify.txt) has proven the lists of every algorithm
-// for each number of ranks up to `verified_ranks`, and for these larger numbers.
+// A saved run of `lapwing verify` (lab/docs/results/amd-epyc/verify.txt) has proven the lists of every
+// algorithm for each number of ranks up to `verified_ranks`, and for these larger numbers.
 constexpr int verified_ranks = 128;
 inline constexpr std::array verified_samples = {256, 257};
 

@@ -113,7 +113,6 @@ class Maker {
     void add(const List& list, const Task& task, std::size_t first_slot) {
         switch (task.kind) {
             case Kind::send:
-                lists_.bytes_sent += task.source.length;
                 push(Step::Kind::send, task.source.length, sends_to_.next(task.peer), task.peer);
                 return;
             case Kind::wait: {
@@ -241,7 +240,6 @@ Lists make_message(std::uint64_t bytes) {
     lists.first_step = {0, 1, 2};
     lists.first_slot = {0, 0, 1};
     lists.lengths = {bytes};
-    lists.bytes_sent = bytes;
     lists.max_bytes_of_a_rank = bytes;
     return lists;
 }

@@ -28,7 +28,6 @@ struct Lists {
     std::vector<std::uint32_t> first_step;  // of each rank, and the end
     std::vector<std::uint32_t> first_slot;  // of each rank, and the end
     std::vector<std::uint64_t> lengths;     // all that occur
-    std::uint64_t bytes_sent = 0;
     std::uint64_t max_bytes_of_a_rank = 0;  // that one rank sends and receives
 
     std::uint64_t messages() const { return first_slot.back(); }

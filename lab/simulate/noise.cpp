@@ -71,68 +71,57 @@ NoiseTrace NoiseTrace::parse(std::string_view text, const std::string& name) {
 NoiseStream::NoiseStream(const Noise& noise, std::uint64_t processor)
     : processor_(static_cast<std::uint32_t>(noise.together ? 0 : processor)) {
     // Where in its noise a processor begins.
-    const auto random_time = [&](Time below) {
-        return static_cast<Time>(random_share(noise.seed, processor_, 0) * static_cast<double>(below));
+    const auto random_time = [&] {
+        return static_cast<Time>(random_share(noise.seed, processor_, 0) * static_cast<double>(period_));
     };
     switch (noise.kind) {
         case Noise::Kind::none:
             return;
         case Noise::Kind::periodic:
-            start_ = random_time(noise.period) - noise.period;
-            end_ = start_ + noise.length;
+            period_ = noise.period;
+            origin_ = random_time() - period_;
+            place(noise);
             break;
         case Noise::Kind::poisson:
             start_ = end_ = 0;
             go_to_next(noise);
             break;
         case Noise::Kind::trace:
-            origin_ = -random_time(noise.trace->period);
-            start_ = origin_ + noise.trace->interruptions.front().start;
-            end_ = start_ + noise.trace->interruptions.front().length;
+            period_ = noise.trace->period;
+            origin_ = -random_time();
+            place(noise);
             break;
     }
     skip(noise, 0);
 }
 
+void NoiseStream::place(const Noise& noise) {
+    const bool once = noise.kind == Noise::Kind::periodic;
+    const auto [start, length] =
+        once ? NoiseTrace::Interruption{0, noise.length} : noise.trace->interruptions[number_];
+    start_ = origin_ + start;
+    end_ = start_ + length;
+}
+
 void NoiseStream::go_to_next(const Noise& noise) {
-    switch (noise.kind) {
-        case Noise::Kind::none:
-            return;
-        case Noise::Kind::periodic:
-            start_ += noise.period;
-            end_ = start_ + noise.length;
-            return;
-        case Noise::Kind::poisson: {
-            const double share = random_share(noise.seed, processor_, ++number_);
-            start_ =
-                end_ + std::llround(-std::log1p(-share) * static_cast<double>(noise.period - noise.length));
-            end_ = start_ + noise.length;
-            return;
-        }
-        case Noise::Kind::trace: {
-            const auto& all = noise.trace->interruptions;
-            if (++number_ == all.size()) {
-                number_ = 0;
-                origin_ += noise.trace->period;
-            }
-            start_ = origin_ + all[number_].start;
-            end_ = start_ + all[number_].length;
-            return;
-        }
+    if (noise.kind == Noise::Kind::poisson) {
+        const double share = random_share(noise.seed, processor_, ++number_);
+        start_ = end_ + std::llround(-std::log1p(-share) * static_cast<double>(noise.period - noise.length));
+        end_ = start_ + noise.length;
+        return;
     }
+    if (noise.kind == Noise::Kind::periodic || ++number_ == noise.trace->interruptions.size()) {
+        number_ = 0;
+        origin_ += period_;
+    }
+    place(noise);
 }
 
 // To the first interruption that ends after this time.
 void NoiseStream::skip(const Noise& noise, Time until) {
-    if (noise.kind == Noise::Kind::periodic && end_ <= until) {
-        const Time rounds = (until - end_) / noise.period;
-        start_ += rounds * noise.period;
-        end_ += rounds * noise.period;
-    }
-    if (noise.kind == Noise::Kind::trace && end_ <= until) {
-        origin_ += (until - end_) / noise.trace->period * noise.trace->period;
-        start_ = origin_ + noise.trace->interruptions[number_].start;
-        end_ = start_ + noise.trace->interruptions[number_].length;
+    if (period_ > 0 && end_ <= until) {
+        origin_ += (until - end_) / period_ * period_;
+        place(noise);
     }
     while (end_ <= until) go_to_next(noise);
 }

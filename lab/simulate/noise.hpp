@@ -58,11 +58,14 @@ class NoiseStream {
   private:
     Time finish_interrupted(const Noise& noise, Time begin, Time work);
     void go_to_next(const Noise& noise);
+    // Periodic noise and traces: to interruption `number_` of this round.
+    void place(const Noise& noise);
     void skip(const Noise& noise, Time until);
 
     Time start_ = never;  // of the next interruption
     Time end_ = never;
-    Time origin_ = 0;           // trace: where this round of it begins
+    Time period_ = 0;           // periodic, trace: of a round
+    Time origin_ = 0;           // and where this round begins
     std::uint32_t number_ = 0;  // poisson: of the next random number; trace: index
     std::uint32_t processor_ = 0;
 };

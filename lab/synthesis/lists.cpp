@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "collectives/blocks.hpp"
 #include "synthesis/routes.hpp"
 #include "task/builder.hpp"
 
@@ -129,24 +130,9 @@ class ListWriter {
     }
 
     void copy_own_block() {
-        const auto pieces = at(routes_.pieces);
-        const auto own = at(rank_) * pieces;
-        switch (problem_.collective) {
-            case Collective::gather:
-            case Collective::allgather:
-                if (problem_.collective == Collective::allgather || rank_ == problem_.root)
-                    builder_.copy(out(own, pieces), in(0, pieces));
-                break;
-            case Collective::scatter:
-                if (rank_ == problem_.root) builder_.copy(out(0, pieces), in(own, pieces));
-                break;
-            case Collective::alltoall:
-                builder_.copy(out(own, pieces), in(own, pieces));
-                break;
-            default:
-                if (problem_.ranks == 1 && is_reduction(problem_.collective))
-                    builder_.copy(out(0, pieces), in(0, pieces));
-        }
+        if (is_reduction(problem_.collective) || problem_.collective == Collective::broadcast) return;
+        if (has_root(problem_.collective) && rank_ != problem_.root) return;
+        builder_.copy(block_from(problem_, rank_, rank_), block_to(problem_, rank_, rank_));
     }
 
     const Problem& problem_;

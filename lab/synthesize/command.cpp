@@ -110,7 +110,8 @@ std::string compared(const Row& row) {
                     print_seconds(row.found.seconds), print_seconds(row.found.bound), row.found.how);
     if (row.rivals.empty()) return text + "; every algorithm of the catalogue needs a missing link";
     const Rival& rival = row.rivals.front();
-    text += fmt::format("; best of the catalogue: {} {}", rival.algorithm->name, print_seconds(rival.seconds));
+    text +=
+        fmt::format("; best of the catalogue: {} {}", rival.algorithm->name, print_seconds(rival.seconds));
     if (row.any_order)
         text += fmt::format(", in the best order of ranks {} {}", row.any_order->algorithm->name,
                             print_seconds(row.any_order->seconds));
@@ -248,16 +249,16 @@ Command add_synthesize(CommandLine& tool) {
     app->add_option("--topology", options->topology, "The links of the group; see below")
         ->type_name("FILE")
         ->required();
-    app->add_option("--ranks", options->ranks, "Expected number of ranks; an error if the file has a "
-                                               "different number")
+    app->add_option("--ranks", options->ranks,
+                    "Expected number of ranks; an error if the file has a "
+                    "different number")
         ->type_name("N");
     app->add_option("--root", options->root, "Root of rooted collectives (0)")->type_name("R");
     app->add_option("--bytes", options->bytes, "Bytes of a block: 64Ki,1Mi or 4Ki:1Mi (64Ki)")
         ->type_name("B");
     app->add_option("--chunks", options->chunks, "Numbers of chunks per block to try (several)")
         ->type_name("N");
-    app->add_option("--steps", options->search.steps,
-                    "Search steps for each number of chunks (10000)")
+    app->add_option("--steps", options->search.steps, "Search steps for each number of chunks (10000)")
         ->type_name("N");
     app->add_option("--seed", options->search.seed, "Random seed of the search (1)")->type_name("N");
     app->add_option(
@@ -266,8 +267,10 @@ Command add_synthesize(CommandLine& tool) {
         ->type_name("S")
         ->range(0.0, 1e6);
     app->add_option("--engine", options->engine, "Engine to simulate (kernel)")->type_name("E");
-    app->add_option("--tuning", options->tuning, "Tuning file of `lapwing tune`, for the costs of "
-                                                 "messages")->type_name("FILE");
+    app->add_option("--tuning", options->tuning,
+                    "Tuning file of `lapwing tune`, for the costs of "
+                    "messages")
+        ->type_name("FILE");
     app->add_option("--output,-o", options->output, "Write the lists that are better than the catalogue")
         ->type_name("FILE");
     app->add_flag("--always", options->always, "Write all lists, even if the catalogue is better");

@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 #include "collectives/user_lists.hpp"
 #include "common/simulated_costs.hpp"
-#include "plan/selection.hpp"
 #include "simulate/networks/networks.hpp"
 #include "simulate/random.hpp"
 #include "simulate/simulation.hpp"
@@ -82,23 +81,14 @@ std::vector<List> reorder(const std::vector<List>& lists, const std::vector<int>
     return after;
 }
 
-simulate::Parameters parameters_for(const simulate::Engine& engine, const Tuning* tuning, int ranks) {
-    const Problem group{.collective = Collective::barrier, .ranks = ranks};
-    const Guidance guidance{tuning, {engine.tuned, true}};
-    simulate::Parameters parameters = simulate::parameters_of(guidance.machine(group));
-    const Tuning::Table* table = tuning != nullptr ? tuning->messages(group, guidance.surroundings) : nullptr;
-    if (table != nullptr) set_costs(parameters, *table->messages);
-    set_rendezvous(parameters, engine);
-    return parameters;
-}
-
 }  // namespace
 
 SynthesisStudy::SynthesisStudy(LinksFile file, const simulate::Engine& engine, const Tuning* tuning)
     : links_(std::move(file.links)) {
     synthesis::require_connected(links_);
     simulate::Parameters& parameters = setting_.parameters;
-    parameters = parameters_for(engine, tuning, links_.ranks);
+    parameters = parameters_for(engine, {.collective = Collective::barrier, .ranks = links_.ranks}, tuning);
+    set_rendezvous(parameters, engine);
     if (file.has_task) parameters.overhead = simulate::from_seconds(links_.task);
     links_.task = simulate::to_seconds(parameters.overhead);
     parameters.per_byte = links_.per_byte * 1e12;
@@ -113,8 +103,7 @@ SynthesisStudy::SynthesisStudy(LinksFile file, const simulate::Engine& engine, c
 bool SynthesisStudy::have_links(const std::vector<List>& lists, const Order& order) const {
     for (const List& list : lists) {
         for (const Task& task : list.tasks)
-            if (task.kind == Kind::send &&
-                !links_.joined(order[at(list.rank)], order[at(task.peer)]))
+            if (task.kind == Kind::send && !links_.joined(order[at(list.rank)], order[at(task.peer)]))
                 return false;
     }
     return true;
@@ -129,8 +118,8 @@ std::optional<double> SynthesisStudy::seconds_in_order(const std::vector<List>& 
         ports.push_back(links_.port(one));
         for (const int other : order) pairs.push_back(std::min(links_.pair(one, other), slowness_of_no_link));
     }
-    const auto links = simulate::unequal(std::move(ports), std::move(pairs),
-                                         simulate::from_seconds(links_.latency) / 4);
+    const auto links =
+        simulate::unequal(std::move(ports), std::move(pairs), simulate::from_seconds(links_.latency) / 4);
     simulate::Setting setting = setting_;
     setting.network = links.get();
     try {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "synthesize/links_file.hpp"
 #include "plan/tuning.hpp"
 #include "simulate/setting.hpp"
 #include "synthesis/search.hpp"
+#include "synthesize/links_file.hpp"
 
 namespace lapwing::tool {
 
@@ -49,6 +49,7 @@ class SynthesisStudy {
     // The lists of a broadcast, reduce or allreduce by such an algorithm, for ranks in their own order.
     // Returns nothing for other collectives, and if the algorithm has no lists in chunks for this problem.
     std::optional<Synthesized> reordered(const Problem& problem, const Rival& rival) const;
+
   private:
     using Order = std::vector<int>;
 

@@ -11,8 +11,8 @@
 #include "lapwing/common/list_json.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
-#include "verify/verify.hpp"
 #include "task/text.hpp"
+#include "verify/verify.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -122,8 +122,8 @@ int verify(const CommandLine& app, const Options& options) {
     if (!samples) refuse_given(app, {"--seed"}, "needs --sample");
     if (samples && work.limits.bracketing)
         throw Error(ErrorCode::invalid_argument, "use --sample without --reproducible");
-    const bool all = options.all || ranks_given || samples || !options.collective.empty() ||
-                     !options.algorithm.empty();
+    const bool all =
+        options.all || ranks_given || samples || !options.collective.empty() || !options.algorithm.empty();
     if (options.list) {
         if (options.all || ranks_given || samples || !options.files.empty())
             throw Error(ErrorCode::invalid_argument,

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "proven/proven.hpp"
 #include "lapwing/common/list_json.hpp"
 #include "lapwing/common/tables.hpp"
+#include "proven/proven.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -22,8 +22,7 @@ std::string forms_of(const ProvenForms& forms, Collective collective) {
 
 void print_proven(std::span<const Choice> choices, bool json) {
     const std::string some = fmt::format("1 to {}, {}", verified_ranks, fmt::join(verified_samples, ", "));
-    std::vector<std::vector<std::string>> rows = {
-        {"collective", "algorithm", "ranks", "except"}};
+    std::vector<std::vector<std::string>> rows = {{"collective", "algorithm", "ranks", "except"}};
     Json algorithms = Json::array();
     const Algorithm* last = nullptr;
     std::size_t proven = 0;
@@ -34,8 +33,7 @@ void print_proven(std::span<const Choice> choices, bool json) {
         const auto forms = proven_for_all_ranks(algorithm.collective, algorithm.name);
         const std::string except = forms ? forms_of(*forms, algorithm.collective) : "";
         if (forms) ++proven;
-        rows.push_back({name(algorithm.collective), algorithm.name, forms ? "all" : some,
-                        except});
+        rows.push_back({name(algorithm.collective), algorithm.name, forms ? "all" : some, except});
         algorithms.push_back({{"collective", name(algorithm.collective)},
                               {"name", algorithm.name},
                               {"all_ranks", forms.has_value()},
@@ -57,7 +55,8 @@ void print_proven(std::span<const Choice> choices, bool json) {
         "other algorithms for\n"
         "the numbers above (docs/results/amd-epyc/verify.txt), and another run proves random problems of "
         "up to 4,096\n"
-        "ranks, or fewer where their lists would need too much memory (verify-sampled.txt). The tests prove the "
+        "ranks, or fewer where their lists would need too much memory (verify-sampled.txt). The tests prove "
+        "the "
         "lists of\n"
         "all algorithms for 1 to {} ranks, some for up to {}.\n",
         align(rows), proven, rows.size() - 1, enumerated_ranks, sampled_ranks);

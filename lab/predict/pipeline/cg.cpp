@@ -101,7 +101,7 @@ class Box {
 
 class Solver {
   public:
-    explicit Solver(const Box& box) : box_(box), halo_(builder_.operation(box.halo())) {}
+    explicit Solver(const Box& box) : box_(box), halo_(pipeline_.operation(box.halo())) {}
 
     void cg() {
         product();
@@ -132,21 +132,23 @@ class Solver {
         finish_sum();
         work(8 * of_update);
     }
-    Pipeline finish() { return builder_.finish(); }
+    Pipeline finish() { return std::move(pipeline_); }
 
   private:
-    void work(double operations) { builder_.compute(box_.seconds(operations)); }
+    void work(double operations) { pipeline_.compute(box_.seconds(operations)); }
     void product() {
-        builder_.start(halo_, halo_request);
+        pipeline_.add(simulate::start(halo_, halo_request));
         work(of_product * box_.inner_share());
-        builder_.wait(halo_request);
+        pipeline_.add(simulate::wait(halo_request));
         work(of_product * (1 - box_.inner_share()));
     }
-    void start_sum(int numbers) { builder_.start(builder_.operation(box_.sum(numbers)), sum_request); }
-    void finish_sum() { builder_.wait(sum_request); }
+    void start_sum(int numbers) {
+        pipeline_.add(simulate::start(pipeline_.operation(box_.sum(numbers)), sum_request));
+    }
+    void finish_sum() { pipeline_.add(simulate::wait(sum_request)); }
 
     const Box& box_;
-    PipelineBuilder builder_;
+    Pipeline pipeline_;
     int halo_;
 };
 

@@ -56,30 +56,30 @@ Pipeline make_fft(const PipelineOptions& options, int ranks) {
     const double in_x = operations_of(n) / 2 * n * n / ranks / rate;
     const double in_y_or_z = operations_of(n) * half * n / ranks / rate;
 
-    PipelineBuilder builder;
+    Pipeline pipeline;
     const int column =
         columns == 1
             ? -1
-            : builder.operation(exchange(columns, bytes_of_complex * half / rows * n / columns * n / columns),
-                                rows);
+            : pipeline.operation(
+                  exchange(columns, bytes_of_complex * half / rows * n / columns * n / columns), rows);
     const int row =
         rows == 1
             ? -1
-            : builder.operation(exchange(rows, bytes_of_complex * half / rows * n / rows * n / columns));
+            : pipeline.operation(exchange(rows, bytes_of_complex * half / rows * n / rows * n / columns));
     // x and y with the exchange between them.
     const auto plane = [&](bool forward) {
-        builder.compute(forward ? in_x : in_y_or_z);
+        pipeline.compute(forward ? in_x : in_y_or_z);
         if (row >= 0) {
-            builder.start(row, window);
-            builder.wait(window);
+            pipeline.add(simulate::start(row, window));
+            pipeline.add(simulate::wait(window));
         }
-        builder.compute(forward ? in_y_or_z : in_x);
+        pipeline.compute(forward ? in_y_or_z : in_x);
     };
     for (const bool forward : {true, false}) {
         const auto finish = [&](int variable) {
-            if (column >= 0) builder.wait(variable % window);
+            if (column >= 0) pipeline.add(simulate::wait(variable % window));
             if (forward) {
-                builder.compute(in_y_or_z);
+                pipeline.compute(in_y_or_z);
             } else {
                 plane(false);
             }
@@ -88,14 +88,14 @@ Pipeline make_fft(const PipelineOptions& options, int ranks) {
             if (forward) {
                 plane(true);
             } else {
-                builder.compute(in_y_or_z);
+                pipeline.compute(in_y_or_z);
             }
-            if (column >= 0) builder.start(column, variable % window);
+            if (column >= 0) pipeline.add(simulate::start(column, variable % window));
             if (variable + 1 >= window) finish(variable + 1 - window);
         }
         for (int variable = variables - window + 1; variable < variables; ++variable) finish(variable);
     }
-    return builder.finish();
+    return pipeline;
 }
 
 }  // namespace lapwing::tool

@@ -22,15 +22,15 @@ class Factorization {
         factor(0);
         start(0);
         for (int k = 0; k < panels_; ++k) {
-            builder_.wait(k % 2);
+            pipeline_.add(simulate::wait(k % 2));
             if (k + 1 < panels_) {
-                builder_.compute(update(k, k + 1), one(owner(k + 1)));
+                pipeline_.compute(update(k, k + 1), one(owner(k + 1)));
                 factor(k + 1);
                 start(k + 1);
             }
             rest(k);
         }
-        return builder_.finish();
+        return std::move(pipeline_);
     }
 
   private:
@@ -41,7 +41,7 @@ class Factorization {
 
     void factor(int k) {
         const double b = columns(k);
-        builder_.compute((rows(k) * b * b - b * b * b / 3) / rate_, one(owner(k)));
+        pipeline_.compute((rows(k) * b * b - b * b * b / 3) / rate_, one(owner(k)));
     }
 
     // Of the columns of panel j with panel k, by its owner: a triangle, and a product.
@@ -53,9 +53,9 @@ class Factorization {
     // Of all panels that come behind the next one: the same number for each rank, and one more for some.
     void rest(int k) {
         const int count = std::max(panels_ - k - 2, 0);
-        builder_.compute(count / ranks_ * update(k, k + 1));
+        pipeline_.compute(count / ranks_ * update(k, k + 1));
         if (count % ranks_ > 0) {
-            builder_.compute(update(k, k + 1), {.first = owner(k + 2), .count = count % ranks_});
+            pipeline_.compute(update(k, k + 1), {.first = owner(k + 2), .count = count % ranks_});
         }
     }
 
@@ -63,7 +63,7 @@ class Factorization {
         Problem problem{.collective = Collective::broadcast, .ranks = ranks_};
         // The panel, and its pivots.
         problem.bytes = static_cast<std::uint64_t>(sizeof(double) * (rows(k) + 1) * columns(k));
-        builder_.start(builder_.operation(problem, 1, owner(k)), k % 2);
+        pipeline_.add(simulate::start(pipeline_.operation(problem, 1, owner(k)), k % 2));
     }
 
     double n_;
@@ -71,7 +71,7 @@ class Factorization {
     int ranks_;
     double rate_;
     int panels_ = 0;
-    PipelineBuilder builder_;
+    Pipeline pipeline_;
 };
 
 }  // namespace

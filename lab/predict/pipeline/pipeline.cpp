@@ -37,28 +37,20 @@ const KnownPipeline known_pipelines[] = {
 
 }  // namespace
 
-int PipelineBuilder::operation(const Problem& problem, int stride, int rotation) {
-    const auto same = std::find(pipeline_.problems.begin(), pipeline_.problems.end(), problem);
-    const auto index = static_cast<std::size_t>(same - pipeline_.problems.begin());
-    if (same == pipeline_.problems.end()) pipeline_.problems.push_back(problem);
-    for (std::size_t i = 0; i < pipeline_.operations.size(); ++i) {
-        const Pipeline::Operation& one = pipeline_.operations[i];
+int Pipeline::operation(const Problem& problem, int stride, int rotation) {
+    const auto same = std::find(problems.begin(), problems.end(), problem);
+    const auto index = static_cast<std::size_t>(same - problems.begin());
+    if (same == problems.end()) problems.push_back(problem);
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+        const Operation& one = operations[i];
         if (one.problem == index && one.stride == stride && one.rotation == rotation)
             return static_cast<int>(i);
     }
-    pipeline_.operations.push_back({index, stride, rotation});
-    return static_cast<int>(pipeline_.operations.size()) - 1;
+    operations.push_back({index, stride, rotation});
+    return static_cast<int>(operations.size()) - 1;
 }
 
-void PipelineBuilder::start(int operation, int request) {
-    add(simulate::start(operation, request));
-}
-
-void PipelineBuilder::wait(int request) {
-    add(simulate::wait(request));
-}
-
-void PipelineBuilder::compute(double seconds, simulate::SomeRanks ranks) {
+void Pipeline::compute(double seconds, simulate::SomeRanks ranks) {
     if (!(seconds <= simulate::max_seconds)) {
         throw Error(
             ErrorCode::invalid_argument,
@@ -66,8 +58,8 @@ void PipelineBuilder::compute(double seconds, simulate::SomeRanks ranks) {
     }
     const Action work = simulate::compute(simulate::from_seconds(seconds), 0, ranks);
     if (work.work == 0) return;
-    if (!pipeline_.actions.empty()) {
-        Action& last = pipeline_.actions.back();
+    if (!actions.empty()) {
+        Action& last = actions.back();
         if (last.kind == Action::Kind::compute && last.ranks.first == ranks.first &&
             last.ranks.count == ranks.count) {
             last.work += work.work;
@@ -77,16 +69,12 @@ void PipelineBuilder::compute(double seconds, simulate::SomeRanks ranks) {
     add(work);
 }
 
-void PipelineBuilder::add(const Action& action) {
-    if (pipeline_.actions.size() >= max_actions) {
+void Pipeline::add(const Action& action) {
+    if (actions.size() >= max_actions) {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--pipeline: it has more than {} steps", max_actions));
     }
-    pipeline_.actions.push_back(action);
-}
-
-Pipeline PipelineBuilder::finish() {
-    return std::move(pipeline_);
+    actions.push_back(action);
 }
 
 PipelineOptions read_pipeline(const std::string& written) {
@@ -146,9 +134,8 @@ int whole(const PipelineOptions& options, const char* name, int least) {
     if (!value || *value < static_cast<std::uint64_t>(least) ||
         *value > static_cast<std::uint64_t>(max_of_a_value)) {
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--pipeline: {}={}: must be a whole number from {} to {}",
-                                name, written, least,
-                                max_of_a_value));
+                    fmt::format("--pipeline: {}={}: must be a whole number from {} to {}", name, written,
+                                least, max_of_a_value));
     }
     return static_cast<int>(*value);
 }

@@ -22,23 +22,12 @@ struct Pipeline {
     std::vector<Problem> problems;  // without placement
     std::vector<Operation> operations;
     std::vector<simulate::Action> actions;  // without tests
-};
 
-// Makes one, line by line.
-class PipelineBuilder {
-  public:
-    // A collective of these ranks; its index. Equal ones share their lists.
+    // Adds a collective of these ranks; returns its index. Equal ones share their lists.
     int operation(const Problem& problem, int stride = 1, int rotation = 0);
-    void start(int operation, int request = 0);
-    void wait(int request = 0);
+    void add(const simulate::Action& action);
     // Pieces of work that follow each other are one.
     void compute(double seconds, simulate::SomeRanks ranks = {});
-    Pipeline finish();
-
-  private:
-    void add(const simulate::Action& action);
-
-    Pipeline pipeline_;
 };
 
 // What `--pipeline` names.

@@ -53,10 +53,9 @@ class Script {
                 refuse(fmt::format("'{}' is never waited for", names_[i]));
             }
         }
-        Pipeline pipeline = builder_.finish();
-        if (pipeline.operations.empty()) throw Error(ErrorCode::parse, name_ +
-            ": the file starts no collective");
-        return pipeline;
+        if (pipeline_.operations.empty())
+            throw Error(ErrorCode::parse, name_ + ": the file starts no collective");
+        return std::move(pipeline_);
     }
 
   private:
@@ -82,8 +81,8 @@ class Script {
     void step() {
         static const std::string kinds[] = {"start", "compute", "wait", "repeat", "end"};
         const Words words = lines_[line_];
-        if (++steps_ > max_lines) refuse(fmt::format("more than {} lines to execute, with repetitions",
-                                                     max_lines));
+        if (++steps_ > max_lines)
+            refuse(fmt::format("more than {} lines to execute, with repetitions", max_lines));
         if (words.empty()) {
             ++line_;
             return;
@@ -94,7 +93,7 @@ class Script {
                 break;
             case 1:
                 need(words, 2, 2, "compute 2ms");
-                builder_.compute(here([&] {
+                pipeline_.compute(here([&] {
                     const auto [value, parts] = divided(words[1]);
                     return read_time("compute", value) / parts;
                 }));
@@ -153,8 +152,9 @@ class Script {
         if (open_[request]) refuse(fmt::format("'{}' is started again before it is waited for", words[1]));
         open_[request] = true;
         starts_[request] = line_;
-        builder_.start(builder_.operation(here([&] { return problem_on(collective, ranks_, bytes); })),
-                       static_cast<int>(request));
+        pipeline_.add(
+            simulate::start(pipeline_.operation(here([&] { return problem_on(collective, ranks_, bytes); })),
+                            static_cast<int>(request)));
     }
 
     void wait(const Words& words) {
@@ -162,7 +162,7 @@ class Script {
         const std::size_t request = request_of(words[1]);
         if (!open_[request]) refuse(fmt::format("'{}' is waited for before it is started", words[1]));
         open_[request] = false;
-        builder_.wait(static_cast<int>(request));
+        pipeline_.add(simulate::wait(static_cast<int>(request)));
     }
 
     std::size_t request_of(const std::string& name) {
@@ -183,7 +183,7 @@ class Script {
     std::vector<std::string> names_;  // of requests
     std::vector<bool> open_;
     std::vector<std::size_t> starts_;
-    PipelineBuilder builder_;
+    Pipeline pipeline_;
 };
 
 }  // namespace

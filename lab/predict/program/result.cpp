@@ -11,8 +11,8 @@
 #include "lapwing/bench/statistics.hpp"
 #include "lapwing/common/linked_symbols.hpp"
 #include "lapwing/common/tables.hpp"
-#include "predict/head.hpp"
 #include "lapwing/profile/recorded.hpp"
+#include "predict/head.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -160,7 +160,8 @@ std::string table_of_engines(const Study& study, const std::vector<ProgramCase>&
                  {"in MPI ms", milliseconds(row.in_mpi)},
                  {"calls alone ms", milliseconds(row.communication)},
                  {"overlap %", percent(row.overlap())},
-                 {"of native", native == nullptr ? "-" : fmt::format("{:.3f}", total / native->total.front())}});
+                 {"of native",
+                  native == nullptr ? "-" : fmt::format("{:.3f}", total / native->total.front())}});
         }
     }
     return align(rows);
@@ -187,11 +188,11 @@ std::string table_of_sites(const Study& study, const ProgramCase& one, watch::Sy
     std::vector<Columns> rows;
     for (const std::size_t site : sites) {
         const simulate::ReplaySite& of = replay.sites[site];
-        Columns& columns = rows.emplace_back(
-            Columns{{"call site", name_of(of.of, symbols)},
-                    {"calls", std::to_string(of.calls)},
-                    {"bytes", of.calls > 0 ? std::to_string(of.bytes / of.calls) : "-"},
-                    {"measured ms", milliseconds(measured_at(replay, site))}});
+        Columns& columns =
+            rows.emplace_back(Columns{{"call site", name_of(of.of, symbols)},
+                                      {"calls", std::to_string(of.calls)},
+                                      {"bytes", of.calls > 0 ? std::to_string(of.bytes / of.calls) : "-"},
+                                      {"measured ms", milliseconds(measured_at(replay, site))}});
         for (const PredictedProgram* row : engines)
             columns.emplace_back(fmt::format("{} ms", row->engine->name), milliseconds(row->sites[site]));
         for (const PredictedProgram* row : engines) {
@@ -208,7 +209,8 @@ std::string table_of_sites(const Study& study, const ProgramCase& one, watch::Sy
 Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
     Json result = head_of(study, all_ranks(cases.front().replay.ranks));
     watch::Symbols symbols = linked_symbols();
-    result["program"] = {{"recordings", study.options.recordings}, {"measured_with", study.options.measured_with}};
+    result["program"] = {{"recordings", study.options.recordings},
+                         {"measured_with", study.options.measured_with}};
     if (const auto cores = words_on_cores(study, cases); !cores.empty()) result["program"]["cores"] = cores;
     Json rows = Json::array();
     for (const ProgramCase& one : cases) {
@@ -269,8 +271,8 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
             "{}: measured {} ms, {} ms of it in MPI; replayed by {} {} ms: {:.3f} of the measured "
             "time\n",
             counted(one.replay.ranks, "rank"), milliseconds(both->measured),
-            milliseconds(measured_in_mpi(one.replay)), study.options.measured_with, milliseconds(both->predicted),
-            both->predicted / both->measured);
+            milliseconds(measured_in_mpi(one.replay)), study.options.measured_with,
+            milliseconds(both->predicted), both->predicted / both->measured);
         if (std::max(both->predicted, both->measured) >
             worst_ratio * std::min(both->predicted, both->measured))
             text +=

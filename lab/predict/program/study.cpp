@@ -52,7 +52,8 @@ void estimate_needs(const Study& study, ProgramCase& one) {
     }
     for (const auto& script : one.replay.scripts.of_ranks)
         one.memory += script.size() * sizeof(simulate::Action);
-    const auto disturbed = static_cast<double>(study.options.rounds) * static_cast<double>(study.noises.size());
+    const auto disturbed =
+        static_cast<double>(study.options.rounds) * static_cast<double>(study.noises.size());
     // The calls alone, as recorded, with later waits, and with noise.
     one.messages =
         static_cast<std::uint64_t>(messages * static_cast<double>(study.engines.size()) * (3 + disturbed));

@@ -266,9 +266,9 @@ void RecordedCalls::find_collectives(const recording::Recording& recording) {
                     known.try_emplace(sets.find(node(communicator.rank(0), members.front()[i])),
                                       static_cast<int>(collectives_.size()));
                 if (fresh) {
-                    collectives_.push_back({Describer(*first.collective, passed).describe(),
-                                            static_cast<int>(index),
-                                            first.form == MpiFunction::Form::blocking});
+                    collectives_.push_back({.problem = Describer(*first.collective, passed).describe(),
+                                            .communicator = static_cast<int>(index),
+                                            .blocking = first.form == MpiFunction::Form::blocking});
                 }
                 for (std::size_t member = 0; member < members.size(); ++member) {
                     const int rank = communicator.rank(static_cast<int>(member));

@@ -13,10 +13,13 @@
 
 namespace lapwing::simulate {
 
-struct RecordedCollective {
-    Problem problem;        // without placement
-    int communicator = -1;  // index
-    bool blocking = true;
+// A collective or a message of the scripts. Action::operation is its index.
+struct ReplayOperation {
+    Problem problem = {};      // of a collective, without placement
+    int communicator = -1;     // -1: a message
+    bool blocking = true;      // the program waits for it in the call that starts it
+    std::uint64_t bytes = 0;   // of a message
+    bool synchronous = false;  // a message
 };
 
 class RecordedCalls {
@@ -37,7 +40,7 @@ class RecordedCalls {
     int communicator(int rank, std::uint32_t number) const {
         return communicators_of_[static_cast<std::size_t>(rank)].at(number);
     }
-    const std::vector<RecordedCollective>& collectives() const { return collectives_; }
+    const std::vector<ReplayOperation>& collectives() const { return collectives_; }
     std::vector<Communicator>& communicators() { return communicators_; }
 
   private:
@@ -48,7 +51,7 @@ class RecordedCalls {
     std::vector<std::map<std::uint32_t, int>> communicators_of_;   // by rank and number
     std::vector<Communicator> communicators_;
     std::vector<std::vector<int>> collective_of_;  // by rank and call
-    std::vector<RecordedCollective> collectives_;
+    std::vector<ReplayOperation> collectives_;
 };
 
 }  // namespace lapwing::simulate

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "simulate/recorded/calls.hpp"
 
 namespace lapwing::simulate {
 namespace {
@@ -24,8 +23,6 @@ using recording::Node;
 constexpr std::uint64_t max_tests = 64;
 constexpr std::uint64_t mean = UINT64_MAX;
 constexpr std::size_t max_actions = 20'000'000;  // of a rank
-// A main loop with more calls in a pass is not the one whose iteration is worth drawing, if it has another in
-// it.
 
 Time from_nanoseconds(double nanoseconds) {
     return static_cast<Time>(std::llround(nanoseconds * 1e3));
@@ -35,10 +32,7 @@ class Converter {
   public:
     Converter(const recording::Recording& recording, Computation computation)
         : recording_(recording), computation_(computation), calls_(recording) {
-        for (const RecordedCollective& one : calls_.collectives()) {
-            replay_.operations.push_back(
-                {.problem = one.problem, .communicator = one.communicator, .blocking = one.blocking});
-        }
+        replay_.operations = calls_.collectives();
         replay_.ranks = recording.ranks;
         replay_.sites.emplace_back();
     }
@@ -55,8 +49,10 @@ class Converter {
     void convert(const recording::Rank& rank) {
         rank_ = &rank;
         thread_ = &rank.threads.front();
-        if (rank.threads.size() > 1) notes_.insert("calls of other threads than the main thread are left "
-                                                   "out");
+        if (rank.threads.size() > 1)
+            notes_.insert(
+                "calls of other threads than the main thread are left "
+                "out");
         persistent_.clear();
         script_ = &replay_.scripts.of_ranks.emplace_back();
         replay_.hosts.push_back(rank.host);
@@ -87,8 +83,6 @@ class Converter {
         }
     }
 
-    void add_pass(const Node& node, std::uint64_t sample) { add(node.body, sample); }
-
     static bool has_loop(const Node& node) {
         return std::any_of(node.body.begin(), node.body.end(), [](const Node& one) { return one.is_loop(); });
     }
@@ -104,27 +98,27 @@ class Converter {
         const std::uint64_t passes =
             repeating_ > 0 ? node.passes.runs().front().first : node.passes.at(visit);
         if (varies_inside(node)) {
-            for (std::uint64_t i = 0; i < passes; ++i) add_pass(node, mean);
+            for (std::uint64_t i = 0; i < passes; ++i) add(node.body, mean);
             return;
         }
         if (has_loop(node)) {
-            repeat(passes, [&] { add_pass(node, mean); });
+            repeat(passes, [&] { add(node.body, mean); });
             return;
         }
         // A pass for each sample, in turn. All passes of a repeated loop have to be the same.
         const std::uint64_t samples = std::max<std::size_t>(node.body.front().times.samples.size(), 1);
         if (passes < samples) {
             if (repeating_ > 0) {
-                repeat(passes, [&] { add_pass(node, mean); });
+                repeat(passes, [&] { add(node.body, mean); });
             } else {
-                for (std::uint64_t i = 0; i < passes; ++i) add_pass(node, passes_[&node]++);
+                for (std::uint64_t i = 0; i < passes; ++i) add(node.body, passes_[&node]++);
             }
             return;
         }
         repeat(passes / samples, [&] {
-            for (std::uint64_t i = 0; i < samples; ++i) add_pass(node, i);
+            for (std::uint64_t i = 0; i < samples; ++i) add(node.body, i);
         });
-        for (std::uint64_t i = 0; i < passes % samples; ++i) add_pass(node, i);
+        for (std::uint64_t i = 0; i < passes % samples; ++i) add(node.body, i);
     }
 
     template <class Body>

@@ -7,7 +7,7 @@
 
 #include "recording/recording.hpp"
 #include "simulate/program.hpp"
-#include "task/problem.hpp"
+#include "simulate/recorded/calls.hpp"
 
 namespace lapwing::simulate {
 
@@ -15,15 +15,6 @@ namespace lapwing::simulate {
 enum class Computation : std::uint8_t {
     processor,  // the processor's time: without sleep, and without what other processes took
     wall        // all of the time
-};
-
-// A collective or a message of the scripts. Action::operation is its index.
-struct ReplayOperation {
-    Problem problem = {};      // of a collective, without placement
-    int communicator = -1;     // -1: a message
-    bool blocking = true;      // the program waits for it in the call that starts it
-    std::uint64_t bytes = 0;   // of a message
-    bool synchronous = false;  // a message
 };
 
 // A place in the program that calls a function of MPI.
