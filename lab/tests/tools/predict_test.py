@@ -9,13 +9,15 @@ from support import ToolTest
 ROUND = ["--constants", "latency=5us,task=1us,per_byte=1ns,copy=0ns,copy_per_byte=0ns"]
 
 
-class Predict(ToolTest):
-    def rows(self, *arguments, status=0):
-        out, _ = self.call("predict", *arguments, "--json", "-", status=status)
+class Simulated(ToolTest):
+    def rows(self, *arguments):
+        out, _ = self.call("predict", *arguments, "--json", "-")
         result = json.loads(out)
         self.assertTrue(result["simulated"])
         return [(row, engine) for row in result["rows"] for engine in row["engines"]]
 
+
+class Predict(Simulated):
     def value(self, quantity, *arguments):
         (_, engine), = self.rows(*arguments)
         return engine["summary"][quantity]["median"]
@@ -178,12 +180,9 @@ class Predict(ToolTest):
         self.refused("predict", "barrier", because="--ranks is missing")
 
 
-class Pipelines(ToolTest):
-    def rows(self, pipeline, *arguments, status=0):
-        out, _ = self.call("predict", "--pipeline", pipeline, *arguments, "--json", "-", status=status)
-        result = json.loads(out)
-        self.assertTrue(result["simulated"])
-        return [(row, engine) for row in result["rows"] for engine in row["engines"]]
+class Pipelines(Simulated):
+    def rows(self, pipeline, *arguments):
+        return super().rows("--pipeline", pipeline, *arguments)
 
     def values(self, pipeline, *arguments):
         (_, engine), = self.rows(pipeline, *arguments)

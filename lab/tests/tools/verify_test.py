@@ -1,8 +1,6 @@
 """lapwing verify: every algorithm for few ranks, and list files that are right, wrong or truncated."""
 
 import json
-import pathlib
-import tempfile
 import unittest
 
 from support import ToolTest
@@ -59,13 +57,8 @@ end
 
 
 class Files(ToolTest):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
-
     def file(self, text, name="lists.txt"):
-        path = self.directory / name
+        path = self.scratch / name
         path.write_text(text)
         return path
 
@@ -99,8 +92,6 @@ class Files(ToolTest):
         out, _ = self.call("verify", file, status=1)
         self.assertIn(f"{file}: 1 violation", out)
         self.assertRegex(out, r"\n  line 7: matching: rank 1, task 0")
-        out, _ = self.call("verify", "--json", file, status=1)
-        self.assertEqual(json.loads(out)["files"][0]["lines"], [7])
 
     def test_several_sets_in_chunks(self):
         file = self.file(RIGHT + IN_CHUNKS)
@@ -199,10 +190,10 @@ class Files(ToolTest):
         self.assertIn("'send'", err)
 
     def test_not_readable(self):
-        missing = self.directory / "missing"
+        missing = self.scratch / "missing"
         _, err = self.call("verify", missing, status=2)
         self.assertEqual(err, f"{missing}: No such file or directory\n")
-        _, err = self.call("verify", self.directory, status=2)
+        _, err = self.call("verify", self.scratch, status=2)
         self.assertIn("is a directory", err)
 
     def test_several(self):
@@ -211,19 +202,19 @@ class Files(ToolTest):
         out, _ = self.call("verify", right, wrong, status=1)
         self.assertIn("right: proved", out)
         self.assertIn("wrong: ", out)
-        out, err = self.call("verify", wrong, self.directory / "missing", right, status=2)
+        out, err = self.call("verify", wrong, self.scratch / "missing", right, status=2)
         self.assertIn("right: proved", out)
         self.assertIn("missing", err)
 
     def test_json(self):
         right = self.file(RIGHT, "right")
         wrong = self.file(RIGHT.replace("  wait 0 1\n", ""), "wrong")
-        out, _ = self.call("verify", "--json", right, wrong, self.directory / "missing", status=2)
+        out, _ = self.call("verify", "--json", right, wrong, self.scratch / "missing", status=2)
         files = json.loads(out)["files"]
         self.assertEqual(files[0]["violations"], [])
         self.assertEqual(files[0]["chains"], 2)
         self.assertEqual(files[0]["problem"]["collective"], "broadcast")
-        self.assertEqual(len(files[1]["violations"]), 1)
+        self.assertEqual((len(files[1]["violations"]), files[1]["lines"]), (1, [7]))
         self.assertIn("No such file", files[2]["error"])
 
 
@@ -240,9 +231,6 @@ class All(ToolTest):
         known = {row["collective"] for row in json.loads(self.call("info", "--json")[0])["algorithms"]}
         told = json.loads(self.call("verify", "--all", "--ranks", "2", "--json")[0])
         self.assertEqual({row["collective"] for row in told["algorithms"] if row["lists"] > 0}, known)
-        out, _ = self.call("verify", "--all", "--ranks", "2")
-        for collective in known:
-            self.assertRegex(out, rf"(?m)^  {collective} ")
 
     def test_one_algorithm(self):
         one = ("--collective", "ialltoall", "--algorithm", "pairwise:window=2")
