@@ -35,10 +35,6 @@ constexpr double max_error = 2.0;
 constexpr double inertia = 1e-3;
 constexpr double first_step = 1.0;
 constexpr double last_step = 0.02;
-// Less than this is nothing; what is nothing cannot grow by a ratio.
-constexpr double nothing = 1e-10;
-constexpr double nothing_per_byte = 1e-13;
-
 struct Sample {
     simulate::Lists lists;
     double seconds = 0;
@@ -49,9 +45,15 @@ constexpr double MessageCosts::*all_costs[] = {&MessageCosts::latency, &MessageC
                                                &MessageCosts::gap, &MessageCosts::per_byte,
                                                &MessageCosts::task_per_byte};
 
+bool of_bytes(double MessageCosts::*cost) {
+    return cost == &MessageCosts::per_byte || cost == &MessageCosts::task_per_byte;
+}
 double max_of(double MessageCosts::*cost) {
-    const bool of_bytes = cost == &MessageCosts::per_byte || cost == &MessageCosts::task_per_byte;
-    return of_bytes ? max_fitted_seconds_per_byte : max_fitted_seconds;
+    return of_bytes(cost) ? max_fitted_seconds_per_byte : max_fitted_seconds;
+}
+// Less than this is nothing; what is nothing cannot grow by a ratio. A simulation needs a latency.
+double min_of(double MessageCosts::*cost) {
+    return of_bytes(cost) ? 1e-13 : cost == &MessageCosts::latency ? 1e-9 : 1e-10;
 }
 
 std::vector<Sample> samples_of(const std::vector<Measured>& measured) {
@@ -106,11 +108,10 @@ double loss(const std::vector<Sample>& samples, const simulate::Setting& quiet, 
 MessageCosts descend(const std::vector<Sample>& samples, const simulate::Setting& setting,
                      const MessageCosts& start) {
     MessageCosts least = start;
-    for (const auto cost : all_costs) least.*cost = std::max(least.*cost, nothing);
-    least.latency = std::max(least.latency, 1e-9);
-    least.per_byte = std::max(start.per_byte, nothing_per_byte);
-    least.task_per_byte = std::max(start.task_per_byte, nothing_per_byte);
-    for (const auto cost : all_costs) least.*cost = std::min(least.*cost, max_of(cost));
+    const auto limit = [](MessageCosts& costs, double MessageCosts::*cost) {
+        costs.*cost = std::clamp(costs.*cost, min_of(cost), max_of(cost));
+    };
+    for (const auto cost : all_costs) limit(least, cost);
     const MessageCosts first = least;
     double best = loss(samples, setting, first, first);
     for (double step = first_step; step > last_step; step /= 2) {
@@ -119,8 +120,8 @@ MessageCosts descend(const std::vector<Sample>& samples, const simulate::Setting
             for (const auto cost : all_costs) {
                 for (const double direction : {step, -step}) {
                     MessageCosts other = least;
-                    other.*cost = std::min(other.*cost * std::exp(direction), max_of(cost));
-                    if (cost == &MessageCosts::latency) other.latency = std::max(other.latency, 1e-9);
+                    other.*cost *= std::exp(direction);
+                    limit(other, cost);
                     const double found = loss(samples, setting, other, first);
                     if (found >= best * (1 - 1e-6)) continue;
                     best = found;

@@ -322,8 +322,7 @@ class Parser {
 
     void holds() {
         const std::string word = name();
-        auto array = std::find_if(result_.arrays.begin(), result_.arrays.end(),
-                                  [&](const Array& candidate) { return candidate.name == word; });
+        auto array = std::ranges::find(result_.arrays, word, &Array::name);
         if (array == result_.arrays.end()) {
             result_.arrays.push_back({});
             array = result_.arrays.end() - 1;
@@ -430,16 +429,12 @@ const std::map<std::string, std::array<const char*, 6>>& rows() {
 }  // namespace
 
 const Array* Certificate::array(std::string_view name) const {
-    for (const Array& array : arrays) {
-        if (array.name == name) return &array;
-    }
-    return nullptr;
+    const auto found = std::ranges::find(arrays, name, &Array::name);
+    return found == arrays.end() ? nullptr : &*found;
 }
 const Step* Certificate::step(std::string_view label) const {
-    for (const Step& step : steps) {
-        if (step.label == label) return &step;
-    }
-    return nullptr;
+    const auto found = std::ranges::find(steps, label, &Step::label);
+    return found == steps.end() ? nullptr : &*found;
 }
 
 Certificate parse_certificate(std::string_view text) {

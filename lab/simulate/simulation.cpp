@@ -16,16 +16,14 @@ namespace {
 
 constexpr std::uint64_t messages_between_reports = 1 << 18;
 
+// Reports to Setting::advance from time to time.
 class Reports {
   public:
     explicit Reports(const Setting& setting) : setting_(setting) {}
-    void count(std::uint64_t received) {
-        if (received < last_ + messages_between_reports) return;
+    void count(std::uint64_t received, bool end = false) {
+        if (!end && received < last_ + messages_between_reports) return;
         if (setting_.advance) setting_.advance(received - last_);
         last_ = received;
-    }
-    void end(std::uint64_t received) {
-        if (setting_.advance) setting_.advance(received - last_);
     }
 
   private:
@@ -76,7 +74,7 @@ Outcome by_worklist(int count, std::span<const Operation> operations, const Sett
         }
         if (ended != static_cast<std::uint64_t>(count)) refuse_stuck(count, ended);
     }
-    reports.end(ranks.received());
+    reports.count(ranks.received(), true);
     return outcome_of(count, ranks, 0);
 }
 
@@ -148,7 +146,7 @@ class Queue {
             reports_.count(ranks_.received());
         }
         if (ended_ != static_cast<std::uint64_t>(count_)) refuse_stuck(count_, ended_);
-        reports_.end(ranks_.received());
+        reports_.count(ranks_.received(), true);
         return outcome_of(count_, ranks_, events_);
     }
 

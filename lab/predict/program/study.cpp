@@ -120,23 +120,18 @@ class ProgramRun {
     }
 
   private:
-    Choice choice_for(const simulate::ReplayOperation& operation, const simulate::Engine& engine, bool native,
-                      bool blocking) const {
-        return native ? native_choice(operation.problem, blocking)
-                      : choice_of(study_, engine, operation.problem);
-    }
-
     const simulate::Lists* lists_of(const simulate::ReplayOperation& operation,
                                     const simulate::Engine& engine, bool native, bool blocking) {
-        const std::string choice =
-            operation.communicator < 0 ? "" : print(choice_for(operation, engine, native, blocking));
-        std::unique_ptr<simulate::Lists>& lists = lists_[{&operation, choice}];
+        const Problem& problem = operation.problem;
+        const bool message = operation.communicator < 0;
+        const Choice choice = message  ? Choice{}
+                              : native ? native_choice(problem, blocking)
+                                       : choice_of(study_, engine, problem);
+        std::unique_ptr<simulate::Lists>& lists = lists_[{&operation, message ? "" : print(choice)}];
         if (lists == nullptr) {
             lists = std::make_unique<simulate::Lists>(
-                operation.communicator < 0
-                    ? simulate::make_message(operation.bytes)
-                    : simulate::make_lists(operation.problem, choice_for(operation, engine, native, blocking),
-                                           study_.memory));
+                message ? simulate::make_message(operation.bytes)
+                        : simulate::make_lists(problem, choice, study_.memory));
         }
         return lists.get();
     }

@@ -22,19 +22,24 @@ TEST(Barrier, OfSixteenRanksTakesFourMessages) {
     EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = parameters(2500, 1500, 6, 1000)}), Each(22000));
 }
 
-// Rank 0 sends to rank 1, which waits, then answers.
-Lists ping_pong(std::uint64_t bytes) {
-    Problem problem{.collective = Collective::broadcast, .ranks = 2, .bytes = bytes};
+// Rank 0 sends to rank 1, which sends back, before or after its wait.
+Lists there_and_back(std::uint64_t there, std::uint64_t back, bool answers) {
+    const Problem problem{.collective = Collective::broadcast, .ranks = 2, .bytes = std::max(there, back)};
     Builder first(problem, 0);
-    first.recv(1, out(0, bytes));
-    first.send(1, in(0, bytes));
+    first.recv(1, out(0, back));
+    first.send(1, in(0, there));
     first.wait(1);
     Builder second(problem, 1);
-    second.recv(0, out(0, bytes));
-    second.wait(0);
-    second.send(0, in(0, bytes));
+    second.recv(0, out(0, there));
+    if (answers) second.wait(0);
+    second.send(0, in(0, back));
+    if (!answers) second.wait(0);
     const List lists[] = {first.finish(), second.finish()};
     return make_lists(lists);
+}
+
+Lists ping_pong(std::uint64_t bytes) {
+    return there_and_back(bytes, bytes, true);
 }
 
 TEST(TwoRanks, AMessageTakesTwoOverheadsTheLatencyAndItsBytes) {
@@ -156,20 +161,11 @@ TEST(Rendezvous, TheAnswerStandsBehindWhatTheReceiverSends) {
     // Rank 1's short message keeps its interface until 2100. It answers the request of 1100 at 1200; the
     // answer leaves at 2100 and is there at 3100, as the short message is, whose turn comes at 3200. The 40
     // bytes leave from 3200 on and are there at 12,200.
-    Problem problem{.collective = Collective::broadcast, .ranks = 2, .bytes = 40};
-    Builder first(problem, 0);
-    first.recv(1, out(0, 10));
-    first.send(1, in(0, 40));
-    first.wait(1);
-    Builder second(problem, 1);
-    second.recv(0, out(0, 40));
-    second.send(0, in(0, 10));
-    second.wait(0);
-    const List lists[] = {first.finish(), second.finish()};
     Parameters costs = parameters(1000, 100, 200);
     costs.rendezvous_bytes = 11;
-    EXPECT_THAT(ends_in_nanoseconds(make_lists(lists), {.engine = engine("host"), .parameters = costs}),
-                ElementsAre(3300, 12300));
+    EXPECT_THAT(
+        ends_in_nanoseconds(there_and_back(40, 10, false), {.engine = engine("host"), .parameters = costs}),
+        ElementsAre(3300, 12300));
 }
 
 TEST(Interfaces, TheReceiverTakesOneMessageAfterTheOther) {
