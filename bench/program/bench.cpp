@@ -205,6 +205,24 @@ double Subject::alone(const Block& block) {
     return mean(seconds);
 }
 
+Subject::Times Subject::beside(const std::function<double(double started)>& compute) {
+    Times times;
+    lead_in();
+    for (int i = 0; i < iterations_; ++i) {
+        const Moments moments = start();
+        const double in_tests = compute(moments.started);
+        const double computed = now();
+        wait();
+        const double end = now();
+        times.start.push_back(moments.started - moments.begin);
+        times.test.push_back(in_tests);
+        times.wait.push_back(end - computed);
+        times.total.push_back(end - moments.begin);
+        check();
+    }
+    return times;
+}
+
 Subject::Moments Subject::start() {
     for (const auto& exchange : *exchanges_) exchange->fill(++bench_.exchanges);
     bench_.gather_ranks();

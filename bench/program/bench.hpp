@@ -91,6 +91,16 @@ class Subject {
     // The time of a block alone, on all ranks at once, of a phase of iterations.
     double alone(const Block& block);
 
+    // A phase of iterations after a lead-in, each with start, `compute` and wait. `compute` gets the moment
+    // after the start, and returns the seconds that it has spent in tests. The result: of each iteration.
+    struct Times {
+        std::vector<double> start;
+        std::vector<double> test;
+        std::vector<double> wait;
+        std::vector<double> total;
+    };
+    Times beside(const std::function<double(double started)>& compute);
+
     // One iteration, in this order. start(): fresh data, all ranks together, and start.
     struct Moments {
         double begin;

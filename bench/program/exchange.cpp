@@ -164,14 +164,9 @@ bool Caller::test(MPI_Request& request) const {
     return done != 0;
 }
 
-void Exchange::Side::make(const std::vector<std::uint64_t>& lengths_of_blocks) {
-    lengths = lengths_of_blocks;
-    std::uint64_t place = 0;
-    for (const std::uint64_t length : lengths) {
-        places.push_back(place);
-        place += length;
-    }
-    buffer.resize(place);
+void Exchange::Side::add(std::uint64_t length, int from, int to) {
+    blocks.push_back({buffer.size(), length, from, to});
+    buffer.resize(buffer.size() + length);
 }
 
 void Exchange::Side::tell_mpi() {
@@ -180,35 +175,33 @@ void Exchange::Side::tell_mpi() {
                     "the uneven blocks together have 2Gi bytes or more, which exceeds MPI's "
                     "displacements; use smaller blocks");
     }
-    counts.assign(lengths.begin(), lengths.end());
-    displacements.assign(places.begin(), places.end());
+    for (const Block& block : blocks) {
+        counts.push_back(static_cast<int>(block.length));
+        displacements.push_back(static_cast<int>(block.offset));
+    }
 }
 
 Exchange::Exchange(Collective collective, std::uint64_t bytes, int rank, int ranks, int root)
     : collective_(collective), bytes_(bytes), rank_(rank), ranks_(ranks), root_(root) {
-    std::vector<std::uint64_t> to;
-    std::vector<std::uint64_t> from;
-    for (int peer = 0; peer < ranks; ++peer) {
-        to.push_back(block_bytes(collective, bytes, rank, peer, root));
-        from.push_back(block_bytes(collective, bytes, peer, rank, root));
-    }
     switch (collective) {
         case Collective::barrier:
             break;
         case Collective::broadcast:
-            in_.make({bytes});
+            in_.add(bytes, root, to_all);
             break;
         case Collective::allreduce:
-            out_.make({vector_bytes(bytes)});
-            in_.make({vector_bytes(bytes)});
+            out_.buffer.resize(vector_bytes(bytes));
+            in_.buffer.resize(vector_bytes(bytes));
             break;
         case Collective::allgather:
-            out_.make({bytes});
-            in_.make(from);
+            out_.add(bytes, rank, to_all);
+            for (int peer = 0; peer < ranks; ++peer) in_.add(bytes, peer, to_all);
             break;
-        default:  // a block for each peer
-            out_.make(to);
-            in_.make(from);
+        default:
+            for (int peer = 0; peer < ranks; ++peer) {
+                out_.add(block_bytes(collective, bytes, rank, peer, root), rank, peer);
+                in_.add(block_bytes(collective, bytes, peer, rank, root), peer, rank);
+            }
             break;
     }
     if (collective == Collective::gatherv || collective == Collective::alltoallv) {
@@ -219,26 +212,14 @@ Exchange::Exchange(Collective collective, std::uint64_t bytes, int rank, int ran
 
 void Exchange::fill(std::uint64_t iteration) {
     iteration_ = iteration;
-    switch (collective_) {
-        case Collective::barrier:
-            break;
-        case Collective::broadcast:
-            if (rank_ == root_) fill_block(in_.buffer.data(), bytes_, iteration, root_, to_all);
-            break;
-        case Collective::allreduce:
-            fill_vector(out_.buffer.data(), out_.buffer.size(), iteration, rank_);
-            break;
-        case Collective::allgather:
-            fill_block(out_.buffer.data(), bytes_, iteration, rank_, to_all);
-            break;
-        default:  // a block for each peer
-            for (int peer = 0; peer < ranks_; ++peer) {
-                const auto which = static_cast<std::size_t>(peer);
-                if (out_.lengths[which] == 0) continue;
-                fill_block(out_.buffer.data() + out_.places[which], out_.lengths[which], iteration, rank_,
-                           peer);
-            }
-            break;
+    if (collective_ == Collective::allreduce) {
+        fill_vector(out_.buffer.data(), out_.buffer.size(), iteration, rank_);
+    }
+    // MPI_Bcast has one buffer.
+    Side& side = collective_ == Collective::broadcast ? in_ : out_;
+    for (const Block& block : side.blocks) {
+        if (block.length == 0 || block.from != rank_) continue;
+        fill_block(side.buffer.data() + block.offset, block.length, iteration, rank_, block.to);
     }
 }
 
@@ -311,30 +292,16 @@ void Exchange::refuse(const Caller& caller, std::uint64_t byte, const std::strin
 }
 
 void Exchange::check(const Caller& caller) const {
-    const auto check_block = [&](std::uint64_t place, std::uint64_t length, int from, int to) {
-        if (length == 0) return;
-        const std::uint64_t wrong = first_wrong(in_.buffer.data() + place, length, iteration_, from, to);
-        if (wrong != length) refuse(caller, wrong, fmt::format("what rank {} sent", from));
-    };
-    switch (collective_) {
-        case Collective::barrier:
-            break;
-        case Collective::broadcast:
-            check_block(0, bytes_, root_, to_all);
-            break;
-        case Collective::allreduce: {
-            const std::uint64_t length = in_.buffer.size();
-            const std::uint64_t wrong = first_wrong_of_sum(in_.buffer.data(), length, iteration_, ranks_);
-            if (wrong != length) refuse(caller, wrong, "the sum");
-            break;
-        }
-        default:  // a block from each peer
-            for (int peer = 0; peer < ranks_; ++peer) {
-                const auto which = static_cast<std::size_t>(peer);
-                check_block(in_.places[which], in_.lengths[which], peer,
-                            collective_ == Collective::allgather ? to_all : rank_);
-            }
-            break;
+    if (collective_ == Collective::allreduce) {
+        const std::uint64_t length = in_.buffer.size();
+        const std::uint64_t wrong = first_wrong_of_sum(in_.buffer.data(), length, iteration_, ranks_);
+        if (wrong != length) refuse(caller, wrong, "the sum");
+    }
+    for (const Block& block : in_.blocks) {
+        if (block.length == 0) continue;
+        const std::uint64_t wrong =
+            first_wrong(in_.buffer.data() + block.offset, block.length, iteration_, block.from, block.to);
+        if (wrong != block.length) refuse(caller, wrong, fmt::format("what rank {} sent", block.from));
     }
 }
 

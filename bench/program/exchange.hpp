@@ -47,16 +47,21 @@ class Exchange {
     std::uint64_t bytes() const { return bytes_; }
 
   private:
-    // A buffer, and the blocks in it: one after the other, a block for each rank or one for all.
+    struct Block {
+        std::uint64_t offset;
+        std::uint64_t length;
+        int from;
+        int to;  // to_all: the same for every rank
+    };
+    // A buffer, and the blocks in it, one after the other.
     struct Side {
         std::vector<unsigned char> buffer;
-        std::vector<std::uint64_t> lengths;
-        std::vector<std::uint64_t> places;
+        std::vector<Block> blocks;
         // The same for MPI; only where blocks are uneven.
         std::vector<int> counts;
         std::vector<int> displacements;
 
-        void make(const std::vector<std::uint64_t>& lengths_of_blocks);
+        void add(std::uint64_t length, int from, int to);
         void tell_mpi();
     };
 

@@ -23,6 +23,20 @@ void SubjectLine::keep(const char* what, std::vector<double> seconds) {
     sample_[what] = mean(seconds);
 }
 
+void SubjectLine::measure_base() {
+    subject_->lead_in();
+    sample_["base"] = subject_->base();
+}
+
+Block SubjectLine::block_of(double seconds) const {
+    const Bench& bench = subject_->bench();
+    Block block;
+    block.kind = bench.settings.compute;
+    block.seconds = seconds;
+    block.amount = static_cast<std::uint64_t>(seconds * bench.operations_per_second) + 1;
+    return block;
+}
+
 nlohmann::json SubjectLine::describe() const {
     return {
         {"engine", subject_->engine()}, {"used", subject_->used()}, {"iterations", subject_->iterations()}};
@@ -98,7 +112,7 @@ constexpr int lead_in = 3;
 }  // namespace
 
 BackToBack::BackToBack(Bench& bench, const Caller& caller, std::shared_ptr<Exchanges> exchange, bool blocking,
-                       const char* quantity, std::function<void()> prepare)
+                       const char* quantity, Prepare prepare)
     : bench_(bench),
       caller_(caller),
       exchanges_(std::move(exchange)),
@@ -107,7 +121,7 @@ BackToBack::BackToBack(Bench& bench, const Caller& caller, std::shared_ptr<Excha
       prepare_(std::move(prepare)) {}
 
 void BackToBack::warm_up() {
-    if (prepare_) prepare_();
+    if (prepare_) prepare_(bench_, caller_);
     for (int i = 0; i < lead_in; ++i) run(1);
     iterations_ = bench_.settings.iterations;
     if (iterations_ == 0) fit_iterations();
@@ -159,6 +173,19 @@ namespace {
 // A sleep wakes up so late that a shorter one is not worth it.
 constexpr double shortest_sleep = 1e-4;
 
+// Seconds of an iteration for as many quanta again, with nothing in flight.
+template <typename Quantum>
+double again_alone(const Bench& bench, const std::vector<std::uint64_t>& quanta, Quantum quantum) {
+    double seconds = 0;
+    for (const std::uint64_t count : quanta) {
+        bench.gather_ranks();
+        const double begin = now();
+        for (std::uint64_t done = 0; done < count; ++done) quantum();
+        seconds += now() - begin;
+    }
+    return seconds / static_cast<double>(quanta.size());
+}
+
 }  // namespace
 
 FixedTimeLine::FixedTimeLine(std::shared_ptr<Subject> subject, int tests, bool with_base)
@@ -168,21 +195,14 @@ void FixedTimeLine::warm_up() {
     constexpr double shortest = 1e-7;
     constexpr double longest = 2e-5;
     subject_->warm_up();
-    const Bench& bench = subject_->bench();
     const double distance = subject_->base_seconds() / (tests_ + 1);
-    quantum_.kind = bench.settings.compute;
-    quantum_.seconds = std::clamp(std::min(subject_->base_seconds() / 1000, distance / 4), shortest, longest);
-    quantum_.amount = static_cast<std::uint64_t>(quantum_.seconds * bench.operations_per_second) + 1;
+    quantum_ =
+        block_of(std::clamp(std::min(subject_->base_seconds() / 1000, distance / 4), shortest, longest));
 }
 
 std::vector<std::function<void()>> FixedTimeLine::phases() {
     std::vector<std::function<void()>> phases;
-    if (with_base_) {
-        phases.emplace_back([this] {
-            subject_->lead_in();
-            sample_["base"] = subject_->base();
-        });
-    }
+    if (with_base_) phases.emplace_back([this] { measure_base(); });
     phases.emplace_back([this] { measure(); });
     return phases;
 }
@@ -226,83 +246,44 @@ FixedTimeLine::Computed FixedTimeLine::compute() {
 
 // The shares are summed over ranks and iterations, as each rank's calls belong to its own time.
 void FixedTimeLine::measure() {
-    Bench& bench = subject_->bench();
+    const Bench& bench = subject_->bench();
     const int iterations = subject_->iterations();
-    std::vector<double> start;
-    std::vector<double> test;
-    std::vector<double> wait;
-    std::vector<double> total;
+    const bool works = quantum_.kind == Compute::work;
     std::vector<std::uint64_t> quanta;
+    quanta.reserve(static_cast<std::size_t>(iterations));
     double tests_made = 0;
-    subject_->lead_in();
-    for (int i = 0; i < iterations; ++i) {
-        const auto moments = subject_->start();
+    const Subject::Times times = subject_->beside([&](double) {
         const Computed computed = compute();
-        const double before = now();
-        subject_->wait();
-        const double end = now();
-        start.push_back(moments.started - moments.begin);
-        test.push_back(computed.in_tests);
-        wait.push_back(end - before);
-        total.push_back(end - moments.begin);
         quanta.push_back(computed.quanta);
         tests_made += computed.tests;
-        subject_->check();
-    }
-    double alone = 0;
-    for (const std::uint64_t count : quanta) {
-        if (quantum_.kind != Compute::work) break;
-        bench.gather_ranks();
-        const double begin = now();
-        for (std::uint64_t done = 0; done < count; ++done) {
-            work(quantum_.amount);
-            now();  // as beside the collective
-        }
-        alone += now() - begin;
-    }
-    std::vector<double> sums{(mean(test) + mean(wait)) * iterations, alone, mean(total) * iterations,
-                             tests_made / bench.ranks};
+        return computed.in_tests;
+    });
+    const auto quantum = [this] {
+        work(quantum_.amount);
+        now();  // as beside the collective
+    };
+    std::vector<double> sums{mean(times.test) + mean(times.wait),
+                             works ? again_alone(bench, quanta, quantum) : 0, mean(times.total),
+                             tests_made / iterations / bench.ranks};
     bench.sum(sums);
-    for (double& sum : sums) sum /= iterations;
     sample_["calls_of_all"] = sums[0];
-    if (quantum_.kind == Compute::work) sample_["work_of_all"] = sums[1];
+    if (works) sample_["work_of_all"] = sums[1];
     sample_["total_of_all"] = sums[2];
     sample_["tests_made"] = sums[3];
-    keep("start", start);
-    keep("test", test);
-    keep("wait", wait);
-    keep("total", total);
-}
-
-std::vector<Row> fixed_time_rows(Bench& bench, Collective collective, std::uint64_t bytes, int collectives) {
-    const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes, collectives));
-    std::vector<Row> rows;
-    for (const int tests : bench.settings.tests) {
-        Row& row = rows.emplace_back();
-        row.head = head(bench, collective, bytes, name(Method::fixed));
-        row.head["variant"] = variant_of_tests(tests);
-        for (const auto& subject : subjects) {
-            row.lines.push_back(std::make_unique<FixedTimeLine>(subject, tests, true));
-        }
-    }
-    return rows;
+    keep("start", times.start);
+    keep("test", times.test);
+    keep("wait", times.wait);
+    keep("total", times.total);
 }
 
 void PolledLine::warm_up() {
     subject_->warm_up();
-    const Bench& bench = subject_->bench();
-    const double wanted = bench.settings.quantum_seconds;
-    quantum_.kind = bench.settings.compute;
-    quantum_.seconds = wanted > 0 ? wanted : std::clamp(subject_->base_seconds() / 100, 1e-6, 1e-4);
-    quantum_.amount = static_cast<std::uint64_t>(quantum_.seconds * bench.operations_per_second) + 1;
+    const double wanted = subject_->bench().settings.quantum_seconds;
+    quantum_ = block_of(wanted > 0 ? wanted : std::clamp(subject_->base_seconds() / 100, 1e-6, 1e-4));
 }
 
 std::vector<std::function<void()>> PolledLine::phases() {
-    return {[this] {
-                subject_->lead_in();
-                sample_["base"] = subject_->base();
-            },
-            [this] { measure(); }};
+    return {[this] { measure_base(); }, [this] { measure(); }};
 }
 
 nlohmann::json PolledLine::describe() const {
@@ -330,27 +311,20 @@ void PolledLine::measure() {
         quanta.push_back(done);
         subject_->check();
     }
-    double alone = 0;
-    for (const std::uint64_t count : quanta) {
-        subject_->bench().gather_ranks();
-        const double begin = now();
-        for (std::uint64_t i = 0; i < count; ++i) quantum_.run();
-        alone += now() - begin;
-    }
-    const int iterations = subject_->iterations();
-    std::vector<double> sums{alone, mean(total) * iterations};
-    subject_->bench().sum(sums);
-    sample_["work_of_all"] = sums[0] / iterations;
-    sample_["total_of_all"] = sums[1] / iterations;
+    const Bench& bench = subject_->bench();
+    std::vector<double> sums{again_alone(bench, quanta, [this] { quantum_.run(); }), mean(total)};
+    bench.sum(sums);
+    sample_["work_of_all"] = sums[0];
+    sample_["total_of_all"] = sums[1];
     keep("start", start);
     keep("total", total);
 }
 
-WorkBeside::WorkBeside(std::shared_ptr<Subject> subject, Amount amount)
-    : subject_(std::move(subject)), amount_(std::move(amount)) {}
+WorkLine::WorkLine(std::shared_ptr<Subject> subject, Amount amount)
+    : SubjectLine(std::move(subject)), amount_(std::move(amount)) {}
 
 // The largest matrices whose product takes a small part of the time; of the slowest rank.
-void WorkBeside::choose_order(double wanted) {
+void WorkLine::choose_order(double wanted) {
     constexpr int min_order = 16;
     whole_.amount = 1;
     for (whole_.order = Blas::max_order;; whole_.order /= 2) {
@@ -361,7 +335,7 @@ void WorkBeside::choose_order(double wanted) {
     }
 }
 
-double WorkBeside::slowest_run() const {
+double WorkLine::slowest_run() const {
     std::vector<double> taken;
     for (int i = 0; i < 3; ++i) {
         subject_->bench().gather_ranks();
@@ -373,26 +347,23 @@ double WorkBeside::slowest_run() const {
     return median(taken);
 }
 
-double WorkBeside::base_seconds() const {
+double WorkLine::base_seconds() const {
     double longest = subject_->base_seconds();
     for (const auto& other : amount_.same_for) longest = std::max(longest, other->base_seconds());
     return longest;
 }
 
 // The processor may be faster or slower now than when the benchmark began, so the amount is fitted again.
-void WorkBeside::fit() {
+void WorkLine::warm_up() {
     subject_->warm_up();
     for (const auto& other : amount_.same_for) other->warm_up();
-    const Bench& bench = subject_->bench();
     const double wanted = base_seconds() * amount_.base_times;
     const int parts = amount_.tests + 1;
-    whole_.seconds = wanted;
-    whole_.kind = amount_.dgemm ? Compute::dgemm : bench.settings.compute;
+    whole_ = block_of(wanted);
     if (amount_.dgemm) {
+        whole_.kind = Compute::dgemm;
         choose_order(wanted / parts);
         whole_.scale(parts, parts);
-    } else {
-        whole_.amount = static_cast<std::uint64_t>(wanted * bench.operations_per_second) + 1;
     }
     for (int tries = 0; tries < 3 && whole_.kind != Compute::sleep; ++tries) {
         whole_.scale(std::clamp(wanted / slowest_run(), 0.25, 4.0), parts);
@@ -400,12 +371,8 @@ void WorkBeside::fit() {
     part_ = whole_.part(parts);
 }
 
-double WorkBeside::alone() {
-    return subject_->alone(whole_);
-}
-
 // A sleep ends at its moment, so that wake-ups that come late do not add up.
-void WorkBeside::run_part(double begin, int number) const {
+void WorkLine::run_part(double begin, int number) const {
     if (part_.kind == Compute::sleep) {
         sleep_until(begin + (number + 1) * part_.seconds);
     } else {
@@ -413,65 +380,42 @@ void WorkBeside::run_part(double begin, int number) const {
     }
 }
 
-WorkBeside::Times WorkBeside::beside() {
-    std::vector<double> start;
-    std::vector<double> test;
-    std::vector<double> wait;
-    std::vector<double> overhead;
-    std::vector<double> total;
-    subject_->lead_in();
-    for (int i = 0; i < subject_->iterations(); ++i) {
-        const auto moments = subject_->start();
+nlohmann::json WorkLine::beside() {
+    const Subject::Times times = subject_->beside([this](double started) {
         double in_tests = 0;
         for (int tests = 0; tests < amount_.tests; ++tests) {
-            run_part(moments.started, tests);
+            run_part(started, tests);
             const double before = now();
             subject_->test();
             in_tests += now() - before;
         }
-        run_part(moments.started, amount_.tests);
-        const double computed = now();
-        subject_->wait();
-        const double end = now();
-        start.push_back(moments.started - moments.begin);
-        test.push_back(in_tests);
-        wait.push_back(end - computed);
-        overhead.push_back(start.back() + test.back() + wait.back());
-        total.push_back(end - moments.begin);
-        subject_->check();
+        run_part(started, amount_.tests);
+        return in_tests;
+    });
+    std::vector<double> overhead;
+    for (std::size_t i = 0; i < times.total.size(); ++i) {
+        overhead.push_back(times.start[i] + times.test[i] + times.wait[i]);
     }
-    for (std::vector<double>* times : {&start, &test, &wait, &overhead, &total}) {
-        subject_->bench().slowest(*times);
-    }
-    return {mean(start), mean(test), mean(wait), mean(overhead), mean(total)};
-}
-
-WorkLine::WorkLine(std::shared_ptr<Subject> subject, Amount amount)
-    : SubjectLine(subject), tests_(amount.tests > 0), work_(subject, std::move(amount)) {}
-
-void WorkLine::warm_up() {
-    work_.fit();
+    const auto slowest = [this](std::vector<double> seconds) {
+        subject_->bench().slowest(seconds);
+        return mean(seconds);
+    };
+    nlohmann::json means = {{"start", slowest(times.start)},
+                            {"wait", slowest(times.wait)},
+                            {"overhead", slowest(overhead)},
+                            {"total", slowest(times.total)}};
+    if (amount_.tests > 0) means["test"] = slowest(times.test);
+    return means;
 }
 
 std::vector<std::function<void()>> WorkLine::phases() {
-    return {[this] {
-                subject_->lead_in();
-                sample_["base"] = subject_->base();
-            },
-            [this] { sample_["alone"] = work_.alone(); },
-            [this] {
-                const WorkBeside::Times times = work_.beside();
-                sample_["start"] = times.start;
-                if (tests_) sample_["test"] = times.test;
-                sample_["wait"] = times.wait;
-                sample_["overhead"] = times.overhead;
-                sample_["total"] = times.total;
-            }};
+    return {[this] { measure_base(); }, [this] { sample_["alone"] = alone(); },
+            [this] { sample_.update(beside()); }};
 }
 
 nlohmann::json WorkLine::describe() const {
     nlohmann::json result = SubjectLine::describe();
-    work_.block().describe(result);
+    whole_.describe(result);
     return result;
 }
 

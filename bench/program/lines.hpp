@@ -46,6 +46,9 @@ class SubjectLine : public Line {
 
   protected:
     void keep(const char* what, std::vector<double> seconds);
+    void measure_base();
+    // What the settings say to compute, for so long.
+    Block block_of(double seconds) const;
     nlohmann::json describe() const override;
 
     std::shared_ptr<Subject> subject_;
@@ -55,6 +58,14 @@ struct Row {
     nlohmann::json head;
     std::vector<std::unique_ptr<Line>> lines;  // one for each engine
 };
+// A row with a line for each subject, made of the subject and the arguments.
+template <typename Kind, typename... Arguments>
+Row row_of(nlohmann::json head, const std::vector<std::shared_ptr<Subject>>& subjects,
+           const Arguments&... arguments) {
+    Row row{std::move(head), {}};
+    for (const auto& subject : subjects) row.lines.push_back(std::make_unique<Kind>(subject, arguments...));
+    return row;
+}
 // Rows that are measured together, interleaved; the function makes their buffers.
 using RowGroup = std::function<std::vector<Row>()>;
 
@@ -82,8 +93,9 @@ nlohmann::json measure(const Bench& bench, const std::vector<Row>& rows);
 class BackToBack : public Line {
   public:
     // `quantity` is the name of the time in a sample. `prepare`, on all ranks, comes before the first one.
+    using Prepare = std::function<void(Bench&, const Caller&)>;
     BackToBack(Bench& bench, const Caller& caller, std::shared_ptr<Exchanges> exchange, bool blocking,
-               const char* quantity, std::function<void()> prepare = {});
+               const char* quantity, Prepare prepare);
 
     void warm_up() override;
     std::vector<std::function<void()>> phases() override;
@@ -100,7 +112,7 @@ class BackToBack : public Line {
     std::shared_ptr<Exchanges> exchanges_;
     bool blocking_;
     const char* quantity_;
-    std::function<void()> prepare_;
+    Prepare prepare_;
     int iterations_ = 1;
     std::string used_;
 };
@@ -136,9 +148,6 @@ class FixedTimeLine : public SubjectLine {
     Block quantum_;
 };
 
-// A row for each number of tests in the settings, of so many collectives at once.
-std::vector<Row> fixed_time_rows(Bench& bench, Collective collective, std::uint64_t bytes, int collectives);
-
 // Quanta of work with a test after each until the collective is complete; then the same quanta alone.
 class PolledLine : public SubjectLine {
   public:
@@ -167,26 +176,23 @@ struct Amount {
     std::vector<std::shared_ptr<Subject>> same_for = {};
 };
 
-// An amount that has been fitted to its subject.
-class WorkBeside {
+// Base time, the work alone, and both together.
+class WorkLine : public SubjectLine {
   public:
-    WorkBeside(std::shared_ptr<Subject> subject, Amount amount);
+    WorkLine(std::shared_ptr<Subject> subject, Amount amount);
 
-    // All ranks together; warms up the subjects.
-    void fit();
+    // Fits the amount to the subject. All ranks together.
+    void warm_up() override;
+    std::vector<std::function<void()>> phases() override;
+
+  protected:
+    nlohmann::json describe() const override;
 
     // Of a phase of iterations, the means of the slowest rank's times.
-    double alone();
-    struct Times {
-        double start = 0;
-        double test = 0;
-        double wait = 0;
-        double overhead = 0;  // the three together, which may be another rank's
-        double total = 0;
-    };
-    Times beside();
-
-    const Block& block() const { return whole_; }
+    double alone() const { return subject_->alone(whole_); }
+    // start, test (if there are any), wait, total, and overhead: start, test and wait together, which may be
+    // another rank's.
+    nlohmann::json beside();
 
   private:
     double base_seconds() const;
@@ -194,26 +200,9 @@ class WorkBeside {
     double slowest_run() const;
     void run_part(double begin, int number) const;
 
-    std::shared_ptr<Subject> subject_;
     Amount amount_;
     Block whole_;
     Block part_;
-};
-
-// Base time, the work alone, and both together.
-class WorkLine : public SubjectLine {
-  public:
-    WorkLine(std::shared_ptr<Subject> subject, Amount amount);
-
-    void warm_up() override;
-    std::vector<std::function<void()>> phases() override;
-
-  protected:
-    nlohmann::json describe() const override;
-
-  private:
-    bool tests_;
-    WorkBeside work_;
 };
 
 }  // namespace lapwing::bench

@@ -75,24 +75,10 @@ double processor_seconds() {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-volatile double trace_of_product = 0;
-
-void multiply_matrices() {
-    constexpr int order = 12;
-    double trace = 0;
-    for (int row = 0; row < order; ++row) {
-        for (int column = 0; column < order; ++column) {
-            double sum = 0;
-            for (int k = 0; k < order; ++k) sum += (row + k) * 1e-3 * (k - column);
-            if (row == column) trace += sum;
-        }
-    }
-    trace_of_product = trace + trace_of_product;
-}
-
 }  // namespace
 
 NoiseProcesses::NoiseProcesses(MPI_Comm communicator, double frequency_hz, double burst_seconds) {
+    Blas::get();  // throws here, with the reason, if the processes cannot multiply
     for (const int processor : own_processors(communicator)) {
         processes_.push_back(start_process(frequency_hz, burst_seconds, processor));
     }
@@ -125,6 +111,7 @@ void make_noise(char** words) {
     CPU_ZERO(&processor);
     CPU_SET(std::atoi(words[2]), &processor);
     if (sched_setaffinity(0, sizeof processor, &processor) != 0) std::exit(1);
+    Blas& blas = Blas::get();
     raise(SIGSTOP);
     const pid_t rank = getppid();
     double next = now();
@@ -133,7 +120,7 @@ void make_noise(char** words) {
         if (next < now()) next = now();  // after a pause
         sleep_until(next);
         const double end = processor_seconds() + burst;
-        while (processor_seconds() < end) multiply_matrices();
+        while (processor_seconds() < end) blas.multiply(12);
     }
     std::exit(0);
 }

@@ -1,5 +1,6 @@
 #include "program/settings.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -11,15 +12,26 @@ namespace {
 constexpr Collective collectives[] = {Collective::barrier,  Collective::broadcast, Collective::gather,
                                       Collective::gatherv,  Collective::scatter,   Collective::allgather,
                                       Collective::alltoall, Collective::alltoallv, Collective::allreduce};
-constexpr Method methods[] = {Method::wait, Method::poll, Method::fixed};
-constexpr Compute computes[] = {Compute::work, Compute::sleep, Compute::automatic};
+// In the order of their enumerations.
+constexpr const char* methods[] = {"wait", "poll", "fixed"};
+constexpr const char* computes[] = {"work", "sleep", "auto", "dgemm"};
+
+[[noreturn]] void refuse(const std::string& written) {
+    throw Error(ErrorCode::invalid_argument, "'" + written + "' is not known to this program");
+}
 
 template <typename Kind, std::size_t count>
-Kind find(const Kind (&kinds)[count], const char* (*name_of)(Kind), const std::string& written) {
-    for (const Kind kind : kinds) {
-        if (written == name_of(kind)) return kind;
+Kind find(const char* const (&names)[count], const std::string& written) {
+    const auto found = std::find(names, names + count, written);
+    if (found == names + count) refuse(written);
+    return static_cast<Kind>(found - names);
+}
+
+Collective find_collective(const std::string& written) {
+    for (const Collective one : collectives) {
+        if (written == mpi_name(one)) return one;
     }
-    throw Error(ErrorCode::invalid_argument, "'" + written + "' is not known to this program");
+    refuse(written);
 }
 
 // Only some benchmarks have it.
@@ -31,29 +43,11 @@ void take(const nlohmann::json& json, const char* key, Value& value) {
 }  // namespace
 
 const char* name(Method method) {
-    switch (method) {
-        case Method::wait:
-            return "wait";
-        case Method::poll:
-            return "poll";
-        case Method::fixed:
-            return "fixed";
-    }
-    return "";
+    return methods[static_cast<int>(method)];
 }
 
 const char* name(Compute compute) {
-    switch (compute) {
-        case Compute::work:
-            return "work";
-        case Compute::sleep:
-            return "sleep";
-        case Compute::automatic:
-            return "auto";
-        case Compute::dgemm:
-            return "dgemm";
-    }
-    return "";
+    return computes[static_cast<int>(compute)];
 }
 
 Settings read_settings(const char* text) {
@@ -62,15 +56,15 @@ Settings read_settings(const char* text) {
     json.at("benchmark").get_to(settings.benchmark);
     json.at("engines").get_to(settings.engines);
     for (const nlohmann::json& word : json.at("collectives")) {
-        settings.collectives.push_back(find(collectives, mpi_name, word.get<std::string>()));
+        settings.collectives.push_back(find_collective(word.get<std::string>()));
     }
     json.at("bytes").get_to(settings.bytes);
     if (json.contains("methods")) {
         for (const nlohmann::json& word : json.at("methods")) {
-            settings.methods.push_back(find(methods, name, word.get<std::string>()));
+            settings.methods.push_back(find<Method>(methods, word.get<std::string>()));
         }
     }
-    settings.compute = find(computes, name, json.at("compute").get<std::string>());
+    settings.compute = find<Compute>(computes, json.at("compute").get<std::string>());
     json.at("rounds").get_to(settings.rounds);
     json.at("seconds").get_to(settings.seconds);
     json.at("iterations").get_to(settings.iterations);
