@@ -1,93 +1,28 @@
 // What it costs to start a list on a card: rank 0 of a barrier of 64 ranks, on the emulator of a card. Bells
 // are memory here and the double runs when the clock has stopped, so a start is what the engine itself does.
-//
-// Beside each start the stores alone are timed that it cannot do without: requests, receives, records and
-// bells, into rings like those of the card, with caches as cold as a start finds them.
-#include <benchmark/benchmark.h>
+// Prints the number of requests, and the median time of a start, for each variant of work queues.
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstring>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "collectives/catalogue.hpp"
 #include "engines/mlx5/doubles/device.hpp"
 #include "engines/mlx5/engine.hpp"
-#include "engines/mlx5/requests.hpp"
 #include "engines/mlx5/work_queues.hpp"
 #include "links/process/process_link.hpp"
 
 namespace lapwing {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using mlx5_double::DoubleDevice;
 using mlx5_double::Drive;
 
 constexpr int ranks = 64;
 constexpr int starts = 500;
 constexpr int first_starts = 50;  // connect, and go once around caches and predictors
-
-double nanoseconds(Clock::duration time) {
-    return std::chrono::duration<double, std::nano>(time).count();
-}
-
-// The stores of a start, and nothing else.
-class Stores {
-  public:
-    explicit Stores(const WorkQueues& queues) {
-        for (const WorkQueue& of : queues.queues) {
-            if (of.requests.empty() && of.receives.empty()) continue;
-            Ring& ring = rings_.emplace_back();
-            for (const WorkRequest& request : of.requests) {
-                ring.encoded.resize(ring.encoded.size() + mlx5::block_bytes);
-                mlx5::put_request(ring.encoded.data() + ring.encoded.size() - mlx5::block_bytes, request, {});
-            }
-            const bool last = &of == &queues.queues[queues.management()];
-            ring.requests = of.requests.size();
-            ring.receives = of.receives.size();
-            ring.rings_bell = !of.requests.empty() && (!queues.variant.management || last);
-        }
-    }
-
-    void all() {
-        for (Ring& ring : rings_) {
-            for (std::size_t at = 0; at < ring.receives; ++at, ++ring.received)
-                std::memcpy(ring.receive.data() + ring.received % depth * mlx5::receive_bytes,
-                            ring.encoded.data(), mlx5::receive_bytes);
-            if (ring.receives > 0) ring.record[0] = static_cast<std::uint32_t>(ring.received);
-        }
-        for (Ring& ring : rings_) {
-            for (std::size_t at = 0; at < ring.requests; ++at, ++ring.sent) {
-                std::byte* const block = ring.send.data() + ring.sent % depth * mlx5::block_bytes;
-                std::memcpy(block, ring.encoded.data() + at * mlx5::block_bytes, mlx5::block_bytes);
-                const auto index = static_cast<std::uint16_t>(ring.sent);
-                std::memcpy(block + 1, &index, sizeof index);
-            }
-            if (!ring.rings_bell) continue;
-            ring.record[1] = static_cast<std::uint32_t>(ring.sent);
-            __sync_synchronize();
-            ring.bell = ring.sent;
-        }
-    }
-
-  private:
-    static constexpr std::size_t depth = 1024;
-    struct Ring {
-        std::vector<std::byte> send = std::vector<std::byte>(depth * mlx5::block_bytes);
-        std::vector<std::byte> receive = std::vector<std::byte>(depth * mlx5::receive_bytes);
-        std::vector<std::byte> encoded;
-        std::size_t requests = 0, receives = 0;
-        std::size_t sent = 0, received = 0;
-        bool rings_bell = false;
-        alignas(64) volatile std::uint32_t record[2] = {};
-        alignas(64) volatile std::uint64_t bell = 0;
-    };
-    std::vector<Ring> rings_;
-};
 
 class Barrier {
   public:
@@ -103,20 +38,16 @@ class Barrier {
             of.group = open_mlx5_group(*of.card, *links_[static_cast<std::size_t>(rank)], variant);
             of.prepared = of.group->prepare(problem, build(problem, rank, choice), {});
         }
-        work_ = lower_to_work_queues(build(problem, 0, choice), variant);
-        stores_ = std::make_unique<Stores>(work_);
+        for (const WorkQueue& queue : lower_to_work_queues(build(problem, 0, choice), variant).queues)
+            requests_ += queue.requests.size();
     }
 
-    struct Times {
-        double start, stores;
-    };
-    Times run() {
+    // Nanoseconds of a start.
+    double run() {
         for (int rank = 1; rank < ranks; ++rank) start(rank);
-        const auto begin = Clock::now();
+        const auto begin = std::chrono::steady_clock::now();
         start(0);
-        const auto started = Clock::now();
-        stores_->all();
-        const auto stored = Clock::now();
+        const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
         for (int left = ranks; left > 0;) {
             all_[0].card->ring_bells();
             for (Rank& rank : all_) {
@@ -126,13 +57,9 @@ class Barrier {
                 --left;
             }
         }
-        return {nanoseconds(started - begin), nanoseconds(stored - started)};
+        return taken.count();
     }
-    double requests() const {
-        double count = 0;
-        for (const WorkQueue& queue : work_.queues) count += static_cast<double>(queue.requests.size());
-        return count;
-    }
+    std::size_t requests() const { return requests_; }
 
   private:
     struct Rank {
@@ -150,43 +77,20 @@ class Barrier {
     std::shared_ptr<mlx5_double::Network> network_;
     std::vector<std::unique_ptr<Link>> links_;
     std::vector<Rank> all_;
-    WorkQueues work_;
-    std::unique_ptr<Stores> stores_;
+    std::size_t requests_ = 0;
 };
-
-double median(std::vector<double> values) {
-    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                     values.end());
-    return values[values.size() / 2];
-}
-
-void start(benchmark::State& state, const WorkVariant& variant) {
-    Barrier barrier(variant);
-    for (int time = 0; time < first_starts; ++time) barrier.run();
-    std::vector<double> all_starts, all_stores, beyond;
-    for (auto _ : state) {
-        const Barrier::Times times = barrier.run();
-        state.SetIterationTime(times.start * 1e-9);
-        all_starts.push_back(times.start);
-        all_stores.push_back(times.stores);
-        beyond.push_back(times.start - times.stores);
-    }
-    state.counters["requests"] = barrier.requests();
-    state.counters["start_ns"] = median(std::move(all_starts));
-    state.counters["stores_ns"] = median(std::move(all_stores));
-    state.counters["beyond_ns"] = median(std::move(beyond));
-}
 
 }  // namespace
 }  // namespace lapwing
 
-int main(int count, char** words) {
-    for (const lapwing::WorkVariant& variant : lapwing::work_variants()) {
-        benchmark::RegisterBenchmark((std::string("start_of_barrier_64_ranks/") + variant.name).c_str(),
-                                     [&variant](benchmark::State& state) { lapwing::start(state, variant); })
-            ->Iterations(lapwing::starts)
-            ->UseManualTime();
+int main() {
+    using namespace lapwing;
+    for (const WorkVariant& variant : work_variants()) {
+        Barrier barrier(variant);
+        for (int time = 0; time < first_starts; ++time) barrier.run();
+        std::vector<double> times;
+        for (int time = 0; time < starts; ++time) times.push_back(barrier.run());
+        std::sort(times.begin(), times.end());
+        fmt::print("{}: {} requests, {:.0f} ns\n", variant.name, barrier.requests(), times[starts / 2]);
     }
-    benchmark::Initialize(&count, words);
-    benchmark::RunSpecifiedBenchmarks();
 }
