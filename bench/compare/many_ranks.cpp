@@ -2,14 +2,16 @@
 // Every rank prints lines "many-ranks RANK WHAT VALUE": bench/compare/programs.py reads them.
 //
 //   many-ranks COMMUNICATORS
-#include <dirent.h>
 #include <mpi.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <vector>
 
 namespace {
@@ -20,29 +22,21 @@ double seconds() {
 }
 
 // A line "VmHWM:   123 kB" of such a file; 0 when there is none.
-long kibibytes(const char* path, const char* key) {
-    std::FILE* const file = std::fopen(path, "r");
-    if (file == nullptr) return 0;
-    char line[256];
-    long found = 0;
-    while (std::fgets(line, sizeof line, file) != nullptr) {
-        if (std::strncmp(line, key, std::strlen(key)) == 0) found = std::atol(line + std::strlen(key));
+long kibibytes(const char* path, const std::string& key) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with(key)) return std::stol(line.substr(key.size()));
     }
-    std::fclose(file);
-    return found;
+    return 0;
 }
 
 long private_dirty() {
     return kibibytes("/proc/self/smaps_rollup", "Private_Dirty:");
 }
 
-int open_descriptors() {
-    DIR* const directory = opendir("/proc/self/fd");
-    if (directory == nullptr) return 0;
-    int count = -3;  // ".", "..", and that of the directory itself
-    while (readdir(directory) != nullptr) ++count;
-    closedir(directory);
-    return count;
+// Without that of the directory itself.
+long open_descriptors() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}) - 1;
 }
 
 void barrier(MPI_Comm communicator) {
@@ -95,7 +89,7 @@ int main(int count, char** words) {
     }
     say("first", median(first));
     say("second", median(second));
-    say("descriptors", open_descriptors());
+    say("descriptors", static_cast<double>(open_descriptors()));
     say("peak", static_cast<double>(kibibytes("/proc/self/status", "VmHWM:")));
     say("dirty", static_cast<double>(private_dirty()));
 

@@ -13,7 +13,6 @@
 // Each combination of pattern, form, compute and bytes is a row: a line of JSON. In turns, the program
 // measures the exchange alone, the computation alone, and both together; times are medians of the slowest
 // rank's, in seconds.
-#include <dlfcn.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -27,6 +26,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "program/compute.hpp"
 
 namespace {
 
@@ -62,22 +63,6 @@ double slowest(double mine) {
     return all;
 }
 
-void multiply() {
-    using Dgemm = void (*)(int, int, int, int, int, int, double, const double*, int, const double*, int,
-                           double, double*, int);
-    constexpr int order = 64;
-    static const Dgemm dgemm = [] {
-        setenv("OPENBLAS_NUM_THREADS", "1", 1);  // a rank has one core
-        void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-        void* const found = library != nullptr ? dlsym(library, "cblas_dgemm") : nullptr;
-        if (found == nullptr) fail("dgemm needs OpenBLAS (Debian's package libopenblas0)");
-        return reinterpret_cast<Dgemm>(found);
-    }();
-    static const std::vector<double> a(order * order, 0.5);
-    static std::vector<double> product(order * order);
-    dgemm(101, 111, 111, order, order, order, 1, a.data(), order, a.data(), order, 0, product.data(), order);
-}
-
 void add_part() {
     constexpr std::size_t elements = 1U << 23U;  // of each array: 192 MiB in all
     constexpr std::size_t part = 4096;
@@ -89,15 +74,15 @@ void add_part() {
 
 // The units of `amount` are operations, products, parts of a triad, or microseconds of sleep.
 void compute(const std::string& kind, long amount) {
-    static volatile double result = 1;
+    constexpr int order = 64;
     if (kind == "work") {
-        double x = result;
-        for (long i = 0; i < amount; ++i) x = x * 0.9999999 + 1e-7;
-        result = x;
+        lapwing::bench::work(static_cast<std::uint64_t>(amount));
     } else if (kind == "sleep") {
         std::this_thread::sleep_for(std::chrono::microseconds(amount));
+    } else if (kind == "dgemm") {
+        for (long i = 0; i < amount; ++i) lapwing::bench::Blas::get().multiply(order);
     } else if (kind != "none") {
-        for (long i = 0; i < amount; ++i) kind == "dgemm" ? multiply() : add_part();
+        for (long i = 0; i < amount; ++i) add_part();
     }
 }
 
