@@ -24,14 +24,6 @@ double median(std::vector<double> samples) {
     return samples.empty() ? 0 : (samples[(samples.size() - 1) / 2] + samples[samples.size() / 2]) / 2;
 }
 
-nlohmann::ordered_json object(const std::vector<std::pair<std::string, Program::Value>>& values) {
-    auto all = nlohmann::ordered_json::object();
-    for (const auto& [name, value] : values) {
-        std::visit([&, key = name](const auto& held) { all[key] = held; }, value);
-    }
-    return all;
-}
-
 }  // namespace
 
 Program::Program(int argc, char** argv, const std::string& name, const std::string& description)
@@ -42,7 +34,9 @@ Program::Program(int argc, char** argv, const std::string& name, const std::stri
     MPI_Init(&argc_, &argv_);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    option("--repeat", repeat_, "repetitions, each timed and checked", 1);
+    command_line_->add_option("--repeat", repeat_, "repetitions, each timed and checked")
+        ->range(1, most)
+        ->show_default();
     command_line_->add_flag("--bound", bound_, "also time the computation and the communication alone");
     command_line_->add_flag(
         "--plant-error", plant_error_,
@@ -57,14 +51,17 @@ Program::~Program() {
 }
 
 void Program::option(const std::string& name, int& value, const std::string& meaning, int least) {
+    options_.emplace_back(name.substr(2), &value);
     command_line_->add_option(name, value, meaning)->range(least, most)->show_default();
 }
 
 void Program::option(const std::string& name, double& value, const std::string& meaning) {
+    options_.emplace_back(name.substr(2), &value);
     command_line_->add_option(name, value, meaning)->show_default();
 }
 
 void Program::option(const std::string& name, std::vector<int>& values, const std::string& meaning) {
+    options_.emplace_back(name.substr(2), &values);
     command_line_->add_option(name, values, meaning)
         ->values(int(values.size()))
         ->range(1, most)
@@ -73,6 +70,7 @@ void Program::option(const std::string& name, std::vector<int>& values, const st
 
 void Program::option(const std::string& name, std::string& value, const std::string& meaning,
                      const std::vector<std::string>& choices) {
+    options_.emplace_back(name.substr(2), &value);
     command_line_->add_option(name, value, meaning)->choices(choices)->show_default();
 }
 
@@ -163,8 +161,14 @@ void Program::print(bool good) {
     if (rank != 0) {
         return;
     }
-    const auto sizes = object(sizes_);
-    const auto results = object(results_);
+    auto sizes = nlohmann::ordered_json::object();
+    for (const auto& [name, variable] : options_) {
+        std::visit([&, key = name](const auto* held) { sizes[key] = *held; }, variable);
+    }
+    auto results = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : results_) {
+        std::visit([&, key = name](auto held) { results[key] = held; }, value);
+    }
     if (json_) {
         nlohmann::ordered_json result = {
             {"app", name_}, {"variant", variant}, {"ranks", ranks}, {"sizes", sizes}, {"seconds", seconds_}};

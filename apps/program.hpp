@@ -84,7 +84,7 @@ inline double random_number(std::uint64_t index) {
 
 class Program {
   public:
-    using Value = std::variant<long, double, std::string, std::vector<int>>;
+    using Value = std::variant<long, double>;
 
     /** Initializes MPI; the destructor finalizes it. */
     Program(int argc, char** argv, const std::string& name, const std::string& description);
@@ -92,7 +92,8 @@ class Program {
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
 
-    // Options of the command line, before parse(). What the variable holds is the default.
+    // Options of the command line, before parse(). What the variable holds is the default. The result says
+    // what it holds in the end.
     void option(const std::string& name, int& value, const std::string& meaning, int least = 0);
     void option(const std::string& name, double& value, const std::string& meaning);
     void option(const std::string& name, std::vector<int>& values,
@@ -120,8 +121,7 @@ class Program {
     /** An error found outside of measure(). All ranks call this. */
     void note_error(double error, double limit);
 
-    /** What was run, and what came out besides the seconds. */
-    void size(const std::string& name, const Value& value) { sizes_.emplace_back(name, value); }
+    /** What came out besides the seconds. */
     void result(const std::string& name, const Value& value);
 
     /** Makes results of the seconds of a repetition: GFlop/s and the like. */
@@ -135,7 +135,7 @@ class Program {
     int status = 0;
 
   private:
-    using Values = std::vector<std::pair<std::string, Value>>;
+    using Variable = std::variant<const int*, const double*, const std::string*, const std::vector<int>*>;
 
     double timed(const std::function<void(Parts)>& run, Parts parts) const;
     void print(bool good);
@@ -151,8 +151,8 @@ class Program {
     bool json_ = false;
     bool verified_ = true;
     double error_ = 0;
-    Values sizes_;
-    Values results_;
+    std::vector<std::pair<std::string, Variable>> options_;
+    std::vector<std::pair<std::string, Value>> results_;
     std::map<std::string, double> phases_;
     std::map<std::string, std::vector<double>> phase_seconds_;
     std::vector<double> seconds_, computing_, communicating_;

@@ -300,11 +300,6 @@ int main(int argc, char** argv) {
     settings.overlap = mode == "nonblocking";
     settings.tests = settings.overlap ? settings.tests : 0;
     program.variant = mode + (settings.tests > 0 ? " with " + std::to_string(settings.tests) + " tests" : "");
-    program.size("size", size);
-    program.size("grid", grid);
-    program.size("solver", solver);
-    program.size("halo", halo);
-    program.size("halo of", of);
 
     // What one rank alone needs: rounding may make a difference of one iteration.
     int alone = 0;

@@ -264,11 +264,6 @@ int main(int argc, char** argv) {
     settings.zstandard = codec == "zstd";
     settings.overlap = mode == "nonblocking";
     program.variant = mode;
-    program.size("chunks", long(settings.chunks));
-    program.size("bytes", long(settings.chunk));
-    program.size("codec", codec);
-    program.size("level", long(settings.level));
-    program.size("window", long(settings.window));
     Gathering gathering(settings, program);
     program.rate = [&](double seconds) {
         program.result("MB/s", double(settings.chunk) * settings.chunks * program.ranks / seconds / 1e6);

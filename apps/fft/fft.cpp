@@ -437,15 +437,6 @@ int main(int argc, char** argv) {
         settings.tests = 0;
     }
     program.variant = mode + (settings.tests > 0 ? " with " + std::to_string(settings.tests) + " tests" : "");
-    program.size("task", task);
-    program.size("size", size);
-    program.size("grid", grid_of_ranks);
-    if (task == "sine") {
-        program.size("variables", variables);
-    }
-    program.size("iterations", iterations);
-    program.size("window", settings.window);
-    program.size("tiles", settings.tiles);
 
     Grid grid(settings, program);
     const double limit = 1e-13 * std::max(1., std::log2(double(grid.points())));

@@ -42,6 +42,21 @@ inline void transpose(const Complex* source, std::size_t source_stride, int rows
     }
 }
 
+inline void copy_lines(const Complex* source, std::size_t source_stride, int lines, int length,
+                       Complex* target, std::size_t target_stride) {
+    for (int line = 0; line < lines; ++line) {
+        std::memcpy(target + line * target_stride, source + line * source_stride, length * sizeof(Complex));
+    }
+}
+
+/** In place. There is no plan where a rank has no lines. */
+inline void transform_lines(fftw_plan plan, Complex* lines) {
+    if (plan != nullptr) {
+        auto* data = reinterpret_cast<fftw_complex*>(lines);
+        fftw_execute_dft(plan, data, data);
+    }
+}
+
 class Pencils {
   public:
     /** Phases of `program` get the seconds in the exchanges. */
@@ -222,18 +237,12 @@ class Pencils {
         };
         const Counts& column = column_->counts(tile, true);
         const auto transform_y = [&](int plane) {
-            if (forward_y_ != nullptr) {
-                fftw_execute_dft(forward_y_, reinterpret_cast<fftw_complex*>(work_y_.data()),
-                                 reinterpret_cast<fftw_complex*>(work_y_.data()));
-            }
+            transform_lines(forward_y_, work_y_.data());
             for (int r = 0; r < s_.columns; ++r) {
-                const int length = column_->y_of(r).length;
-                for (int x = 0; x < x_.length; ++x) {
-                    std::memcpy(slot.send.data() + column.send_at[r] +
-                                    (std::size_t(x) * planes.length + plane) * length,
-                                work_y_.data() + std::size_t(x) * s_.n[1] + column_->y_of(r).begin,
-                                length * sizeof(Complex));
-                }
+                const apps::Range y = column_->y_of(r);
+                copy_lines(work_y_.data() + y.begin, s_.n[1], x_.length, y.length,
+                           slot.send.data() + column.send_at[r] + std::size_t(plane) * y.length,
+                           std::size_t(planes.length) * y.length);
             }
         };
         if (s_.rows == 1) {
@@ -250,12 +259,9 @@ class Pencils {
             transform_x(plane);
             for (int r = 0; r < s_.rows; ++r) {
                 const int length = x_of_[r].length;
-                for (int y = 0; y < y_real_.length; ++y) {
-                    std::memcpy(row_send_.data() + send.send_at[r] +
-                                    (std::size_t(plane) * y_real_.length + y) * length,
-                                work_x_.data() + std::size_t(y) * half_ + x_of_[r].begin,
-                                length * sizeof(Complex));
-                }
+                copy_lines(work_x_.data() + x_of_[r].begin, half_, y_real_.length, length,
+                           row_send_.data() + send.send_at[r] + std::size_t(plane) * y_real_.length * length,
+                           length);
             }
             progress();
         }
@@ -281,9 +287,8 @@ class Pencils {
                 transpose(slot.received.data() + column.receive_at[r] + std::size_t(x) * z.length * y_.length,
                           y_.length, z.length, y_.length, plane + column_->z_of(r).begin + z.begin, s_.n[2]);
             }
-            if (tile == s_.tiles - 1 && forward_z_ != nullptr) {
-                fftw_execute_dft(forward_z_, reinterpret_cast<fftw_complex*>(plane),
-                                 reinterpret_cast<fftw_complex*>(plane));
+            if (tile == s_.tiles - 1) {
+                transform_lines(forward_z_, plane);
             }
             progress();
         }
@@ -294,9 +299,8 @@ class Pencils {
         const Counts& column = column_->counts(tile, false);
         for (int x = 0; x < x_.length; ++x) {
             Complex* plane = spectrum + std::size_t(x) * y_.length * s_.n[2];
-            if (tile == 0 && backward_z_ != nullptr) {
-                fftw_execute_dft(backward_z_, reinterpret_cast<fftw_complex*>(plane),
-                                 reinterpret_cast<fftw_complex*>(plane));
+            if (tile == 0) {
+                transform_lines(backward_z_, plane);
             }
             for (int r = 0; r < s_.columns; ++r) {
                 const apps::Range z = column_->tile_of(r, tile);
@@ -314,18 +318,12 @@ class Pencils {
         const Counts& column = column_->counts(tile, false);
         const auto transform_y = [&](int plane) {
             for (int r = 0; r < s_.columns; ++r) {
-                const int length = column_->y_of(r).length;
-                for (int x = 0; x < x_.length; ++x) {
-                    std::memcpy(work_y_.data() + std::size_t(x) * s_.n[1] + column_->y_of(r).begin,
-                                slot.received.data() + column.receive_at[r] +
-                                    (std::size_t(x) * planes.length + plane) * length,
-                                length * sizeof(Complex));
-                }
+                const apps::Range y = column_->y_of(r);
+                copy_lines(slot.received.data() + column.receive_at[r] + std::size_t(plane) * y.length,
+                           std::size_t(planes.length) * y.length, x_.length, y.length,
+                           work_y_.data() + y.begin, s_.n[1]);
             }
-            if (backward_y_ != nullptr) {
-                fftw_execute_dft(backward_y_, reinterpret_cast<fftw_complex*>(work_y_.data()),
-                                 reinterpret_cast<fftw_complex*>(work_y_.data()));
-            }
+            transform_lines(backward_y_, work_y_.data());
         };
         const auto transform_x = [&](int plane) {
             double* to = real + std::size_t(planes.begin + plane) * y_real_.length * s_.n[0];
@@ -357,12 +355,8 @@ class Pencils {
         for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
             for (int r = 0; r < s_.rows; ++r) {
                 const int length = x_of_[r].length;
-                for (int y = 0; y < y_real_.length; ++y) {
-                    std::memcpy(
-                        work_x_.data() + std::size_t(y) * half_ + x_of_[r].begin,
-                        received + receive.receive_at[r] + (std::size_t(plane) * y_real_.length + y) * length,
-                        length * sizeof(Complex));
-                }
+                copy_lines(received + receive.receive_at[r] + std::size_t(plane) * y_real_.length * length,
+                           length, y_real_.length, length, work_x_.data() + x_of_[r].begin, half_);
             }
             transform_x(plane);
             progress();

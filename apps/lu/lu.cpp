@@ -333,8 +333,6 @@ int main(int argc, char** argv) {
     settings.mode = mode == "ring" ? Mode::ring : mode == "blocking" ? Mode::blocking : Mode::nonblocking;
     settings.tests = tests > 0 && settings.mode == Mode::nonblocking;
     program.variant = mode + (settings.tests ? " with tests" : "");
-    program.size("n", long(settings.n));
-    program.size("block", long(settings.block));
     program.rate = [&](double seconds) {
         const double n = settings.n;
         program.result("GFlop/s", (2. / 3 * n * n * n + 1.5 * n * n) / seconds / 1e9);

@@ -148,8 +148,6 @@ int main(int argc, char** argv) {
         return program.refuse("each rank needs a plane");
     }
     program.variant = mode;
-    program.size("size", long(n));
-    program.size("variables", long(variables));
     Transforms transforms(n, variables, mode == "together", program);
     program.note_error(transforms.point_error(), 1e-13);
     return program.measure([] {}, [&](apps::Parts) { transforms.run(); },
