@@ -92,7 +92,7 @@ OVERRIDES = {
 TABLE = pathlib.Path(__file__).with_name("benchmarks.json")
 BENCHMARKS = {row["name"]: Benchmark(row["name"], row["question"], tuple(row["quantities"]), row["explanation"], row["x_title"])
               for row in json.loads(TABLE.read_text(encoding="utf-8"))}
-# That of bench/compare/applications.py.
+# That of bench/compare.
 BENCHMARKS["applications"] = Benchmark(
     "applications", "How much faster are programs?", ("gain", "saved"),
     "Each program runs with blocking collectives of the MPI, and with nonblocking ones on each engine. The bound is the "
@@ -107,7 +107,6 @@ BENCHMARKS["program"] = Benchmark(
     "program", "Simulated: what would this program gain?", ("total",),
     "The recorded program, replayed in simulated time with each engine.")
 BENCHMARKS["call sites"] = Benchmark("call sites", "", ("in_mpi",), "")
-COMMANDS = {"predict": "lapwing predict", "program": "lapwing predict --program"}  # those that are not `lapwing bench`
 
 METHODS = {
     "wait": ("one block of work, then one wait", "The program makes no MPI calls in between: the collective advances "

@@ -209,25 +209,31 @@ def spread_numbers(levels, scale, length, apart):
         last = moved
 
 
+def mark(kind, data, encoding, **more):
+    """A mark for each row of the data. Values of the encoding that are no dictionary, and no list of them, are the same for all."""
+    encoding = {name: one if isinstance(one, dict) or (isinstance(one, list) and isinstance(one[0], dict)) else {"value": one}
+                for name, one in encoding.items()}
+    return {"type": kind, "from": {"data": data}, "encode": {"update": encoding}, **more}
+
+
+TIP = {"tooltip": {"field": "tip"}, "description": {"field": "says"}}
+PAPER_LINE = {"stroke": "var(--paper)", "strokeWidth": 1.5, "strokeDash": [5, 4]}
+LOWER, MEDIAN, UPPER = ({"scale": "v", "field": field} for field in "amb")
+
+
 def level_marks(vertical):
     """Bands, lines and numbers for published values; `vertical` where values go to the right."""
-    along, size, across = ("x", "width", "y") if vertical else ("y", "height", "x")
-    whole = {across: {"value": 0}, f"{across}2": {"signal": "height" if vertical else "width"}}
-    number = {"text": {"field": "n"}, "fill": {"value": "var(--paper)"}, "fontSize": {"value": 11}}
-    number |= ({"x": {"scale": "v", "field": "m", "offset": {"field": "move"}}, "y": {"value": -5},
-                "align": {"value": "center"}} if vertical else
-               {"x": {"signal": "width", "offset": 5}, "y": {"scale": "v", "field": "m", "offset": {"field": "move"}},
-                "align": {"value": "left"}, "baseline": {"value": "middle"}})
+    along, across = ("x", "y") if vertical else ("y", "x")
+    whole = {across: 0, f"{across}2": {"signal": "height" if vertical else "width"}}
+    moved = {**MEDIAN, "offset": {"field": "move"}}
+    place = ({"x": moved, "y": -5, "align": "center"} if vertical else
+             {"x": {"signal": "width", "offset": 5}, "y": moved, "align": "left", "baseline": "middle"})
     return [
-        {"type": "rect", "from": {"data": "levels"}, "aria": False, "clip": False,
-         "encode": {"update": {**whole, along: {"scale": "v", "field": "a"}, f"{along}2": {"scale": "v", "field": "b"},
-                               "fill": {"value": "var(--paper)"}, "fillOpacity": {"value": 0.15}}}},
-        {"type": "rule", "from": {"data": "levels"}, "description": "Value of a document",
-         "encode": {"update": {**whole, along: {"scale": "v", "field": "m"}, "stroke": {"value": "var(--paper)"},
-                               "strokeWidth": {"value": 1.5}, "strokeDash": {"value": [5, 4]},
-                               "tooltip": {"field": "tip"}, "description": {"field": "says"}}}},
-        {"type": "text", "from": {"data": "levels"}, "aria": False,
-         "encode": {"update": {**number, "tooltip": {"field": "tip"}}}}]
+        mark("rect", "levels", {**whole, along: LOWER, f"{along}2": UPPER, "fill": "var(--paper)", "fillOpacity": 0.15},
+             aria=False, clip=False),
+        mark("rule", "levels", {**whole, along: MEDIAN, **PAPER_LINE, **TIP}, description="Value of a document"),
+        mark("text", "levels", {"text": {"field": "n"}, "fill": "var(--paper)", "fontSize": 11, **place,
+                                "tooltip": {"field": "tip"}}, aria=False)]
 
 
 def lines(panel, shared, series, styles):
@@ -248,33 +254,23 @@ def lines(panel, shared, series, styles):
          **({"values": ticks} if ticks else {})},
         {"orient": "bottom", "scale": "x", "title": panel.axis.title, "labelOverlap": "greedy", "labelSeparation": 6,
          "encode": axis_text(panel.axis.kind), **({"values": places} if few else {"tickCount": 6})}]
-    x, value = {"scale": "x", "field": "x"}, {"scale": "v", "field": "m"}
-    lower, upper = {"scale": "v", "field": "a"}, {"scale": "v", "field": "b"}
-    colour = {"field": "c"}
-
+    x, colour = {"scale": "x", "field": "x"}, {"field": "c"}
+    point, span = {"x": x, "y": MEDIAN}, {"x": x, "y": LOWER, "y2": UPPER}
     spec["marks"] = level_marks(False) + [
-        {"type": "line", "from": {"data": "document"}, "aria": False,
-         "encode": {"update": {"x": x, "y": value, "stroke": {"value": "var(--paper)"}, "strokeWidth": {"value": 1.5},
-                               "strokeDash": {"value": [5, 4]}}}},
-        {"type": "symbol", "from": {"data": "document"}, "description": "Value of a document",
-         "encode": {"update": {"x": x, "y": value, "stroke": {"value": "var(--paper)"}, "fill": {"value": "var(--surface)"},
-                               "size": {"value": 45}, "tooltip": {"field": "tip"}, "description": {"field": "says"}}}},
-        {"type": "text", "from": {"data": "document"}, "aria": False,
-         "encode": {"update": {"x": {"signal": "width", "offset": 5}, "y": value, "text": {"signal": "datum.last ? datum.n : ''"},
-                               "fill": {"value": "var(--paper)"}, "fontSize": {"value": 11},
-                               "baseline": {"value": "middle"}}}},
+        mark("line", "document", {**point, **PAPER_LINE}, aria=False),
+        mark("symbol", "document", {**point, "stroke": "var(--paper)", "fill": "var(--surface)", "size": 45, **TIP},
+             description="Value of a document"),
+        mark("text", "document", {"x": {"signal": "width", "offset": 5}, "y": MEDIAN, "baseline": "middle",
+                                  "text": {"signal": "datum.last ? datum.n : ''"}, "fill": "var(--paper)", "fontSize": 11},
+             aria=False),
         {"type": "group", "from": {"facet": {"data": "points", "name": "one_series", "groupby": "s"}}, "aria": False, "marks": [
-            {"type": "area", "from": {"data": "one_series"},
-             "encode": {"update": {"x": x, "y": lower, "y2": upper, "fill": colour, "fillOpacity": {"value": 0.14}}}},
-            {"type": "line", "from": {"data": "one_series"},
-             "encode": {"update": {"x": x, "y": value, "stroke": colour, "strokeWidth": {"value": 2.2},
-                                   "strokeDash": {"field": "d"}, "strokeJoin": {"value": "round"}}}}]},
-        {"type": "rule", "from": {"data": "points"}, "aria": False,
-         "encode": {"update": {"x": x, "y": lower, "y2": upper, "stroke": colour, "strokeWidth": {"value": 1.5}}}},
-        {"type": "symbol", "from": {"data": "points"}, "name": "points_shown",
-         "encode": {"update": {"x": x, "y": value, "stroke": colour, "strokeWidth": {"value": 2}, "shape": {"field": "k"},
-                               "fill": [{"test": "datum.ok", "field": "c"}, {"value": "var(--surface)"}],
-                               "size": {"value": 60}, "tooltip": {"field": "tip"}, "description": {"field": "says"}}}}]
+            mark("area", "one_series", {**span, "fill": colour, "fillOpacity": 0.14}),
+            mark("line", "one_series", {**point, "stroke": colour, "strokeWidth": 2.2, "strokeDash": {"field": "d"},
+                                        "strokeJoin": "round"})]},
+        mark("rule", "points", {**span, "stroke": colour, "strokeWidth": 1.5}, aria=False),
+        mark("symbol", "points", {**point, "stroke": colour, "strokeWidth": 2, "shape": {"field": "k"},
+                                  "fill": [{"test": "datum.ok", "field": "c"}, {"value": "var(--surface)"}], "size": 60, **TIP},
+             name="points_shown")]
     return spec
 
 
@@ -294,26 +290,18 @@ def bars(panel, shared, series, styles):
                     {"orient": "left", "scale": "band", "labelLimit": 200, "labelColor": "var(--ink)",
                      "labelLineHeight": 13, "encode": {"labels": {"update": {"text": {"signal": BAR_NAME},
                                                                "dy": {"signal": f"-6.5 * (length({BAR_NAME}) - 1)"}}}}}]
-    across = {"scale": "band", "field": "w"}
-    middle = {"scale": "band", "field": "w", "band": 0.5}
+    across, colour = {"scale": "band", "field": "w"}, {"field": "c"}
+    middle = {**across, "band": 0.5}
+    end = "max(scale('v', max(datum.b, datum.m)), scale('v', 0)) + 6"
+    is_left = f"{end} + 52 > width"  # of the bar's end: there is no room to its right
     spec["marks"] = [
-        {"type": "rect", "from": {"data": "points"},
-         "encode": {"update": {"x": {"scale": "v", "value": 0}, "x2": {"scale": "v", "field": "m"}, "y": across,
-                               "height": {"scale": "band", "band": 1}, "fill": {"field": "c"}, "stroke": {"field": "c"},
-                               "fillOpacity": [{"test": "datum.ok", "value": 0.85}, {"value": 0.25}],
-                               "cornerRadius": {"value": 2}, "tooltip": {"field": "tip"},
-                               "description": {"field": "says"}}}},
-        {"type": "rule", "from": {"data": "points"}, "aria": False,
-         "encode": {"update": {"x": {"scale": "v", "field": "a"}, "x2": {"scale": "v", "field": "b"}, "y": middle,
-                               "stroke": {"value": "var(--ink)"}, "strokeWidth": {"value": 1.5}}}},
-        {"type": "text", "from": {"data": "points"}, "aria": False,
-         "encode": {"update": {
-             "y": middle, "baseline": {"value": "middle"}, "text": {"field": "v"}, "fill": {"value": "var(--ink)"},
-             "x": {"signal": "max(scale('v', max(datum.b, datum.m)), scale('v', 0)) + 6 + 52 > width ? "
-                             "max(scale('v', min(datum.a, datum.m)), 56) - 6 : "
-                             "max(scale('v', max(datum.b, datum.m)), scale('v', 0)) + 6"},
-             "align": {"signal": "max(scale('v', max(datum.b, datum.m)), scale('v', 0)) + 6 + 52 > width ? 'right' : 'left'"},
-             }}}] + level_marks(True)
+        mark("rect", "points", {"x": {"scale": "v", "value": 0}, "x2": MEDIAN, "y": across,
+                                "height": {"scale": "band", "band": 1}, "fill": colour, "stroke": colour,
+                                "fillOpacity": [{"test": "datum.ok", "value": 0.85}, {"value": 0.25}], "cornerRadius": 2, **TIP}),
+        mark("rule", "points", {"x": LOWER, "x2": UPPER, "y": middle, "stroke": "var(--ink)", "strokeWidth": 1.5}, aria=False),
+        mark("text", "points", {"y": middle, "baseline": "middle", "text": {"field": "v"}, "fill": "var(--ink)",
+                                "x": {"signal": f"{is_left} ? max(scale('v', min(datum.a, datum.m)), 56) - 6 : {end}"},
+                                "align": {"signal": f"{is_left} ? 'right' : 'left'"}}, aria=False)] + level_marks(True)
     return spec
 
 

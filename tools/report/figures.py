@@ -239,32 +239,6 @@ def view_of(result, figure_key, rows, name, references):
     return View(quantity, panels)
 
 
-def by_ranks(found):
-    """Joins results of one benchmark into one result with the number of ranks as x axis. Only results of the same MPI are
-    joined, with equally many ranks on each host or with all ranks on one host."""
-    alike = {}
-    for result in found:
-        if result.ranks and result.hosts and not any(row.parameter for row in result.rows):
-            on_each = "one host" if result.hosts == 1 else result.ranks / result.hosts
-            alike.setdefault((result.mpi, on_each), {}).setdefault(result.ranks, result)
-    joined = []
-    for (_, on_each), of_ranks in alike.items():
-        if len(of_ranks) < 2:
-            continue
-        rows = [dataclasses.replace(row, parameter=("ranks", float(ranks)))
-                for ranks, result in sorted(of_ranks.items()) for row in result.rows]
-        # A row that only one result has would be a plot of a single point.
-        numbers = {}
-        for row in rows:
-            numbers.setdefault((row.collective, row.method, row.variant, row.bytes), set()).add(row.parameter[1])
-        rows = [row for row in rows if len(numbers[row.collective, row.method, row.variant, row.bytes]) > 1]
-        if rows:
-            where = "on one host" if on_each == "one host" else f"{values.plural(values.number(on_each), 'rank')} on each host"
-            first = next(iter(of_ranks.values()))
-            joined.append((f"{where}, {first.mpi}", dataclasses.replace(first, rows=rows)))
-    return joined
-
-
 def figures_of(result, number):
     """All figures of a result; `number` makes their keys unique in the page."""
     benchmark = benchmarks.benchmark_of(result.benchmark)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import pathlib
 import re
+import shlex
 
 import benchmarks
 import charts
@@ -153,10 +154,6 @@ class Page:
                            None if drawn else E("p", "The file has no values to draw."),
                            E("p", summary.where(result), ". ", E("code", pathlib.PurePath(result.path).name), class_="place"),
                            class_="card"))
-        for where, joined in figures.by_ranks([result for result, _ in found]):
-            key = f"{self.anchor(name)}-{len(parts)}"
-            parts.append(E("div", [self.figure(figure) for figure in figures.figures_of(joined, key)],
-                           E("p", f"All of these results by number of ranks; {where}.", class_="place"), class_="card"))
         return E("section", E("h2", known.question), E("p", known.explanation) if known.explanation else None, parts,
                  id=self.anchor(name))
 
@@ -260,12 +257,9 @@ def digest(text):
 
 
 def command(value):
-    return " ".join(quoted(word) for word in value) if isinstance(value, list) else words_of_value(value)
-
-
-def quoted(word):
-    word = word if isinstance(word, str) else json.dumps(word)
-    return word if re.fullmatch(r"[\w@%+=:,./-]+", word) else "'" + word.replace("'", "'\\''") + "'"
+    if not isinstance(value, list):
+        return words_of_value(value)
+    return shlex.join(word if isinstance(word, str) else json.dumps(word) for word in value)
 
 
 def words_of_value(value):
