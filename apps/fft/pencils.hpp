@@ -19,6 +19,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -103,8 +104,12 @@ class Pencils {
                  apps::Parts parts = {}) {
         pipeline(
             real.size(), true, parts,
-            [&](std::size_t v, int tile, Column::Slot& slot) { to_column(real[v], tile, slot, parts); },
-            [&](std::size_t v, int tile, Column::Slot& slot) { from_column(slot, tile, spectrum[v]); });
+            [&](std::size_t v, int tile, Column::Slot& slot) { planes_of(real[v], tile, slot, true, parts); },
+            [&](std::size_t v, int tile, Column::Slot& slot) {
+                if (parts.compute) {
+                    lines_of(spectrum[v], tile, slot, true);
+                }
+            });
     }
 
     /** Without the factor 1 / (nx ny nz); the spectrum is used up. */
@@ -114,11 +119,11 @@ class Pencils {
             real.size(), false, parts,
             [&](std::size_t v, int tile, Column::Slot& slot) {
                 if (parts.compute) {
-                    back_to_column(spectrum[v], tile, slot);
+                    lines_of(spectrum[v], tile, slot, false);
                 }
             },
             [&](std::size_t v, int tile, Column::Slot& slot) {
-                back_from_column(slot, tile, real[v], parts);
+                planes_of(real[v], tile, slot, false, parts);
             });
     }
 
@@ -212,153 +217,120 @@ class Pencils {
         }
     }
 
-    const Complex* exchange_row(int planes, bool forward, apps::Parts parts) {
-        if (s_.rows == 1) {
-            return row_send_.data();
-        }
-        if (parts.communicate) {
-            const apps::Timer timer(row_seconds_);
-            const Counts c = row_counts(planes, forward);
-            MPI_Alltoallv(row_send_.data(), c.send.data(), c.send_at.data(), MPI_C_DOUBLE_COMPLEX,
-                          row_received_.data(), c.receive.data(), c.receive_at.data(), MPI_C_DOUBLE_COMPLEX,
-                          row_);
-        }
-        return row_received_.data();
+    void exchange_row(int planes, bool forward) {
+        const apps::Timer timer(row_seconds_);
+        const Counts c = row_counts(planes, forward);
+        MPI_Alltoallv(row_send_.data(), c.send.data(), c.send_at.data(), MPI_C_DOUBLE_COMPLEX,
+                      row_received_.data(), c.receive.data(), c.receive_at.data(), MPI_C_DOUBLE_COMPLEX,
+                      row_);
     }
 
-    /** Forward: x, the exchange in the row, y. */
-    void to_column(double* real, int tile, Column::Slot& slot, apps::Parts parts) {
+    /** Forward: x, the exchange in the row, y. Backward the other way round. */
+    void planes_of(double* real, int tile, Column::Slot& slot, bool forward, apps::Parts parts) {
         const apps::Range planes = column_->tile_of(column_->me(), tile);
-        const auto transform_x = [&](int plane) {
-            double* from = real + std::size_t(planes.begin + plane) * y_real_.length * s_.n[0];
-            if (forward_x_ != nullptr) {
-                fftw_execute_dft_r2c(forward_x_, from, reinterpret_cast<fftw_complex*>(work_x_.data()));
-            }
-        };
+        const Counts row = row_counts(planes.length, true);
         const Counts& column = column_->counts(tile, true);
-        const auto transform_y = [&](int plane) {
-            transform_lines(forward_y_, work_y_.data());
-            for (int r = 0; r < s_.columns; ++r) {
-                const apps::Range y = column_->y_of(r);
-                copy_lines(work_y_.data() + y.begin, s_.n[1], x_.length, y.length,
-                           slot.send.data() + column.send_at[r] + std::size_t(plane) * y.length,
-                           std::size_t(planes.length) * y.length);
+        const auto in_x = [&](int plane) {
+            double* lines = real + std::size_t(planes.begin + plane) * y_real_.length * s_.n[0];
+            auto* waves = reinterpret_cast<fftw_complex*>(work_x_.data());
+            if (forward && forward_x_ != nullptr) {
+                fftw_execute_dft_r2c(forward_x_, lines, waves);
+            }
+            for (int r = 0; s_.rows > 1 && r < s_.rows; ++r) {
+                const int length = x_of_[r].length;
+                const std::size_t at = row.send_at[r] + std::size_t(plane) * y_real_.length * length;
+                Complex* part = work_x_.data() + x_of_[r].begin;
+                if (forward) {
+                    copy_lines(part, half_, y_real_.length, length, row_send_.data() + at, length);
+                } else {
+                    copy_lines(row_received_.data() + at, length, y_real_.length, length, part, half_);
+                }
+            }
+            if (!forward && backward_x_ != nullptr) {
+                fftw_execute_dft_c2r(backward_x_, waves, lines);
             }
         };
-        if (s_.rows == 1) {
-            for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
-                transform_x(plane);
-                transpose(work_x_.data(), half_, s_.n[1], half_, work_y_.data(), s_.n[1]);
-                transform_y(plane);
-                progress();
-            }
-            return;
-        }
-        const Counts send = row_counts(planes.length, true);
-        for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
-            transform_x(plane);
-            for (int r = 0; r < s_.rows; ++r) {
-                const int length = x_of_[r].length;
-                copy_lines(work_x_.data() + x_of_[r].begin, half_, y_real_.length, length,
-                           row_send_.data() + send.send_at[r] + std::size_t(plane) * y_real_.length * length,
-                           length);
-            }
-            progress();
-        }
-        const Complex* received = exchange_row(planes.length, true, parts);
-        for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
+        const auto between_x_and_y = [&](int plane) {
             for (int r = 0; r < s_.rows; ++r) {
                 const int lines = y_of_row_[r].length;
-                transpose(received + send.receive_at[r] + std::size_t(plane) * lines * x_.length, x_.length,
-                          lines, x_.length, work_y_.data() + y_of_row_[r].begin, s_.n[1]);
+                const std::size_t at = row.receive_at[r] + std::size_t(plane) * lines * x_.length;
+                Complex* x =
+                    s_.rows == 1 ? work_x_.data() : (forward ? row_received_ : row_send_).data() + at;
+                Complex* y = work_y_.data() + y_of_row_[r].begin;
+                if (forward) {
+                    transpose(x, x_.length, lines, x_.length, y, s_.n[1]);
+                } else {
+                    transpose(y, s_.n[1], x_.length, lines, x, x_.length);
+                }
             }
-            transform_y(plane);
+        };
+        const auto in_y = [&](int plane) {
+            if (forward) {
+                between_x_and_y(plane);
+                transform_lines(forward_y_, work_y_.data());
+            }
+            for (int r = 0; r < s_.columns; ++r) {
+                const apps::Range y = column_->y_of(r);
+                Complex* part = work_y_.data() + y.begin;
+                Complex* block = (forward ? slot.send : slot.received).data() + column.send_at[r] +
+                                 std::size_t(plane) * y.length;
+                const std::size_t stride = std::size_t(planes.length) * y.length;
+                if (forward) {
+                    copy_lines(part, s_.n[1], x_.length, y.length, block, stride);
+                } else {
+                    copy_lines(block, stride, x_.length, y.length, part, s_.n[1]);
+                }
+            }
+            if (!forward) {
+                transform_lines(backward_y_, work_y_.data());
+                between_x_and_y(plane);
+            }
+        };
+        std::array<std::function<void(int)>, 2> steps = {in_x, in_y};
+        if (!forward) {
+            std::swap(steps[0], steps[1]);
+        }
+        for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
+            steps[0](plane);
+            if (s_.rows == 1) {
+                steps[1](plane);
+            }
+            progress();
+        }
+        if (s_.rows == 1) {
+            return;
+        }
+        if (parts.communicate) {
+            exchange_row(planes.length, forward);
+        }
+        for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
+            steps[1](plane);
             progress();
         }
     }
 
-    /** Forward: z, when all tiles are here. */
-    void from_column(Column::Slot& slot, int tile, Complex* spectrum) {
+    /** z: forward when all tiles are here, backward before the first tile goes out. */
+    void lines_of(Complex* spectrum, int tile, Column::Slot& slot, bool forward) {
         const Counts& column = column_->counts(tile, true);
         for (int x = 0; x < x_.length; ++x) {
             Complex* plane = spectrum + std::size_t(x) * y_.length * s_.n[2];
-            for (int r = 0; r < s_.columns; ++r) {
-                const apps::Range z = column_->tile_of(r, tile);
-                transpose(slot.received.data() + column.receive_at[r] + std::size_t(x) * z.length * y_.length,
-                          y_.length, z.length, y_.length, plane + column_->z_of(r).begin + z.begin, s_.n[2]);
-            }
-            if (tile == s_.tiles - 1) {
-                transform_lines(forward_z_, plane);
-            }
-            progress();
-        }
-    }
-
-    /** Backward: z, before the first tile goes out. */
-    void back_to_column(Complex* spectrum, int tile, Column::Slot& slot) {
-        const Counts& column = column_->counts(tile, false);
-        for (int x = 0; x < x_.length; ++x) {
-            Complex* plane = spectrum + std::size_t(x) * y_.length * s_.n[2];
-            if (tile == 0) {
+            if (!forward && tile == 0) {
                 transform_lines(backward_z_, plane);
             }
             for (int r = 0; r < s_.columns; ++r) {
                 const apps::Range z = column_->tile_of(r, tile);
-                transpose(plane + column_->z_of(r).begin + z.begin, s_.n[2], y_.length, z.length,
-                          slot.send.data() + column.send_at[r] + std::size_t(x) * z.length * y_.length,
-                          y_.length);
+                Complex* part = plane + column_->z_of(r).begin + z.begin;
+                Complex* block = (forward ? slot.received : slot.send).data() + column.receive_at[r] +
+                                 std::size_t(x) * z.length * y_.length;
+                if (forward) {
+                    transpose(block, y_.length, z.length, y_.length, part, s_.n[2]);
+                } else {
+                    transpose(part, s_.n[2], y_.length, z.length, block, y_.length);
+                }
             }
-            progress();
-        }
-    }
-
-    /** Backward: y, the exchange in the row, x. */
-    void back_from_column(Column::Slot& slot, int tile, double* real, apps::Parts parts) {
-        const apps::Range planes = column_->tile_of(column_->me(), tile);
-        const Counts& column = column_->counts(tile, false);
-        const auto transform_y = [&](int plane) {
-            for (int r = 0; r < s_.columns; ++r) {
-                const apps::Range y = column_->y_of(r);
-                copy_lines(slot.received.data() + column.receive_at[r] + std::size_t(plane) * y.length,
-                           std::size_t(planes.length) * y.length, x_.length, y.length,
-                           work_y_.data() + y.begin, s_.n[1]);
+            if (forward && tile == s_.tiles - 1) {
+                transform_lines(forward_z_, plane);
             }
-            transform_lines(backward_y_, work_y_.data());
-        };
-        const auto transform_x = [&](int plane) {
-            double* to = real + std::size_t(planes.begin + plane) * y_real_.length * s_.n[0];
-            if (backward_x_ != nullptr) {
-                fftw_execute_dft_c2r(backward_x_, reinterpret_cast<fftw_complex*>(work_x_.data()), to);
-            }
-        };
-        if (s_.rows == 1) {
-            for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
-                transform_y(plane);
-                transpose(work_y_.data(), s_.n[1], half_, s_.n[1], work_x_.data(), half_);
-                transform_x(plane);
-                progress();
-            }
-            return;
-        }
-        const Counts receive = row_counts(planes.length, false);
-        for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
-            transform_y(plane);
-            for (int r = 0; r < s_.rows; ++r) {
-                const int lines = y_of_row_[r].length;
-                transpose(work_y_.data() + y_of_row_[r].begin, s_.n[1], x_.length, lines,
-                          row_send_.data() + receive.send_at[r] + std::size_t(plane) * lines * x_.length,
-                          x_.length);
-            }
-            progress();
-        }
-        const Complex* received = exchange_row(planes.length, false, parts);
-        for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
-            for (int r = 0; r < s_.rows; ++r) {
-                const int length = x_of_[r].length;
-                copy_lines(received + receive.receive_at[r] + std::size_t(plane) * y_real_.length * length,
-                           length, y_real_.length, length, work_x_.data() + x_of_[r].begin, half_);
-            }
-            transform_x(plane);
             progress();
         }
     }
