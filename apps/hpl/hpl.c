@@ -134,16 +134,22 @@ static void usage(void) {
 }
 
 int main(int argc, char** argv) {
-    static const struct option known[] = {
-        {"n", 1, NULL, 'n'},     {"block", 1, NULL, 'b'},       {"depth", 1, NULL, 'd'},
-        {"mode", 1, NULL, 'm'},  {"plant-error", 0, NULL, 'p'}, {"json", 0, NULL, 'j'},
-        {"quick", 0, NULL, 'q'}, {"help", 0, NULL, 'h'},        {NULL, 0, NULL, 0}};
+    static int json, quick, help;
+    static const struct option known[] = {{"n", 1, NULL, 'n'},
+                                          {"block", 1, NULL, 'b'},
+                                          {"depth", 1, NULL, 'd'},
+                                          {"mode", 1, NULL, 'm'},
+                                          {"plant-error", 0, &plant_error, 1},
+                                          {"json", 0, &json, 1},
+                                          {"quick", 0, &quick, 1},
+                                          {"help", 0, &help, 1},
+                                          {NULL, 0, NULL, 0}};
     static const char* const modes[] = {"ring", "host", "offload"};
     MPI_Init(&argc, &argv);
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int n = 1000, block = 64, depth = 1, json = 0, wrong = 0;
+    int n = 1000, block = 64, depth = 1, wrong = 0;
     opterr = rank == 0;
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (option) {
@@ -161,22 +167,18 @@ int main(int argc, char** argv) {
                          strcmp(optarg, "offload") != 0;
                 mode = strcmp(optarg, "ring") == 0 ? RING : strcmp(optarg, "host") == 0 ? HOST : OFFLOAD;
                 break;
-            case 'p':
-                plant_error = rank == ranks - 1;
+            case 0:  // a flag
                 break;
-            case 'j':
-                json = 1;
-                break;
-            case 'q':
-                n = 300;
-                break;
-            case 'h':
-                if (rank == 0) usage();
-                MPI_Finalize();
-                return 0;
             default:
                 wrong = 1;
         }
+    }
+    if (quick) n = 300;
+    plant_error &= rank == ranks - 1;
+    if (help) {
+        if (rank == 0) usage();
+        MPI_Finalize();
+        return 0;
     }
     if (wrong || n < 1 || block < 1 || depth < 0 || depth > 1 || optind < argc) {
         if (rank == 0) fprintf(stderr, "hpl: wrong options; see --help\n");
