@@ -325,14 +325,9 @@ def overlap():
 
 
 def parts():
-    """Parts of Lapwing without MPI programs, and base times of both MPIs. Configure the build with -DLAPWING_BENCHMARKS=ON; the double of a
-    card, which work_queues uses, belongs to the tests."""
+    """Parts of Lapwing without MPI programs. Configure the build with -DLAPWING_BENCHMARKS=ON; the double of a card, which work_queues uses,
+    belongs to the tests."""
     yield printed("work_queues", "BUILD/bench/work_queues_benchmark")
-    for mpi in ("openmpi", "mpich"):
-        yield printed(f"base_time-{mpi}", "BUILD/bin/lapwing bench base --rounds 51", mpi=f"debian-{mpi}")
-    # 25 minutes on one processor.
-    for ranks in ("1:128", "256", "257"):
-        yield printed(f"verify-{ranks.replace(':', '-')}", f"BUILD/bin/lapwing verify --all --ranks {ranks}")
 
 
 APPLICATIONS = {one.__name__: one for one in (fft, cg, lu, hpl, compress)}

@@ -21,7 +21,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <random>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // Open MPI 4 has persistent collectives as an extension.
@@ -40,23 +43,11 @@ constexpr const char* function_names[] = {"allreduce",     "reduce", "scan", "ex
 enum Op { SUM, PRODUCT, MAXIMUM, USER, OPS };
 constexpr const char* op_names[] = {"sum", "product", "maximum", "user"};
 
-// splitmix64 (Steele, Lea, Flood 2014).
-std::uint64_t mixed(std::uint64_t x) {
-    x += 0x9e3779b97f4a7c15U;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31);
+using Random = std::mt19937_64;
+
+int below(Random& random, int n) {
+    return static_cast<int>(random() % static_cast<std::uint64_t>(n));
 }
-
-class Random {
-  public:
-    explicit Random(std::uint64_t seed) : state_(mixed(seed)) {}
-    std::uint64_t next() { return mixed(state_++); }
-    int below(int n) { return static_cast<int>(next() % static_cast<std::uint64_t>(n)); }
-
-  private:
-    std::uint64_t state_;
-};
 
 int rank = 0;
 int ranks = 0;
@@ -104,9 +95,9 @@ struct Reduction {
 
 // Most vectors are short; some are long enough for every algorithm.
 int random_count(Random& random) {
-    const int size = random.below(100);
+    const int size = below(random, 100);
     const int most = size < 40 ? 1 : size < 70 ? 16 : size < 90 ? 512 : size < 98 ? 8192 : 65536;
-    return 1 + random.below(most);
+    return 1 + below(random, most);
 }
 
 // Of exponents far apart, so that rounding depends on the order; of a product, near one.
@@ -114,14 +105,14 @@ template <typename Real>
 void fill(Reduction& reduction, Random& random) {
     std::vector<Real> values(static_cast<std::size_t>(reduction.count));
     for (Real& value : values) {
-        const auto mantissa = static_cast<double>(random.next() >> 11) * 0x1p-53;
-        const double sign = random.below(2) == 0 ? 1 : -1;
-        if (reduction.op == MAXIMUM && random.below(3) == 0) {
-            value = static_cast<Real>(random.below(3) == 0 ? std::nan("") : sign * 0.0);
+        const auto mantissa = static_cast<double>(random() >> 11) * 0x1p-53;
+        const double sign = below(random, 2) == 0 ? 1 : -1;
+        if (reduction.op == MAXIMUM && below(random, 3) == 0) {
+            value = static_cast<Real>(below(random, 3) == 0 ? std::nan("") : sign * 0.0);
             continue;
         }
         value = static_cast<Real>(reduction.op == SUM || reduction.op == MAXIMUM
-                                      ? sign * std::ldexp(1 + mantissa, random.below(24) - 12)
+                                      ? sign * std::ldexp(1 + mantissa, below(random, 24) - 12)
                                       : sign * (0.75 + mantissa / 2));
     }
     reduction.sent.resize(values.size() * sizeof(Real));
@@ -140,24 +131,25 @@ void add_nothing(Reduction& reduction) {
 Reduction made(std::uint64_t seed) {
     Random random(seed);
     Reduction reduction;
-    reduction.function = static_cast<Function>(random.below(contributors > 0 ? SCAN : FUNCTIONS));
-    const int op = random.below(10);
+    reduction.function = static_cast<Function>(below(random, contributors > 0 ? SCAN : FUNCTIONS));
+    const int op = below(random, 10);
     reduction.op = op < 7 ? SUM : contributors > 0 ? MAXIMUM : static_cast<Op>(op - 6);
-    reduction.is_double = random.below(3) > 0;
-    reduction.in_place = random.below(4) == 0 && reduction.function != REDUCE;
-    reduction.blocking = random.below(8) == 0;
-    reduction.persistent = reduction.function == ALLREDUCE && random.below(8) == 0;
-    reduction.root = random.below(contributors > 0 ? contributors : ranks);
+    reduction.is_double = below(random, 3) > 0;
+    reduction.in_place = below(random, 4) == 0 && reduction.function != REDUCE;
+    reduction.blocking = below(random, 8) == 0;
+    reduction.persistent = reduction.function == ALLREDUCE && below(random, 8) == 0;
+    reduction.root = below(random, contributors > 0 ? contributors : ranks);
     reduction.count = random_count(random);
     if (reduction.function >= REDUCE_SCATTER_BLOCK) {
         const int block = reduction.count / ranks + 1;
         reduction.counts.assign(static_cast<std::size_t>(ranks), block);
         if (reduction.function == REDUCE_SCATTER)
-            for (int& count : reduction.counts) count = random.below(2 * block + 1);
+            for (int& count : reduction.counts) count = below(random, 2 * block + 1);
         reduction.count = 0;
         for (const int count : reduction.counts) reduction.count += count;
     }
-    Random own(mixed(seed) + static_cast<std::uint64_t>(contributors > 0 ? contributor : rank));
+    std::seed_seq of_rank = {seed, static_cast<std::uint64_t>(contributors > 0 ? contributor : rank)};
+    Random own(of_rank);
     if (reduction.is_double)
         fill<double>(reduction, own);
     else
@@ -229,11 +221,9 @@ struct Row {
 };
 
 Row row_of(const Reduction& reduction) {
-    const auto bytes = static_cast<std::size_t>(reduction.results()) * reduction.size();
-    std::uint64_t hash = bytes;
-    for (std::size_t i = 0; i < bytes; ++i)
-        hash = mixed(hash ^ static_cast<std::uint64_t>(reduction.received[i]));
-    return {hash, first_of(reduction, reduction.sent, reduction.count),
+    const std::string_view bytes(reinterpret_cast<const char*>(reduction.received.data()),
+                                 static_cast<std::size_t>(reduction.results()) * reduction.size());
+    return {std::hash<std::string_view>()(bytes), first_of(reduction, reduction.sent, reduction.count),
             first_of(reduction, reduction.received, reduction.results())};
 }
 
@@ -248,7 +238,7 @@ void write(const std::string& name, const std::vector<Reduction>& reductions, co
         const auto of_rank = [&](int r) { return rows[static_cast<std::size_t>(r) * sums + i]; };
         const bool of_one = contributors > 0;
         std::uint64_t hash = of_one ? of_rank(reductions[i].root).hash : 0;
-        for (int r = 0; r < ranks && !of_one; ++r) hash = mixed(hash) ^ of_rank(r).hash;
+        for (int r = 0; r < ranks && !of_one; ++r) hash = 31 * hash + of_rank(r).hash;
         std::fprintf(file, "%s %s %s %016llx", function_names[reductions[i].function],
                      reductions[i].is_double ? "double" : "float", op_names[reductions[i].op],
                      static_cast<unsigned long long>(hash));
@@ -274,13 +264,8 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     std::vector<int> order;
-    for (const char* text = argc == 5 || argc == 6 ? argv[4] : ""; *text != '\0';
-         text += *text == ',' ? 1 : 0) {
-        char* end = nullptr;
-        order.push_back(static_cast<int>(std::strtol(text, &end, 10)));
-        if (end == text) break;
-        text = end;
-    }
+    std::istringstream list(argc == 5 || argc == 6 ? argv[4] : "");
+    for (std::string word; std::getline(list, word, ',');) order.push_back(std::atoi(word.c_str()));
     const auto place = std::find(order.begin(), order.end(), rank);
     if (static_cast<int>(order.size()) != ranks || place == order.end()) {
         std::fprintf(stderr,
