@@ -80,7 +80,7 @@ void compute(const std::string& kind, long amount) {
     } else if (kind == "sleep") {
         std::this_thread::sleep_for(std::chrono::microseconds(amount));
     } else if (kind == "dgemm") {
-        for (long i = 0; i < amount; ++i) lapwing::bench::Blas::get().multiply(order);
+        for (long i = 0; i < amount; ++i) lapwing::bench::multiply(order);
     } else if (kind != "none") {
         for (long i = 0; i < amount; ++i) add_part();
     }

@@ -42,11 +42,9 @@ const Caller& Bench::caller(const std::string& engine, const std::string& algori
                             const std::string& purpose) {
     const bool direct = engine == "mpi";
     const std::string key = engine + "|" + (direct ? "" : algorithm) + "|" + purpose;
-    for (const auto& known : callers_) {
-        if (known->key == key) return known->caller;
-    }
-    callers_.push_back(std::make_unique<Known>(Known{key, Caller{engine, MPI_COMM_NULL, direct}}));
-    Caller& caller = callers_.back()->caller;
+    const auto [known, is_new] = callers_.try_emplace(key, Caller{engine, MPI_COMM_NULL, direct});
+    Caller& caller = known->second;
+    if (!is_new) return caller;
     MPI_Comm_dup(world, &caller.communicator);
     if (direct) return caller;
     MPI_Info info = MPI_INFO_NULL;
@@ -59,7 +57,7 @@ const Caller& Bench::caller(const std::string& engine, const std::string& algori
 }
 
 void Bench::free_callers() {
-    for (const auto& known : callers_) MPI_Comm_free(&known->caller.communicator);
+    for (auto& [key, caller] : callers_) MPI_Comm_free(&caller.communicator);
     callers_.clear();
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -43,11 +44,7 @@ struct Bench {
     double slowest(double seconds) const;
 
   private:
-    struct Known {
-        std::string key;
-        Caller caller;
-    };
-    std::vector<std::unique_ptr<Known>> callers_;
+    std::map<std::string, Caller> callers_;  // by engine, algorithm and purpose: in one order on all ranks
 };
 
 double mean(const std::vector<double>& values);

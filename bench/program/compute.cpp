@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "base/error.hpp"
 #include "program/clock.hpp"
@@ -44,7 +45,7 @@ void Block::run() const {
             sleep_until(now() + seconds);
             break;
         case Compute::dgemm:
-            for (std::uint64_t i = 0; i < amount; ++i) Blas::get().multiply(order);
+            for (std::uint64_t i = 0; i < amount; ++i) multiply(order);
             break;
     }
 }
@@ -78,17 +79,13 @@ void Block::describe(nlohmann::json& engine) const {
 
 namespace {
 
+// cblas_dgemm(): order, transpositions, rows, columns, inner, alpha, a, b, beta, c with leading dimensions.
+using Dgemm = void (*)(int, int, int, int, int, int, double, const double*, int, const double*, int, double,
+                       double*, int);
 constexpr int row_major = 101;
 constexpr int not_transposed = 111;
 
-}  // namespace
-
-Blas& Blas::get() {
-    static Blas blas;
-    return blas;
-}
-
-Blas::Blas() {
+Dgemm load_dgemm() {
     // A rank has one processor; threads of OpenBLAS would compete for the others'.
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -97,21 +94,23 @@ Blas::Blas() {
             ErrorCode::unsupported,
             fmt::format("matrix products need OpenBLAS (Debian's package libopenblas0): {}", dlerror()));
     }
-    dgemm_ = reinterpret_cast<Dgemm>(dlsym(library, "cblas_dgemm"));
-    if (dgemm_ == nullptr) {
+    const auto dgemm = reinterpret_cast<Dgemm>(dlsym(library, "cblas_dgemm"));
+    if (dgemm == nullptr) {
         throw Error(ErrorCode::unsupported, "libopenblas.so.0 has no cblas_dgemm; install one with CBLAS");
     }
-    constexpr std::size_t elements = static_cast<std::size_t>(max_order) * max_order;
-    for (std::size_t i = 0; i < elements; ++i) {
-        left_.push_back(static_cast<double>(i % 7));
-        right_.push_back(static_cast<double>(i % 5));
-    }
-    product_.resize(elements);
+    return dgemm;
 }
 
-void Blas::multiply(int order) {
-    dgemm_(row_major, not_transposed, not_transposed, order, order, order, 1.0, left_.data(), order,
-           right_.data(), order, 0.0, product_.data(), order);
+}  // namespace
+
+void multiply(int order) {
+    constexpr std::size_t elements = static_cast<std::size_t>(max_order) * max_order;
+    static const Dgemm dgemm = load_dgemm();
+    static const std::vector<double> left(elements, 0.5);
+    static const std::vector<double> right(elements, 0.25);
+    static std::vector<double> product(elements);
+    dgemm(row_major, not_transposed, not_transposed, order, order, order, 1.0, left.data(), order,
+          right.data(), order, 0.0, product.data(), order);
 }
 
 }  // namespace lapwing::bench

@@ -3,13 +3,10 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <vector>
 
 #include "program/settings.hpp"
 
 namespace lapwing::bench {
-
-// What the ranks do while a collective is in flight: an amount of work, or a sleep.
 
 // So many dependent floating-point operations. It is an amount, not a time: when something else uses the
 // processor, it takes longer, and so shows stolen time.
@@ -34,28 +31,10 @@ struct Block {
     void describe(nlohmann::json& engine) const;
 };
 
-// Matrix products by OpenBLAS, which is loaded for the first one: linked, it would start its threads in every
-// benchmark.
-class Blas {
-  public:
-    // Throws Error (unsupported) that says what to install when there is no OpenBLAS.
-    static Blas& get();
-
-    static constexpr int max_order = 256;
-    // One product of two square matrices of this order, on the calling thread.
-    void multiply(int order);
-
-  private:
-    // cblas_dgemm(): order, transpositions, rows, columns, inner, alpha, a, b, beta, c with leading
-    // dimensions.
-    using Dgemm = void (*)(int, int, int, int, int, int, double, const double*, int, const double*, int,
-                           double, double*, int);
-    Blas();
-
-    Dgemm dgemm_ = nullptr;
-    std::vector<double> left_;
-    std::vector<double> right_;
-    std::vector<double> product_;
-};
+// One product of two square matrices, on the calling thread, by OpenBLAS. The library is loaded for the first
+// product: linked, it would start its threads in every benchmark. Throws Error (unsupported) that says what
+// to install when there is no OpenBLAS.
+constexpr int max_order = 256;
+void multiply(int order);
 
 }  // namespace lapwing::bench

@@ -147,20 +147,12 @@ std::uint64_t moved_bytes(Collective collective, std::uint64_t bytes, int rank, 
 }
 
 void Caller::wait(MPI_Request& request) const {
-    if (direct) {
-        PMPI_Wait(&request, MPI_STATUS_IGNORE);
-    } else {
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
+    (direct ? PMPI_Wait : MPI_Wait)(&request, MPI_STATUS_IGNORE);
 }
 
 bool Caller::test(MPI_Request& request) const {
     int done = 0;
-    if (direct) {
-        PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    } else {
-        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    }
+    (direct ? PMPI_Test : MPI_Test)(&request, &done, MPI_STATUS_IGNORE);
     return done != 0;
 }
 

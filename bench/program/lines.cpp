@@ -327,7 +327,7 @@ WorkLine::WorkLine(std::shared_ptr<Subject> subject, Amount amount)
 void WorkLine::choose_order(double wanted) {
     constexpr int min_order = 16;
     whole_.amount = 1;
-    for (whole_.order = Blas::max_order;; whole_.order /= 2) {
+    for (whole_.order = max_order;; whole_.order /= 2) {
         const double taken = slowest_run();
         if (taken > wanted / 4 && whole_.order > min_order) continue;
         whole_.amount = static_cast<std::uint64_t>(wanted / taken) + 1;

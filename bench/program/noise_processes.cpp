@@ -78,7 +78,7 @@ double processor_seconds() {
 }  // namespace
 
 NoiseProcesses::NoiseProcesses(MPI_Comm communicator, double frequency_hz, double burst_seconds) {
-    Blas::get();  // throws here, with the reason, if the processes cannot multiply
+    multiply(1);  // throws here, with the reason, if the processes cannot
     for (const int processor : own_processors(communicator)) {
         processes_.push_back(start_process(frequency_hz, burst_seconds, processor));
     }
@@ -111,7 +111,7 @@ void make_noise(char** words) {
     CPU_ZERO(&processor);
     CPU_SET(std::atoi(words[2]), &processor);
     if (sched_setaffinity(0, sizeof processor, &processor) != 0) std::exit(1);
-    Blas& blas = Blas::get();
+    multiply(1);  // loads the library
     raise(SIGSTOP);
     const pid_t rank = getppid();
     double next = now();
@@ -120,7 +120,7 @@ void make_noise(char** words) {
         if (next < now()) next = now();  // after a pause
         sleep_until(next);
         const double end = processor_seconds() + burst;
-        while (processor_seconds() < end) blas.multiply(12);
+        while (processor_seconds() < end) multiply(12);
     }
     std::exit(0);
 }
