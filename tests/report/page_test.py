@@ -76,7 +76,7 @@ class Page(unittest.TestCase):
     def test_every_plot_is_there_and_nothing_is_fetched(self):
         self.open("report.html")
         self.browser.until("document.querySelectorAll('.canvas:not([data-drawn])').length === 0")
-        self.assertGreater(self.js("document.querySelectorAll('.canvas[data-drawn] svg').length"), 40)
+        self.assertGreater(self.js("document.querySelectorAll('.canvas[data-drawn] svg').length"), 30)
         # Each plot has a mark for each point that is in its data.
         missing = self.js("""[...document.querySelectorAll('.canvas')].filter(canvas => {
             const {plots} = JSON.parse(document.getElementById('plots').textContent);
@@ -105,12 +105,6 @@ class Page(unittest.TestCase):
         light = self.js(colour)
         self.browser.media("dark")
         self.browser.until(f"{colour} !== {json.dumps(light)}")
-
-    def test_plots_come_first(self):
-        self.open()
-        words = self.js("""[...document.querySelectorAll('main p, main figure')].filter(one => one.offsetParent)
-            .map(one => one.tagName)""")
-        self.assertLess(words.index("FIGURE"), 5)
 
     def test_series_can_be_hidden(self):
         self.open()

@@ -55,22 +55,10 @@ def latency():
                             for size in ((0,) if collective == "MPI_Ibarrier" else (8, 4096))])
 
 
-def total():
-    return head("total", [row("MPI_Ialltoall", size, "fixed", [engine(name, latency=1e-4 + size * 8e-8, total=(2 - share) * 1e-4)
-                                                               for name, share in ENGINES.items()]) for size in (8, 65536)])
-
-
 def window():
     return head("window", [row("MPI_Ialltoall", size, "latency", [engine("kernel", latency=1e-3 * (1 + abs(window - 6) / 10))],
                                parameter={"name": "window", "value": window})
                            for size in (4096, 65536) for window in (1, 2, 4, 6, 8, 16)])
-
-
-def concurrent():
-    return head("concurrent", [row("MPI_Ialltoall", 65536, "fixed",
-                                   [engine(name, total=1e-2 * count, per_collective=1e-2) for name in ENGINES],
-                                   variant="no tests", parameter={"name": "collectives", "value": count})
-                               for count in (1, 2, 4, 8)])
 
 
 def tests():
@@ -79,13 +67,6 @@ def tests():
                               [engine("mpi", overlap=share * 0.9, total=0.2), engine("host", overlap=share, total=0.2),
                                engine("kernel", overlap=0.96, total=0.1)], parameter={"name": "tests", "value": calls})
                           for calls, share in of_host.items()])
-
-
-def overhead():
-    return head("overhead", [row(collective, size, "overhead",
-                                 [engine(name, start=1e-6, test=1e-6, wait=1e-4 * (1 - share), overhead=1e-4 * (1 - share),
-                                         share=1 - share) for name, share in ENGINES.items()])
-                             for collective in ("MPI_Igather", "MPI_Ialltoall") for size in (1024, 65536, 1048576)])
 
 
 def throughput():
@@ -161,8 +142,8 @@ def unknown():
 
 ALL = {"overlap": overlap, "poll": lambda: overlap("poll"), "fixed": lambda: overlap("fixed"),
        "steps": overlap_by_steps,
-       "base": base, "latency": latency, "total": total, "window": window, "concurrent": concurrent, "tests": tests,
-       "overhead": overhead, "throughput": throughput, "noise": noise, "connections": connections, "methods": methods, "predict": predict,
+       "base": base, "latency": latency, "window": window, "tests": tests, "throughput": throughput, "noise": noise,
+       "connections": connections, "methods": methods, "predict": predict,
        "pipeline": pipeline, "program": program, "unknown": unknown}
 
 

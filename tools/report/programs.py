@@ -5,7 +5,7 @@ import subprocess
 
 import results
 import values
-from inputs import InputError, is_number, text_of
+from inputs import InputError, text_of
 
 BENCHMARK = "program"
 SITES = "call sites"
@@ -35,17 +35,8 @@ def simulate(tool, recording):
 
 def read(reader, value):
     """A Program; nothing in `value` is trusted. `reader`: of the file, for its errors."""
-    def number(entry, where):
-        if not is_number(entry):
-            reader.fail(where, "a number is expected here")
-        return float(entry)
-
-    def each(name, entries, where="program"):
-        entries = reader.expect(entries.get(name, []), list, f"{where}.{name}")
-        return [(reader.expect(entry, dict, f"{where}.{name}[{i}]"), f"{where}.{name}[{i}]") for i, entry in enumerate(entries)]
-
     def ranks_of(entry, where):
-        return int(number(entry.get("ranks"), f"{where}.ranks"))
+        return int(reader.number(entry.get("ranks"), f"{where}.ranks"))
 
     def bars(site, where, now):
         """From now to the bound; without what was not measured or simulated."""
@@ -55,16 +46,16 @@ def read(reader, value):
         found = {"now, measured": site.get("measured"), f"now, simulated ({now})": predicted.get(now),
                  f"Lapwing ({engine}), program unchanged": predicted.get(engine),
                  f"Lapwing ({engine}), waited for later": later.get(engine), "bound": site.get("bound")}
-        return {label: number(seconds, f"{where}: {label}") for label, seconds in found.items() if seconds is not None}
+        return {label: reader.number(seconds, f"{where}: {label}") for label, seconds in found.items() if seconds is not None}
 
     program = Program(text_of(value.get("measured_with")) or "native", [], [], {})
     program.notes += [f"{text_of(line)}." for line in reader.expect(value.get("cores", []), list, "program.cores")]
-    for entry, where in each("replays", value):
-        program.replays.append((ranks_of(entry, where), number(entry.get("measured"), f"{where}.measured"),
-                                number(entry.get("predicted"), f"{where}.predicted")))
-    for entry, where in each("sites", value):
-        program.sites[ranks_of(entry, where)] = [
-            (text_of(site.get("name")), bars(site, place, program.measured_with)) for site, place in each("sites", entry, where)]
+    for entry, where in reader.each(value.get("replays", []), "program.replays"):
+        program.replays.append((ranks_of(entry, where), reader.number(entry.get("measured"), f"{where}.measured"),
+                                reader.number(entry.get("predicted"), f"{where}.predicted")))
+    for entry, where in reader.each(value.get("sites", []), "program.sites"):
+        program.sites[ranks_of(entry, where)] = [(text_of(site.get("name")), bars(site, place, program.measured_with))
+                                                 for site, place in reader.each(entry.get("sites", []), f"{where}.sites")]
     return program
 
 

@@ -93,6 +93,16 @@ class Reader:
             self.fail(where, f"{names[kind]} is expected here")
         return value
 
+    def number(self, value, where):
+        if not is_number(value):
+            self.fail(where, "a number is expected here")
+        return float(value)
+
+    def each(self, entries, where):
+        """The objects of a list, each with its position."""
+        for index, entry in enumerate(self.expect(entries, list, where)):
+            yield self.expect(entry, dict, f"{where}[{index}]"), f"{where}[{index}]"
+
     def spread(self, value, where):
         """None where a value could not be measured, which JSON writes as null."""
         self.expect(value, dict, where)
@@ -105,7 +115,6 @@ class Reader:
         return Spread(*map(float, found))
 
     def measurement(self, value, where):
-        self.expect(value, dict, where)
         engine = self.expect(value.get("engine"), str, f"{where}.engine")
         summary = {}
         for name, spread in self.expect(value.get("summary"), dict, f"{where}.summary").items():
@@ -117,33 +126,29 @@ class Reader:
                            len(rounds) if isinstance(rounds, list) else 0, summary)
 
     def row(self, value, where):
-        self.expect(value, dict, where)
         parameter = value.get("parameter")
         if parameter is not None:
             self.expect(parameter, dict, f"{where}.parameter")
-            if not is_number(parameter.get("value")):
-                self.fail(f"{where}.parameter.value", "a number is expected here")
-            parameter = (text_of(parameter.get("name")) or "parameter", float(parameter["value"]))
+            parameter = (text_of(parameter.get("name")) or "parameter",
+                         self.number(parameter.get("value"), f"{where}.parameter.value"))
         size = value.get("bytes")
         conditions = tuple((name, entry) for name, entry in value.items()
                            if name not in ROW_FRAME and (is_number(entry) or isinstance(entry, str)))
-        engines = [self.measurement(engine, f"{where}.engines[{index}]")
-                   for index, engine in enumerate(self.expect(value.get("engines"), list, f"{where}.engines"))]
+        engines = [self.measurement(*one) for one in self.each(value.get("engines"), f"{where}.engines")]
         return Row(self.expect(value.get("collective", ""), str, f"{where}.collective"), text_of(value.get("method")),
                    text_of(value.get("variant")), float(size) if is_number(size) else None, parameter, conditions,
                    engines)
 
     def result(self, document):
         benchmark = self.expect(document["benchmark"], str, "benchmark")
-        rows = self.expect(document.get("rows"), list, "rows")
+        rows = [self.row(*one) for one in self.each(document.get("rows"), "rows")]
         if not rows:
             self.fail("rows", "nothing was measured")
         head = {name: value for name, value in document.items() if name != "rows"}
-        read = [self.row(row, f"rows[{i}]") for i, row in enumerate(rows)]
         if benchmark == "predict" and "program" in document:
             program = programs.read(self, self.expect(document["program"], dict, "program"))
-            return Result(str(self.path), programs.BENCHMARK, head, read, program)
-        return Result(str(self.path), benchmark, head, read)
+            return Result(str(self.path), programs.BENCHMARK, head, rows, program)
+        return Result(str(self.path), benchmark, head, rows)
 
     def read(self):
         try:
