@@ -160,7 +160,7 @@ Reduction made(std::uint64_t seed) {
 }
 
 void start(Reduction& reduction, MPI_Request& request) {
-    constexpr std::array<MPI_Op, 3> ops = {MPI_SUM, MPI_PROD, MPI_MAX};
+    const std::array<MPI_Op, 3> ops = {MPI_SUM, MPI_PROD, MPI_MAX};
     const MPI_Op op = reduction.op == USER ? user_op : ops[reduction.op];
     const MPI_Datatype type = reduction.is_double ? MPI_DOUBLE : MPI_FLOAT;
     const void* in = reduction.sent.data();

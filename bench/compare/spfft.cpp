@@ -18,26 +18,25 @@ class Transforms {
           places_(std::size_t(count), SPFFT_PU_HOST),
           scalings_(std::size_t(count), SPFFT_FULL_SCALING) {
         const apps::Range x = apps::part_of(n, program.ranks, program.rank);
-        const int planes = apps::part_of(n, program.ranks, program.rank).length;
-        std::vector<int> waves;
         for (int i = x.begin; i < x.begin + x.length; ++i) {
             for (int y = 0; y < n; ++y) {
                 for (int z = 0; z < n; ++z) {
-                    waves.insert(waves.end(), {i, y, z});
+                    waves_.insert(waves_.end(), {i, y, z});
                 }
             }
         }
-        const int local = int(waves.size() / 3);
+        const int local = int(waves_.size() / 3);
         for (int v = 0; v < count; ++v) {
             // Transforms that are in flight together may not share a grid.
-            grids_.emplace_back(n, n, n, x.length * n, planes, SPFFT_PU_HOST, 1, MPI_COMM_WORLD,
+            grids_.emplace_back(n, n, n, x.length * n, x.length, SPFFT_PU_HOST, 1, MPI_COMM_WORLD,
                                 SPFFT_EXCH_DEFAULT);
-            transforms_.push_back(grids_.back().create_transform(
-                SPFFT_PU_HOST, SPFFT_TRANS_C2C, n, n, n, planes, local, SPFFT_INDEX_TRIPLETS, waves.data()));
+            transforms_.push_back(grids_.back().create_transform(SPFFT_PU_HOST, SPFFT_TRANS_C2C, n, n, n,
+                                                                 x.length, local, SPFFT_INDEX_TRIPLETS,
+                                                                 waves_.data()));
             in_.emplace_back();
             for (int i = 0; i < local; ++i) {
                 const std::uint64_t wave =
-                    (std::uint64_t(waves[3 * i]) * n + waves[3 * i + 1]) * n + waves[3 * i + 2];
+                    (std::uint64_t(waves_[3 * i]) * n + waves_[3 * i + 1]) * n + waves_[3 * i + 2];
                 in_.back().push_back(apps::random_number((wave * count + v) * 2));
                 in_.back().push_back(apps::random_number((wave * count + v) * 2 + 1));
             }
@@ -47,7 +46,6 @@ class Transforms {
             from_.push_back(in_[v].data());
             to_.push_back(out_[v].data());
         }
-        waves_ = waves;
     }
 
     void backward() {

@@ -6,7 +6,6 @@ import os
 import pathlib
 import shutil
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.environ["LAPWING_REPORT"])
@@ -23,12 +22,7 @@ import summary
 from support import ToolTest
 
 
-class Scratch(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.scratch = pathlib.Path(directory.name)
-
+class Scratch(ToolTest):
     def file(self, content, name="result.json"):
         path = self.scratch / name
         path.write_bytes(content if isinstance(content, bytes) else
