@@ -1,6 +1,5 @@
 #include "recording/codec.hpp"
 
-#include <cstring>
 #include <tuple>
 #include <unordered_map>
 
@@ -41,20 +40,11 @@ void put(std::string& bytes, const Time& time) {
     put(bytes, time.polls);
 }
 
-void put(std::string& bytes, const Summary& summary) {
-    put(bytes, summary.max);
-    if (summary.max == 0) return;
-    put(bytes, summary.min);
-    put(bytes, summary.sum);
-    const auto squares = static_cast<float>(summary.squares);
-    bytes.append(reinterpret_cast<const char*>(&squares), sizeof squares);
-}
-
 void put(std::string& bytes, const Times& times) {
     const bool summarized = times.count > Times::max_samples;
     if (summarized) {
-        for (const Summary* summary : {&times.processor, &times.wall, &times.inside, &times.polls})
-            put(bytes, *summary);
+        put(bytes, times.sum);
+        put(bytes, times.min_inside);
         put(bytes, times.samples.size());
     }
     std::uint64_t before = 0;
@@ -194,27 +184,14 @@ class Decoder {
         return result;
     }
 
-    Summary summary() {
-        Summary result;
-        result.max = number();
-        if (result.max == 0) return result;
-        result.min = number();
-        result.sum = number();
-        float squares = 0;
-        if (bytes_.size() < sizeof squares) refuse();
-        std::memcpy(&squares, bytes_.data(), sizeof squares);
-        bytes_.remove_prefix(sizeof squares);
-        result.squares = static_cast<double>(squares);
-        return result;
-    }
-
     void read_times(std::uint64_t occurrences, Times& times) {
         if (occurrences <= Times::max_samples) {
             for (std::uint64_t i = 0; i < occurrences; ++i) times.add(time());
             return;
         }
         times.count = occurrences;
-        for (Summary* one : {&times.processor, &times.wall, &times.inside, &times.polls}) *one = summary();
+        times.sum = time();
+        times.min_inside = number();
         const std::uint64_t samples = number();
         if (samples > Times::max_samples) refuse();
         std::uint64_t occurrence = 0;

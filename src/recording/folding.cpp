@@ -21,11 +21,9 @@ constexpr std::size_t max_runs = 1U << 16;
 
 }  // namespace
 
-bool Folding::Element::equals(const Element& other) const {
-    return hash == other.hash && call == other.call && body.size() == other.body.size() &&
-           passes.runs().size() + other.passes.runs().size() <= max_runs &&
-           std::equal(body.begin(), body.end(), other.body.begin(),
-                      [](const Element& a, const Element& b) { return a.equals(b); });
+bool Folding::Element::operator==(const Element& other) const {
+    return hash == other.hash && call == other.call &&
+           passes.runs().size() + other.passes.runs().size() <= max_runs && body == other.body;
 }
 
 // Of a loop at the end, which has one visit. Its hash does not depend on the passes.
@@ -87,11 +85,9 @@ std::uint64_t Folding::hash_of(std::size_t begin, std::size_t end) const {
 }
 
 bool Folding::are_equal(std::size_t begin, std::size_t other, std::size_t length) const {
-    if (hash_of(begin, begin + length) != hash_of(other, other + length)) return false;
-    for (std::size_t i = 0; i < length; ++i) {
-        if (!elements_[begin + i].equals(elements_[other + i])) return false;
-    }
-    return true;
+    const auto at = [this](std::size_t i) { return elements_.begin() + static_cast<std::ptrdiff_t>(i); };
+    return hash_of(begin, begin + length) == hash_of(other, other + length) &&
+           std::equal(at(begin), at(begin + length), at(other));
 }
 
 // If the last elements are one more pass of the loop before them.
@@ -104,8 +100,7 @@ bool Folding::continue_loop() {
         const std::size_t first = at + 1;
         if (first + body.size() != elements_.size() ||
             mix(hash_of(first, elements_.size())) != elements_[at].hash ||
-            !std::equal(body.begin(), body.end(), elements_.begin() + static_cast<std::ptrdiff_t>(first),
-                        [](const Element& a, const Element& b) { return a.equals(b); })) {
+            !std::equal(body.begin(), body.end(), elements_.begin() + static_cast<std::ptrdiff_t>(first))) {
             continue;
         }
         for (std::size_t i = body.size(); i-- > 0;) {
@@ -178,17 +173,12 @@ Folding::Element Folding::pop() {
 
 std::vector<Folding::Element> Folding::take_oldest() {
     settle();
-    std::vector<Element> all = std::exchange(elements_, {});
+    std::vector<Element> all = std::move(elements_);
     std::size_t taken = 0;
     std::size_t weight = 0;
     while (taken < all.size() && (2 * taken < all.size() || 2 * weight < weight_))
         weight += all[taken++].weight;
-    weight_ = 0;
-    prefixes_.assign(1, 0);
-    last_element_.clear();
-    last_loop_.clear();
-    element_before_.clear();
-    loop_before_.clear();
+    *this = Folding(window_);
     for (std::size_t i = taken; i < all.size(); ++i) push(std::move(all[i]));
     all.resize(taken);
     return all;

@@ -34,8 +34,8 @@ class Folding {
         std::size_t weight = 1;     // calls, those of bodies counted once
 
         bool is_loop() const { return !body.empty(); }
-        bool equals(const Element& other) const;  // in all but times and passes
-        void add(const Element& later);           // times and passes of an equal element that follows
+        bool operator==(const Element& other) const;  // in all but times and passes
+        void add(const Element& later);               // times and passes of an equal element that follows
         void add_pass();
     };
 

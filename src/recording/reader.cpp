@@ -60,10 +60,8 @@ void get(const Json& fact, const char* key, Value& value) {
 void read_rank(const Json& fact, Rank& rank) {
     get(fact, "rank", rank.rank);
     get(fact, "host", rank.host);
-    get(fact, "process", rank.process);
     get(fact, "processor", rank.processor);
     get(fact, "mpi", rank.mpi);
-    get(fact, "lapwing", rank.lapwing);
     get(fact, "machine", rank.machine);
     get(fact, "online", rank.online);
     std::string processors;

@@ -59,14 +59,14 @@ struct Time {
     // contain the computation between them.
     std::uint64_t polls = 0;
 
+    Time& operator+=(const Time& other) {
+        processor += other.processor;
+        wall += other.wall;
+        inside += other.inside;
+        polls += other.polls;
+        return *this;
+    }
     friend bool operator==(const Time&, const Time&) = default;
-};
-
-struct Summary {
-    std::uint64_t sum = 0;
-    std::uint64_t min = 0;
-    std::uint64_t max = 0;
-    double squares = 0;  // sum of squares
 };
 
 // The times of one call of the sequence, over all passes of the loops that it is in.
@@ -74,7 +74,8 @@ struct Times {
     static constexpr std::size_t max_samples = 8;
 
     std::uint64_t count = 0;
-    Summary processor, wall, inside, polls;
+    Time sum;
+    std::uint64_t min_inside = 0;  // the shortest time inside the call
     // (number of the occurrence from 0, its times), in this order. All occurrences if there are at most
     // max_samples. Ranks that run the same loops keep the same occurrences.
     std::vector<std::pair<std::uint64_t, Time>> samples;
@@ -83,7 +84,7 @@ struct Times {
     void add(const Times& later);  // occurrences that follow
 
   private:
-    void thin_out(std::uint64_t later);
+    void summarize(std::uint64_t later, const Time& sum_of_later, std::uint64_t min_inside_of_later);
 };
 
 // How many passes a loop makes, each time that the program comes to it: (passes, how many times in a row).
@@ -93,8 +94,6 @@ class Passes {
     void add(std::uint64_t passes, std::uint64_t times = 1);
     void add(const Passes& later);
     const std::vector<std::pair<std::uint64_t, std::uint64_t>>& runs() const { return runs_; }
-    std::uint64_t visits() const;                 // how often the program comes to the loop
-    std::uint64_t sum() const;                    // passes of all visits
     std::uint64_t at(std::uint64_t visit) const;  // of one visit, from 0
 
   private:
@@ -157,15 +156,12 @@ struct Type {
 struct Rank {
     int rank = 0;
     std::string host;
-    std::string processor;  // "AMD EPYC 9R45"
-    // Whose processors the rank used. Older recordings do not have these three: empty, empty, 0.
+    std::string processor;        // "AMD EPYC 9R45"
     std::string machine;          // equal for ranks of one kernel, also if these are in different containers
     std::vector<int> processors;  // that the main thread was allowed to use at the end of MPI_Init
     int online = 0;               // processors of the machine
     std::string mpi;              // the library's own name and version
-    std::string lapwing;          // version of the recorder
-    std::uint64_t process = 0;
-    bool ended = false;  // reached MPI_Finalize
+    bool ended = false;           // reached MPI_Finalize
     // By number.
     std::map<std::uint32_t, Site> sites;
     std::map<std::uint32_t, Communicator> communicators;

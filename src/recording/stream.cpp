@@ -36,6 +36,18 @@ int create(const std::string& path) {
     return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 }
 
+// Returns 0, or errno.
+int put(int file, std::string_view bytes, std::uint64_t offset) {
+    while (!bytes.empty()) {
+        const ssize_t count = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return count < 0 ? errno : ENOSPC;
+        bytes.remove_prefix(static_cast<std::size_t>(count));
+        offset += static_cast<std::uint64_t>(count);
+    }
+    return 0;
+}
+
 }  // namespace
 
 Stream::Stream(std::string path, std::uint64_t began, std::size_t window)
@@ -43,7 +55,7 @@ Stream::Stream(std::string path, std::uint64_t began, std::size_t window)
     const std::string name = path_ + ".calls";
     file_ = create(name);
     if (file_ < 0) throw_system(fmt::format("cannot write the recording to {}", name));
-    put(file_, as_bytes(header_of(StreamHeader::magic_of_calls, began_, 0)), 0);
+    error_ = put(file_, as_bytes(header_of(StreamHeader::magic_of_calls, began_, 0)), 0);
     if (error_ != 0) throw_system(fmt::format("cannot write the recording to {}", name), error_);
     written_ = sizeof(StreamHeader);
 }
@@ -60,25 +72,20 @@ void Stream::add(const Call& call, const Time& time, bool fruitless, std::uint64
             flush_polls();
             polls_ = encoded_;
         }
-        polls_time_.processor += time.processor;
-        polls_time_.wall += time.wall;
-        polls_time_.inside += time.inside;
+        polls_time_ += time;
         ++polls_time_.polls;
-    } else if (polls_.empty()) {
-        encode(call, encoded_);
-        append(encoded_, time);
     } else {
-        Call before = call;
-        before.completed = 0;
-        encode(before, encoded_);
         Time whole = time;
-        if (encoded_ == polls_) {
-            polls_.clear();
-            const Time polls = std::exchange(polls_time_, {});
-            whole = {time.processor + polls.processor, time.wall + polls.wall, time.inside + polls.inside,
-                     polls.polls};
-        } else {
-            flush_polls();
+        if (!polls_.empty()) {
+            Call before = call;
+            before.completed = 0;
+            encode(before, encoded_);
+            if (encoded_ == polls_) {
+                polls_.clear();
+                whole += std::exchange(polls_time_, {});
+            } else {
+                flush_polls();
+            }
         }
         encode(call, encoded_);
         append(encoded_, whole);
@@ -114,7 +121,7 @@ void Stream::append(std::string_view encoded, const Time& time) {
 
 void Stream::write_oldest() {
     const std::string block = as_block(folding_.take_oldest());
-    put(file_, block, written_);
+    if (error_ == 0) error_ = put(file_, block, written_);
     written_ += block.size();
 }
 
@@ -122,26 +129,12 @@ void Stream::write_tail() {
     const std::string temporary = path_ + ".next";
     const int file = create(temporary);
     if (file < 0) return;
-    const int error = std::exchange(error_, 0);
-    put(file,
-        as_bytes(header_of(StreamHeader::magic_of_tail, began_, written_)) + as_block(folding_.elements()),
-        0);
+    const bool written = put(file,
+                             as_bytes(header_of(StreamHeader::magic_of_tail, began_, written_)) +
+                                 as_block(folding_.elements()),
+                             0) == 0;
     ::close(file);
-    const bool written = std::exchange(error_, error) == 0;
     if (!written || ::rename(temporary.c_str(), (path_ + ".tail").c_str()) != 0) ::unlink(temporary.c_str());
-}
-
-void Stream::put(int file, std::string_view bytes, std::uint64_t offset) {
-    while (!bytes.empty() && error_ == 0) {
-        const ssize_t count = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) {
-            error_ = count < 0 ? errno : ENOSPC;
-            return;
-        }
-        bytes.remove_prefix(static_cast<std::size_t>(count));
-        offset += static_cast<std::uint64_t>(count);
-    }
 }
 
 }  // namespace lapwing::recording

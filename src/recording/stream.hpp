@@ -16,8 +16,8 @@ namespace lapwing::recording {
 
 // Before the blocks of a file.
 struct StreamHeader {
-    static constexpr char magic_of_calls[9] = "lwcalls1";
-    static constexpr char magic_of_tail[9] = "lwtail_1";
+    static constexpr char magic_of_calls[9] = "lwcalls2";
+    static constexpr char magic_of_tail[9] = "lwtail_2";
 
     char magic[8];
     std::uint64_t began = 0;   // nanoseconds of the steady clock
@@ -49,7 +49,6 @@ class Stream {
     void append(std::string_view encoded, const Time& time);
     void write_oldest();
     void write_tail();
-    void put(int file, std::string_view bytes, std::uint64_t offset);
 
     std::string path_;
     std::uint64_t began_;

@@ -136,10 +136,10 @@ class Converter {
     }
 
     // The samples keep the mean of all occurrences.
-    static double time_of(const recording::Times& times, const recording::Summary& summary,
-                          std::uint64_t recording::Time::*of, std::uint64_t sample) {
+    static double time_of(const recording::Times& times, std::uint64_t recording::Time::*of,
+                          std::uint64_t sample) {
         const double average =
-            static_cast<double>(summary.sum) / static_cast<double>(std::max<std::uint64_t>(times.count, 1));
+            static_cast<double>(times.sum.*of) / static_cast<double>(std::max<std::uint64_t>(times.count, 1));
         if (sample == mean || times.samples.empty()) return average;
         double sum = 0;
         for (const auto& [number, time] : times.samples) sum += static_cast<double>(time.*of);
@@ -156,13 +156,13 @@ class Converter {
         const recording::Times& times = node.times;
         const MpiFunction& function = calls_.function(rank_->rank, call.site);
         const bool ends = rank_->sites.at(call.site).function == "MPI_Finalize";
-        const double wall = time_of(times, times.wall, &recording::Time::wall, sample);
+        const double wall = time_of(times, &recording::Time::wall, sample);
         // A thread has no more time on the processor than in all.
         const double work =
             computation_ == Computation::wall
                 ? wall
-                : std::min(wall, time_of(times, times.processor, &recording::Time::processor, sample));
-        const double polls = time_of(times, times.polls, &recording::Time::polls, sample);
+                : std::min(wall, time_of(times, &recording::Time::processor, sample));
+        const double polls = time_of(times, &recording::Time::polls, sample);
         site_ = site_of(call.site);
         script_->push_back({.kind = Action::Kind::compute,
                             .site = site_,
@@ -171,7 +171,7 @@ class Converter {
                                 std::min(max_tests, static_cast<std::uint64_t>(std::llround(polls))))});
         count(node, call, ends);
         if (!ends) {
-            add(call, node.call, function, from_nanoseconds(static_cast<double>(times.inside.min)));
+            add(call, node.call, function, from_nanoseconds(static_cast<double>(times.min_inside)));
         }
     }
 
@@ -179,10 +179,10 @@ class Converter {
     void count(const Node& node, const Call& call, bool ends) {
         if (!counted_.insert(&node).second) return;
         const recording::Times& times = node.times;
-        end_ += from_nanoseconds(static_cast<double>(times.wall.sum));
-        on_processor_ += from_nanoseconds(static_cast<double>(std::min(times.processor.sum, times.wall.sum)));
+        end_ += from_nanoseconds(static_cast<double>(times.sum.wall));
+        on_processor_ += from_nanoseconds(static_cast<double>(std::min(times.sum.processor, times.sum.wall)));
         if (ends) return;
-        const Time inside = from_nanoseconds(static_cast<double>(times.inside.sum));
+        const Time inside = from_nanoseconds(static_cast<double>(times.sum.inside));
         end_ += inside;
         inside_ += inside;
         ReplaySite& site = replay_.sites[static_cast<std::size_t>(site_)];

@@ -345,7 +345,7 @@ TEST(RecordedProgram, WallTimeContainsSleep) {
     RecordedRank one(0, 1);
     one.call("MPI_Barrier", {400});
     recording::Rank rank = one.finish();
-    rank.threads[0].sequence[0].times.wall.sum = 900;
+    rank.threads[0].sequence[0].times.sum.wall = 900;
     rank.threads[0].sequence[0].times.samples.clear();
     const Recording recording = recording_of({rank});
     EXPECT_THAT(ends(make_replay(recording, Computation::processor)), ElementsAre(400));
@@ -360,7 +360,7 @@ TEST(RecordedProgram, ProcessorTimeNeverExceedsWallTime) {
     RecordedRank one(0, 1);
     one.call("MPI_Barrier", {400});
     recording::Rank rank = one.finish();
-    rank.threads[0].sequence[0].times.processor.sum = std::uint64_t{0} - 70;
+    rank.threads[0].sequence[0].times.sum.processor = std::uint64_t{0} - 70;
     rank.threads[0].sequence[0].times.samples.clear();
     EXPECT_THAT(ends(make_replay(recording_of({rank}), Computation::processor)), ElementsAre(400));
 }

@@ -30,8 +30,8 @@ double seconds(std::uint64_t nanoseconds) {
     return static_cast<double>(nanoseconds) * 1e-9;
 }
 
-double mean(const recording::Times& times, const recording::Summary& summary) {
-    return times.count == 0 ? 0 : seconds(summary.sum) / static_cast<double>(times.count);
+double mean(const recording::Times& times, std::uint64_t sum) {
+    return times.count == 0 ? 0 : seconds(sum) / static_cast<double>(times.count);
 }
 
 // "4 times", or "50 to 99 times" if the number of passes differs.
@@ -141,9 +141,9 @@ class RankPrinter {
             const recording::Call& call = thread.calls[node.call];
             text +=
                 fmt::format("{}{} at {}: after {}, takes {}", function(call), arguments(call),
-                            places_.at(call.site).text, print_seconds(mean(node.times, node.times.processor)),
-                            print_seconds(mean(node.times, node.times.inside)));
-            if (node.times.polls.sum > 0) text += ", " + counted(node.times.polls.sum, "unsuccessful test");
+                            places_.at(call.site).text, print_seconds(mean(node.times, node.times.sum.processor)),
+                            print_seconds(mean(node.times, node.times.sum.inside)));
+            if (node.times.sum.polls > 0) text += ", " + counted(node.times.sum.polls, "unsuccessful test");
             text += "\n";
         }
     }
@@ -180,10 +180,10 @@ class RankPrinter {
             if (const auto counts = rank_.counts.find(call.received_counts); counts != rank_.counts.end())
                 row["received_counts"] = counts->second.all;
             row["calls"] = node.times.count;
-            row["processor_seconds"] = seconds(node.times.processor.sum);
-            row["wall_seconds"] = seconds(node.times.wall.sum);
-            row["inside_seconds"] = seconds(node.times.inside.sum);
-            if (node.times.polls.sum > 0) row["polls"] = node.times.polls.sum;
+            row["processor_seconds"] = seconds(node.times.sum.processor);
+            row["wall_seconds"] = seconds(node.times.sum.wall);
+            row["inside_seconds"] = seconds(node.times.sum.inside);
+            if (node.times.sum.polls > 0) row["polls"] = node.times.sum.polls;
             json.push_back(row);
         }
         return json;
