@@ -114,18 +114,25 @@ pid_t fork_below(const HeldSignals& held) {
     return 0;
 }
 
+// Waits for the child and returns its status. Calls on_signal(signal) for each signal of another process.
+template <typename OnSignal>
+int wait_for(pid_t child, const HeldSignals& held, OnSignal on_signal) {
+    int status = 0;
+    while (!collect(child, status)) {
+        siginfo_t arrived{};
+        const int signal = sigwaitinfo(&held.awaited, &arrived);
+        if (signal > 0 && signal != SIGCHLD && arrived.si_code <= 0) on_signal(signal);
+    }
+    return status;
+}
+
 }  // namespace
 
 void leave_guard() {
     const HeldSignals held;
     const pid_t child = fork_below(held);
     if (child == 0) return;
-    int status = 0;
-    while (!collect(child, status)) {
-        siginfo_t arrived{};
-        const int signal = sigwaitinfo(&held.awaited, &arrived);
-        if (signal > 0 && signal != SIGCHLD && arrived.si_code <= 0) kill(child, signal);
-    }
+    const int status = wait_for(child, held, [&](int signal) { kill(child, signal); });
     sigprocmask(SIG_SETMASK, &held.before, nullptr);
     _exit(end_as(status));
 }
@@ -149,19 +156,15 @@ int run_job(const Launch& launch) {
     char why[512];
     const ssize_t length = read(failed[0], why, sizeof why);
     close(failed[0]);
-    int status = 0;
     int passed = 0;
-    while (!collect(child, status)) {
-        siginfo_t arrived{};
-        const int signal = sigwaitinfo(&held.awaited, &arrived);
-        if (signal <= 0 || signal == SIGCHLD || arrived.si_code > 0) continue;
+    const int status = wait_for(child, held, [&](int signal) {
         if (!ends_jobs(signal)) {
             kill(child, signal);
-            continue;
+            return;
         }
         signal_job(child, signal);
         passed = signal;
-    }
+    });
     if (passed != 0) end_what_is_left(held.awaited);
     // Else a second signal would end the tool before it has seen to the ranks' files.
     if (passed == 0) sigprocmask(SIG_SETMASK, &held.before, nullptr);

@@ -25,16 +25,12 @@ std::string from_environment(const char* variable) {
     return value != nullptr ? value : "";
 }
 
-struct Preloaded {
-    std::string sanitizer;  // empty: none
-    std::string library;    // empty: nothing is preloaded
-
-    bool empty() const { return library.empty(); }
-    // Libraries of the user come before Lapwing's: a tool among them sees all calls and passes them on.
-    std::string join(const std::string& others) const {
-        return sanitizer + (sanitizer.empty() ? "" : ":") + others + (others.empty() ? "" : ":") + library;
-    }
-};
+// For LD_PRELOAD. Libraries of the user come before Lapwing's: a tool among them sees all calls and passes
+// them on. `sanitizer` may be empty.
+std::string join_preloads(const std::string& sanitizer, const std::string& others,
+                          const std::string& library) {
+    return sanitizer + (sanitizer.empty() ? "" : ":") + others + (others.empty() ? "" : ":") + library;
+}
 
 constexpr const char* preload_variable = "LD_PRELOAD";
 
@@ -57,98 +53,54 @@ Variables variables_to_pass(const Settings& settings) {
     return result;
 }
 
-// In these three functions an empty `preload` preloads nothing.
-// `mpirun -x NAME=value ...`, repeated for every program of "mpirun ... : ...".
-Launch launch_by_openmpi(const std::vector<std::string>& words, const Preloaded& preload,
-                         const Variables& variables) {
-    std::string others = from_environment(preload_variable);
-    std::vector<std::string> kept;
-    // The user's -x LD_PRELOAD would replace ours, because the last one counts.
-    for (std::size_t i = 1; i < words.size(); ++i) {
-        const bool passes = !preload.empty() && words[i] == "-x" && i + 1 < words.size() &&
-                            (words[i + 1] == "LD_PRELOAD" || words[i + 1].starts_with("LD_PRELOAD="));
-        if (!passes) {
-            kept.push_back(words[i]);
-            continue;
+// The libraries that the user preloads in the ranks: by the environment, or by options of the launcher, which
+// are removed, because the last option for a variable counts.
+std::string take_preloaded(std::vector<std::string>& words, Way way) {
+    std::string found = from_environment(preload_variable);
+    const std::string assigned = fmt::format("{}=", preload_variable);
+    for (std::size_t i = 1; i + 1 < words.size();) {
+        const std::string& name = words[i + 1];
+        std::size_t length = 0;
+        if (way == Way::openmpi && words[i] == "-x" &&
+            (name == preload_variable || name.starts_with(assigned))) {
+            length = 2;
+            if (name != preload_variable) found = name.substr(assigned.size());
+        } else if (way == Way::hydra && (words[i] == "-genv" || words[i] == "-env") &&
+                   name == preload_variable && i + 2 < words.size()) {
+            length = 3;
+            found = words[i + 2];
         }
-        ++i;
-        if (words[i].find('=') != std::string::npos) others = words[i].substr(words[i].find('=') + 1);
+        const auto at = words.begin() + static_cast<std::ptrdiff_t>(i);
+        words.erase(at, at + static_cast<std::ptrdiff_t>(length));
+        if (length == 0) ++i;
     }
-    std::vector<std::string> ours;
-    if (!preload.empty()) ours = {"-x", fmt::format("{}={}", preload_variable, preload.join(others))};
-    for (const auto& [variable, value] : variables) {
-        ours.push_back("-x");
-        ours.push_back(fmt::format("{}={}", variable, value));
-    }
-    Launch launch;
-    launch.words.push_back(words.front());
-    launch.words.insert(launch.words.end(), ours.begin(), ours.end());
-    for (const std::string& word : kept) {
-        launch.words.push_back(word);
-        // Open MPI counts -x for the programs up to the next colon only.
-        if (word == ":") launch.words.insert(launch.words.end(), ours.begin(), ours.end());
-    }
-    return launch;
+    return found;
 }
 
-// `mpiexec -genv NAME value ...`
-Launch launch_by_hydra(const std::vector<std::string>& words, const Preloaded& preload,
-                       const Variables& variables) {
-    std::string others = from_environment(preload_variable);
-    std::vector<std::string> kept;
-    for (std::size_t i = 1; i < words.size(); ++i) {
-        const bool passes = !preload.empty() && (words[i] == "-genv" || words[i] == "-env") &&
-                            i + 2 < words.size() && words[i + 1] == preload_variable;
-        if (passes) {
-            others = words[i + 2];
-            i += 2;
-        } else {
-            kept.push_back(words[i]);
-        }
+// Open MPI counts -x for the programs up to the next colon only.
+std::vector<std::string> with_options(const std::vector<std::string>& words, Way way,
+                                      const std::vector<std::string>& options) {
+    std::vector<std::string> result;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        result.push_back(words[i]);
+        if (i == 0 || (way == Way::openmpi && words[i] == ":"))
+            result.insert(result.end(), options.begin(), options.end());
     }
-    Launch launch;
-    launch.words = {words.front()};
-    if (!preload.empty())
-        launch.words.insert(launch.words.end(), {"-genv", preload_variable, preload.join(others)});
-    for (const auto& [variable, value] : variables) {
-        launch.words.insert(launch.words.end(), {"-genv", variable, value});
-    }
-    launch.words.insert(launch.words.end(), kept.begin(), kept.end());
-    return launch;
+    return result;
 }
 
-// A program, or a launcher that passes its environment to the ranks.
-Launch launch_by_environment(const std::vector<std::string>& words, const Preloaded& preload,
-                             const Variables& variables) {
-    Launch launch{words, {}};
-    if (!preload.empty()) {
-        launch.environment.emplace_back(preload_variable, preload.join(from_environment(preload_variable)));
-    }
-    launch.environment.insert(launch.environment.end(), variables.begin(), variables.end());
-    return launch;
-}
-
-std::string preload_named(const std::string& file, const MpiFamily& family) {
+std::string preload_of(const MpiFamily& family, Preload which) {
+    if (which == Preload::none) return "";
+    const std::string file = which == Preload::lists ? std::string(family.preload)
+                                                     : fmt::format("liblapwing-profile-{}.so", family.name);
     std::vector<std::string> searched;
     const std::optional<std::string> preload = find_preload(file, searched);
-    if (!preload) {
-        throw Error(
-            ErrorCode::system,
-            fmt::format("{} is not installed in {}. Build Lapwing (make build) on a machine that has {}'s "
-                        "compiler wrapper, {}",
-                        file, fmt::join(searched, " or "), family.title, family.compiler_wrapper()));
-    }
+    if (!preload) throw_not_installed(file, searched, family);
     if (preload->find_first_of(" :") != std::string::npos) {
         throw Error(ErrorCode::unsupported,
                     fmt::format("LD_PRELOAD cannot name '{}': its path has a space or a colon", *preload));
     }
     return *preload;
-}
-
-std::string preload_of(const MpiFamily& family, Preload which) {
-    if (which == Preload::none) return "";
-    if (which == Preload::lists) return preload_named(family.preload, family);
-    return preload_named(fmt::format("liblapwing-profile-{}.so", family.name), family);
 }
 
 // Launchers of all others take Hydra's options.
@@ -175,10 +127,6 @@ const BatchCommand* batch_command(const std::string& command) {
     return found == std::end(batch_commands) ? nullptr : found;
 }
 
-bool has_modules() {
-    return std::getenv("MODULESHOME") != nullptr || std::getenv("LMOD_CMD") != nullptr;
-}
-
 std::vector<std::string> launchers_on_path() {
     std::vector<std::string> found;
     for (const std::string& launcher : mpi_launchers) {
@@ -188,11 +136,10 @@ std::vector<std::string> launchers_on_path() {
 }
 
 std::string how_to_get_an_mpi() {
-    std::string text;
-    if (has_modules())
-        text = "Load the module of an MPI (`module avail` lists modules), or install an MPI: ";
-    else
-        text = "Install an MPI: ";
+    const bool has_modules = std::getenv("MODULESHOME") != nullptr || std::getenv("LMOD_CMD") != nullptr;
+    const std::string text =
+        has_modules ? "Load the module of an MPI (`module avail` lists modules), or install an MPI: "
+                    : "Install an MPI: ";
     return text +
            "`apt-get install openmpi-bin` or `mpich` on Debian and Ubuntu; `dnf install openmpi` or `mpich` "
            "on "
@@ -246,6 +193,15 @@ std::string why_unknown(const std::string& command) {
 
 }  // namespace
 
+void throw_not_installed(const std::string& file, const std::vector<std::string>& searched,
+                         const MpiFamily& family) {
+    throw Error(
+        ErrorCode::system,
+        fmt::format("{} is not installed in {}. Build Lapwing (make build) on a machine that has {}'s "
+                    "compiler wrapper, {}",
+                    file, fmt::join(searched, " or "), family.title, family.compiler_wrapper()));
+}
+
 Starter find_starter(const std::vector<std::string>& words, const std::string& mpi) {
     const MpiFamily* wanted = mpi.empty() ? nullptr : &find_mpi_family(mpi);
     const std::string& word = words.front();
@@ -279,44 +235,40 @@ Starter find_launcher(const std::vector<std::string>& words, const std::string& 
 Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings,
                Preload which) {
     const std::string library = preload_of(*starter.family, which);
-    const Preloaded preload{library.empty() ? "" : address_sanitizer_of(words), library};
-    const Variables variables = variables_to_pass(settings);
-    switch (starter.way) {
-        case Way::openmpi:
-            return launch_by_openmpi(words, preload, variables);
-        case Way::hydra:
-            return launch_by_hydra(words, preload, variables);
-        case Way::program:
-        case Way::environment:
-            break;
+    Variables variables = variables_to_pass(settings);
+    Launch launch{words, {}};
+    if (!library.empty()) {
+        const std::string others = take_preloaded(launch.words, starter.way);
+        variables.emplace(variables.begin(), preload_variable,
+                          join_preloads(address_sanitizer_of(words), others, library));
     }
-    return launch_by_environment(words, preload, variables);
+    std::vector<std::string> options;
+    for (const auto& [variable, value] : variables) {
+        if (starter.way == Way::openmpi)
+            options.insert(options.end(), {"-x", fmt::format("{}={}", variable, value)});
+        else if (starter.way == Way::hydra)
+            options.insert(options.end(), {"-genv", variable, value});
+        else  // a program, or a launcher that passes its environment to the ranks
+            launch.environment.emplace_back(variable, value);
+    }
+    launch.words = with_options(launch.words, starter.way, options);
+    return launch;
 }
 
 void pass_unseen(Launch& launch, const Starter& starter, const std::string& variable,
                  const std::string& value) {
     launch.environment.emplace_back(variable, value);
-    // The others pass on all of their environment.
-    if (starter.way != Way::openmpi) return;
-    std::vector<std::string> words;
-    for (std::size_t i = 0; i < launch.words.size(); ++i) {
-        words.push_back(launch.words[i]);
-        if (i == 0 || launch.words[i] == ":") words.insert(words.end(), {"-x", variable});
-    }
-    launch.words = std::move(words);
+    // Other launchers pass on all of their environment.
+    if (starter.way == Way::openmpi) launch.words = with_options(launch.words, starter.way, {"-x", variable});
 }
 
 std::string print(const Launch& launch) {
-    std::string line;
-    if (!launch.environment.empty()) {
-        line = "env";
-        for (const auto& [variable, value] : launch.environment)
-            line += fmt::format(" {}", quote(fmt::format("{}={}", variable, value)));
-        line += " ";
-    }
-    for (std::size_t i = 0; i < launch.words.size(); ++i)
-        line += fmt::format("{}{}", i == 0 ? "" : " ", quote(launch.words[i]));
-    return line + "\n";
+    std::vector<std::string> words;
+    if (!launch.environment.empty()) words.push_back("env");
+    for (const auto& [variable, value] : launch.environment)
+        words.push_back(quote(fmt::format("{}={}", variable, value)));
+    for (const std::string& word : launch.words) words.push_back(quote(word));
+    return fmt::format("{}\n", fmt::join(words, " "));
 }
 
 void execute(const Launch& launch) {

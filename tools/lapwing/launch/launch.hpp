@@ -49,6 +49,11 @@ Launch arrange(const Starter& starter, const std::vector<std::string>& words, co
 void pass_unseen(Launch& launch, const Starter& starter, const std::string& variable,
                  const std::string& value);
 
+// Throws Error (system) for a part of Lapwing, made for each MPI, that is in none of the `searched`
+// directories.
+[[noreturn]] void throw_not_installed(const std::string& file, const std::vector<std::string>& searched,
+                                      const MpiFamily& family);
+
 // Returns the LAPWING_ENGINE of a job whose communicators use these engines (or "auto", "mpi"), each by its
 // name. Such a job must name an engine that has a network of its own, or that serves only jobs that name it.
 // Without one: "host" for the host engine, "auto" if "auto" is among them. Throws Error (invalid_argument)

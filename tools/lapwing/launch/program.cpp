@@ -1,6 +1,7 @@
 #include "lapwing/launch/program.hpp"
 
 #include <fcntl.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
@@ -13,7 +14,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -63,11 +63,12 @@ using std::chrono::milliseconds;
 constexpr int cannot_start = 127;
 constexpr milliseconds patience_after_signal{1500};
 
-std::string command_line(pid_t process) {
+// `process`: its number, or "self".
+std::vector<std::string> command_line(const std::string& process) {
+    std::vector<std::string> words;
     std::ifstream file(fmt::format("/proc/{}/cmdline", process), std::ios::binary);
-    std::string line;
-    for (std::string word; std::getline(file, word, '\0');) line += (line.empty() ? "" : " ") + word;
-    return line;
+    for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+    return words;
 }
 
 class Lines {
@@ -165,12 +166,7 @@ std::string find_mpi_program(const std::string& program, const MpiFamily& family
         const std::filesystem::path found = place / name;
         if (access(found.c_str(), X_OK) == 0) return found;
     }
-    throw Error(
-        ErrorCode::system,
-        fmt::format(
-            "{} is not installed in {}. Build Lapwing (make build) on a machine that has {}'s compiler "
-            "wrapper, {}",
-            name, fmt::join(searched, " or "), family.title, family.compiler_wrapper()));
+    throw_not_installed(name, searched, family);
 }
 
 const char* const library_missing_advice =
@@ -188,19 +184,11 @@ std::string why_no_result(int status) {
 }
 
 std::vector<std::string> own_command_line() {
-    std::vector<std::string> words;
-    std::ifstream file("/proc/self/cmdline", std::ios::binary);
-    for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-    return words;
+    return command_line("self");
 }
 
 std::string time_of_day() {
-    const std::time_t moment = std::time(nullptr);
-    std::tm utc{};
-    gmtime_r(&moment, &utc);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    return text;
+    return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
 }
 
 ProgramJob run_mpi_program(const Launch& launch, const std::string& program,
@@ -244,8 +232,9 @@ LaunchEnd run_with_limits(const Launch& launch, Streams streams, const LaunchLim
             if (ready[1].revents != 0) error.read_some();
             return true;
         };
-        // A process that the launcher has left behind may keep the pipes open.
-        while ((output.open() || error.open()) && !has_ended(child)) {
+        // A process that the launcher has left behind may keep the pipes open; the launcher may have closed
+        // them.
+        while (!has_ended(child)) {
             if (!all && complete && complete()) {
                 all = true;
                 if (limits.grace) deadline = std::min(deadline, Clock::now() + *limits.grace);
@@ -256,19 +245,13 @@ LaunchEnd run_with_limits(const Launch& launch, Streams streams, const LaunchLim
                 ended_here = true;
                 break;
             }
-            read_for(std::min(left, period));
-        }
-        if (!ended_here && !has_ended(child)) {
-            // The launcher closed its streams and still runs.
-            while (!has_ended(child) && Clock::now() < deadline) poll(nullptr, 0, 10);
-            ended_here = !has_ended(child);
-            end.timed_out = ended_here && !all;
+            read_for(std::min(left, output.open() || error.open() ? period : milliseconds(10)));
         }
         if (ended_here) {
             const std::vector<pid_t> below = processes_below(child);
             for (const pid_t process : below) {
-                const std::string line = command_line(process);
-                if (!line.empty()) end.still_running.push_back(line);
+                const auto words = command_line(std::to_string(process));
+                if (!words.empty()) end.still_running.push_back(fmt::format("{}", fmt::join(words, " ")));
             }
             end_launcher(child, below);
         }
