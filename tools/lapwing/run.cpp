@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
+#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/job.hpp"
 #include "lapwing/launch/launch.hpp"
@@ -63,7 +64,7 @@ Settings settings_of(const Options& options) {
 // Runs the job and makes one timeline of its ranks' recordings. Returns the status of waitpid().
 int run_traced(const Starter& starter, const Words& words, Settings settings, const std::string& file) {
     const std::string target = std::filesystem::absolute(file);
-    require_timeline(target);
+    require_writable(target, "the timeline");
     settings.trace = make_parts_directory(target);
     int status = 0;
     try {

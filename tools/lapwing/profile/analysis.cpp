@@ -42,19 +42,10 @@ struct Meeting {
 
 using Key = std::tuple<std::string, std::uint64_t, std::uint32_t>;  // members, which of these, number
 
-std::map<std::uint64_t, const Json*> sites_of(const RankPart& part) {
-    std::map<std::uint64_t, const Json*> sites;
-    for (const Json& fact : part.others) {
-        if (fact.value("fact", "") == "site") sites[fact.at("number").get<std::uint64_t>()] = &fact;
-    }
-    return sites;
-}
-
 void add_visits(const RankPart& part, std::map<Key, Meeting>& meetings) {
-    const auto sites = sites_of(part);
     const auto site = [&](std::uint64_t number) {
-        const auto found = sites.find(number);
-        return found == sites.end() ? nullptr : found->second;
+        const auto found = part.sites.find(number);
+        return found == part.sites.end() ? nullptr : &found->second;
     };
     for (const Event& event : part.events) {
         const auto group = part.groups.find(static_cast<std::uint64_t>(event.peer));
@@ -94,47 +85,19 @@ double last_beginning(const Meeting& meeting, const Visit& visit) {
     return last;
 }
 
-std::string name_of(const std::string& function, const std::string& file, int line, const std::string& module,
-                    std::uint64_t offset) {
-    const auto short_name = [](const std::string& path) {
-        return std::filesystem::path(path).filename().string();
-    };
-    if (!file.empty()) {
-        return function.empty() ? fmt::format("{}:{}", short_name(file), line)
-                                : fmt::format("{}:{} ({})", short_name(file), line, function);
-    }
-    if (!function.empty()) return fmt::format("{} in {}+{:#x}", function, short_name(module), offset);
-    return module.empty() ? "an unknown location" : fmt::format("{}+{:#x}", short_name(module), offset);
-}
-
 std::string text(const Json& json, const char* key) {
     return json.value(key, "");
 }
 
 // The same place of a program is another number on each rank.
-std::string identity(const Json* site) {
-    if (site == nullptr) return "";
-    return fmt::format("{} {} {:#x}", text(*site, "function"), text(*site, "module"),
-                       site->value("offset", std::uint64_t{0}));
+std::string identity(const Json& site) {
+    return fmt::format("{} {} {:#x}", text(site, "function"), text(site, "module"),
+                       site.value("offset", std::uint64_t{0}));
 }
 
-std::string place_of(const Json* site, watch::Symbols& symbols) {
-    if (site == nullptr) return "";
-    const auto offset = site->value("offset", std::uint64_t{0});
-    const watch::Symbol found = symbols.find(text(*site, "module"), offset);
-    const std::string function = found.function.empty() ? text(*site, "symbol") : found.function;
-    return name_of(function, found.file, found.line, text(*site, "module"), offset);
-}
-
-// Where a site is.
-void describe(CallSite& site, const Json& fact, watch::Symbols& symbols) {
-    site.offset = fact.value("offset", std::uint64_t{0});
-    site.function = text(fact, "function");
-    site.module = text(fact, "module");
-    const watch::Symbol symbol = symbols.find(site.module, site.offset);
-    site.symbol = symbol.function.empty() ? text(fact, "symbol") : symbol.function;
-    site.file = symbol.file;
-    site.line = symbol.line;
+CodeLocation location_of(const Json& site, watch::Symbols& symbols) {
+    return find_location(text(site, "module"), site.value("offset", std::uint64_t{0}), text(site, "symbol"),
+                         symbols);
 }
 
 // Nanoseconds become seconds, and sums become means over the ranks.
@@ -147,22 +110,21 @@ void finish(CallSite& site, int ranks) {
 
 // Adds what one rank has recorded of its messages, by the identity of their sites.
 void add_messages(const RankPart& part, watch::Symbols& symbols, std::map<std::string, CallSite>& messages) {
-    const auto sites = sites_of(part);
-    for (const Json& fact : part.others) {
-        if (fact.value("fact", "") != "messages") continue;
-        const auto known = sites.find(fact.at("site").get<std::uint64_t>());
-        if (known == sites.end()) continue;
+    for (const Json& fact : part.messages) {
+        const auto known = part.sites.find(fact.at("site").get<std::uint64_t>());
+        if (known == part.sites.end()) continue;
         const auto [found, added] = messages.try_emplace(identity(known->second));
         CallSite& site = found->second;
         if (added) {
-            describe(site, *known->second, symbols);
+            site.function = text(known->second, "function");
+            site.place = location_of(known->second, symbols);
             site.min_bytes = UINT64_MAX;
         }
         ++site.ranks;
-        const auto completed = sites.find(fact.at("completed_at").get<std::uint64_t>());
-        if (completed != sites.end()) {
+        const auto completed = part.sites.find(fact.at("completed_at").get<std::uint64_t>());
+        if (completed != part.sites.end()) {
             site.nonblocking = true;
-            if (site.completed_at.empty()) site.completed_at = place_of(completed->second, symbols);
+            if (site.completed_at.empty()) site.completed_at = location_of(completed->second, symbols).text();
         }
         site.min_bytes = std::min(site.min_bytes, fact.at("bytes").at(0).get<std::uint64_t>());
         site.max_bytes = std::max(site.max_bytes, fact.at("bytes").at(1).get<std::uint64_t>());
@@ -211,8 +173,21 @@ void add(CallSite& site, const Visit& visit, double last) {
 
 }  // namespace
 
-std::string CallSite::place() const {
-    return name_of(symbol, file, line, module, offset);
+std::string CodeLocation::text() const {
+    const auto short_name = [](const std::string& path) {
+        return std::filesystem::path(path).filename().string();
+    };
+    if (!file.empty())
+        return fmt::format("{}:{}{}", short_name(file), line,
+                           symbol.empty() ? "" : fmt::format(" ({})", symbol));
+    if (!symbol.empty()) return fmt::format("{} in {}+{:#x}", symbol, short_name(module), offset);
+    return module.empty() ? "an unknown location" : fmt::format("{}+{:#x}", short_name(module), offset);
+}
+
+CodeLocation find_location(const std::string& module, std::uint64_t offset, const std::string& exported,
+                           watch::Symbols& symbols) {
+    const watch::Symbol found = symbols.find(module, offset);
+    return {module, offset, found.function.empty() ? exported : found.function, found.file, found.line};
 }
 
 Profile analyse(const std::vector<RankPart>& parts) {
@@ -246,10 +221,11 @@ Profile analyse(const std::vector<RankPart>& parts) {
             continue;
         }
         for (const auto& [rank, visit] : meeting.visits) {
-            Found& at = found[identity(visit.site)];
+            Found& at = found[identity(*visit.site)];
             CallSite& site = at.site;
             if (at.visits++ == 0) {
-                describe(site, *visit.site, symbols);
+                site.function = text(*visit.site, "function");
+                site.place = location_of(*visit.site, symbols);
                 site.nonblocking = visit.nonblocking;
                 site.ranks = static_cast<int>(meeting.ranks);
                 site.min_bytes = visit.bytes;
@@ -258,9 +234,11 @@ Profile analyse(const std::vector<RankPart>& parts) {
             site.min_bytes = std::min(site.min_bytes, visit.bytes);
             site.max_bytes = std::max(site.max_bytes, visit.bytes);
             at.ranks.insert(visit.part->rank);
-            if (visit.completing != nullptr) at.completed_at.insert(identity(visit.completing));
-            if (site.completed_at.empty() && visit.completing != nullptr)
-                site.completed_at = place_of(visit.completing, symbols);
+            if (visit.completing != nullptr) {
+                at.completed_at.insert(identity(*visit.completing));
+                if (site.completed_at.empty())
+                    site.completed_at = location_of(*visit.completing, symbols).text();
+            }
             add(site, visit, last_beginning(meeting, visit));
         }
     }

@@ -7,18 +7,29 @@
 #include <vector>
 
 #include "lapwing/timeline/trace_parts.hpp"
+#include "watch/symbols.hpp"
 
 namespace lapwing::tool {
 
-// Seconds are means over the ranks, of messages over those that make the call, summed over the calls.
-struct CallSite {
-    std::string function;  // of the MPI
+// A place in a program.
+struct CodeLocation {
     std::string module;
     std::uint64_t offset = 0;  // of the call in the module
     std::string symbol;        // the program's function; empty: unknown
     std::string file;          // of the source; empty: unknown
     int line = 0;
-    std::string completed_at;  // nonblocking: where it is completed, as place() says it
+
+    std::string text() const;  // "transpose.c:83 (main)"
+};
+// `exported`: the function's name, if the module exports it.
+CodeLocation find_location(const std::string& module, std::uint64_t offset, const std::string& exported,
+                           watch::Symbols& symbols);
+
+// Seconds are means over the ranks, of messages over those that make the call, summed over the calls.
+struct CallSite {
+    std::string function;  // of the MPI
+    CodeLocation place;
+    std::string completed_at;  // nonblocking: the place where it is completed
     bool nonblocking = false;
     int ranks = 0;            // of the communicator, 0: of several sizes; messages: that make the call
     std::uint64_t calls = 0;  // of one rank
@@ -31,13 +42,10 @@ struct CallSite {
     double own = 0;             // of start and wait: what is left, the collective's own time
     double saved_at_once = 0;   // by an engine that runs it while the program is away, at most
     double saved_if_moved = 0;  // besides, if the program had as much to compute as it takes
-
-    std::string place() const;  // "transpose.c:83 (main)"
 };
 
 struct Profile {
     int ranks = 0;
-    std::string mpi;
     double seconds = 0;           // from MPI_Init to MPI_Finalize, mean over the ranks
     double in_collectives = 0;    // of them
     std::uint64_t unmatched = 0;  // calls that not all ranks have recorded

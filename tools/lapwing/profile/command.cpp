@@ -1,12 +1,8 @@
 // lapwing profile: how much a program's own collectives wait, and what overlap would save at most.
 #include <fmt/format.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -95,10 +91,11 @@ std::string messages_as_text(const std::vector<CallSite>& messages) {
     std::vector<std::vector<std::string>> rows = {
         {"call", "where", "could save", "calls", "bytes", "in start", "in wait", "completed at"}};
     for (const CallSite& site : messages) {
-        rows.push_back(
-            {site.function, site.place(), site.saved_at_once > 0 ? print_seconds(site.saved_at_once) : "-",
-             std::to_string(site.calls), print_bytes(site), print_seconds(site.start),
-             site.nonblocking ? print_seconds(site.wait) : "-", site.nonblocking ? site.completed_at : "-"});
+        rows.push_back({site.function, site.place.text(),
+                        site.saved_at_once > 0 ? print_seconds(site.saved_at_once) : "-",
+                        std::to_string(site.calls), print_bytes(site), print_seconds(site.start),
+                        site.nonblocking ? print_seconds(site.wait) : "-",
+                        site.nonblocking ? site.completed_at : "-"});
     }
     return align(rows) +
            "Calls and times of messages are means over the ranks that make the call. A call that completes "
@@ -122,8 +119,9 @@ std::string as_text(const Profile& profile) {
     std::vector<std::vector<std::string>> rows = {
         {"call", "where", "could save", "calls", "bytes", "in start", "in wait", "late", "own", "away"}};
     for (const CallSite& site : profile.sites) {
-        rows.push_back({site.function, site.place(), print_seconds(site.saved_at_once + site.saved_if_moved),
-                        std::to_string(site.calls), print_bytes(site), print_seconds(site.start),
+        rows.push_back({site.function, site.place.text(),
+                        print_seconds(site.saved_at_once + site.saved_if_moved), std::to_string(site.calls),
+                        print_bytes(site), print_seconds(site.start),
                         site.nonblocking ? print_seconds(site.wait) : "-", print_seconds(site.late),
                         print_seconds(site.own), site.nonblocking ? print_seconds(site.away) : "-"});
     }
@@ -134,7 +132,7 @@ std::string as_text(const Profile& profile) {
         const std::string advice = advice_for(site, profile.seconds);
         if (advice.empty()) continue;
         any = true;
-        text += fmt::format("{} at {}: {}\n", site.function, site.place(), advice);
+        text += fmt::format("{} at {}: {}\n", site.function, site.place.text(), advice);
     }
     if (!any) text += "No collective is worth a change: no change could save one percent of the run.\n";
     text +=
@@ -149,13 +147,13 @@ std::string as_text(const Profile& profile) {
 // What is known of any call.
 Json as_json(const CallSite& site) {
     Json row = {{"function", site.function},
-                {"place", site.place()},
-                {"module", site.module},
-                {"offset", site.offset}};
-    if (!site.symbol.empty()) row["symbol"] = site.symbol;
-    if (!site.file.empty()) {
-        row["file"] = site.file;
-        row["line"] = site.line;
+                {"place", site.place.text()},
+                {"module", site.place.module},
+                {"offset", site.place.offset}};
+    if (!site.place.symbol.empty()) row["symbol"] = site.place.symbol;
+    if (!site.place.file.empty()) {
+        row["file"] = site.place.file;
+        row["line"] = site.place.line;
     }
     if (site.nonblocking) row["completed_at"] = site.completed_at;
     row["nonblocking"] = site.nonblocking;
@@ -193,14 +191,11 @@ Json as_json(const Profile& profile) {
 
 // A profile that its file has no room for is not lost.
 void say(const std::string& text, const std::string& file) {
-    if (!file.empty()) {
-        try {
-            write_file(file, text, "the profile");
-            return;
-        } catch (const std::exception&) {
-            fmt::print(stderr, "{}", text);
-            throw;
-        }
+    try {
+        if (!file.empty()) return write_file(file, text, "the profile");
+    } catch (const std::exception&) {
+        fmt::print(stderr, "{}", text);
+        throw;
     }
     fmt::print(stderr, "{}", text);
 }
@@ -243,13 +238,7 @@ bool ranks_could_not_write(const std::filesystem::path& directory) {
     return began;
 }
 
-int record(const Options& options, const Words& words, const Starter& starter, Settings settings) {
-    settings.record = std::filesystem::absolute(options.record).string();
-    settings.trace.clear();
-    if (options.dry_run) {
-        fmt::print("{}", print(arrange(starter, words.words, settings, Preload::profile)));
-        return success;
-    }
+int record(const Options& options, const Words& words, const Starter& starter, const Settings& settings) {
     make_recording_directory(settings.record);
     require_writable(settings.record + "/job.json", "the recording");
     leave_guard();
@@ -278,14 +267,15 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     require_words(app, words, "command", "lapwing profile", "no command to run", "mpirun -n 2 ./program");
     Settings settings = checked_settings();
     const Starter starter = find_starter(words.words, options.mpi);
-    if (!options.record.empty()) return record(options, words, starter, settings);
-    std::filesystem::path place =
+    const std::filesystem::path place =
         std::filesystem::absolute(options.file.empty() ? "lapwing-profile" : options.file);
-    settings.trace = place.string() + ".parts";
+    settings.trace = options.record.empty() ? place.string() + ".parts" : "";
+    if (!options.record.empty()) settings.record = std::filesystem::absolute(options.record).string();
     if (options.dry_run) {
         fmt::print("{}", print(arrange(starter, words.words, settings, Preload::profile)));
         return success;
     }
+    if (!options.record.empty()) return record(options, words, starter, settings);
     if (!options.file.empty()) require_writable(place, "the profile");
     leave_guard();
     settings.trace = make_parts_directory(place);
@@ -298,20 +288,17 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     }
     try {
         const std::vector<RankPart> parts = read_trace_parts(settings.trace);
-        if (parts.empty() && ranks_could_not_write(settings.trace)) {
-            remove_trace_parts(settings.trace);
-            return end_as(status);
-        }
-        if (parts.empty()) {
+        if (!parts.empty()) {
+            const Profile profile = analyse(parts);
+            say(options.json ? as_json(profile).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                             : as_text(profile),
+                options.file);
+            warn(profile);
+        } else if (!ranks_could_not_write(settings.trace)) {
             throw Error(ErrorCode::system,
                         "no rank wrote a profile: the program ended before MPI_Init, or the preload "
                         "library was not loaded");
         }
-        const Profile profile = analyse(parts);
-        say(options.json ? as_json(profile).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                         : as_text(profile),
-            options.file);
-        warn(profile);
     } catch (const std::exception& error) {
         fmt::print(stderr, "lapwing profile: {}\n", error.what());
         if (status == 0) status = violations_found << 8;

@@ -1,10 +1,8 @@
 #include "lapwing/profile/recorded.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <chrono>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -13,6 +11,7 @@
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/process.hpp"
 #include "lapwing/common/values.hpp"
+#include "lapwing/launch/program.hpp"
 #include "lapwing/profile/analysis.hpp"
 #include "task/mpi_function.hpp"
 #include "watch/calls.hpp"
@@ -49,18 +48,8 @@ std::string print_passes(const recording::Passes& passes) {
 class RankPrinter {
   public:
     RankPrinter(const Rank& rank, watch::Symbols& symbols) : rank_(rank) {
-        for (const auto& [number, site] : rank.sites) {
-            Place& place = places_[number];
-            place.symbol = symbols.find(site.module, site.offset);
-            if (place.symbol.function.empty()) place.symbol.function = site.symbol;
-            CallSite whole;
-            whole.module = site.module;
-            whole.offset = site.offset;
-            whole.symbol = place.symbol.function;
-            whole.file = place.symbol.file;
-            whole.line = place.symbol.line;
-            place.text = whole.place();
-        }
+        for (const auto& [number, site] : rank.sites)
+            places_[number] = find_location(site.module, site.offset, site.symbol, symbols);
     }
 
     std::string text() const {
@@ -101,11 +90,6 @@ class RankPrinter {
     }
 
   private:
-    struct Place {
-        watch::Symbol symbol;
-        std::string text;
-    };
-
     const std::string& function(const recording::Call& call) const {
         return rank_.sites.at(call.site).function;
     }
@@ -139,10 +123,10 @@ class RankPrinter {
                 continue;
             }
             const recording::Call& call = thread.calls[node.call];
-            text +=
-                fmt::format("{}{} at {}: after {}, takes {}", function(call), arguments(call),
-                            places_.at(call.site).text, print_seconds(mean(node.times, node.times.sum.processor)),
-                            print_seconds(mean(node.times, node.times.sum.inside)));
+            text += fmt::format("{}{} at {}: after {}, takes {}", function(call), arguments(call),
+                                places_.at(call.site).text(),
+                                print_seconds(mean(node.times, node.times.sum.processor)),
+                                print_seconds(mean(node.times, node.times.sum.inside)));
             if (node.times.sum.polls > 0) text += ", " + counted(node.times.sum.polls, "unsuccessful test");
             text += "\n";
         }
@@ -156,8 +140,8 @@ class RankPrinter {
                 continue;
             }
             const recording::Call& call = thread.calls[node.call];
-            Json row = {{"function", function(call)}, {"place", places_.at(call.site).text}};
-            if (places_.at(call.site).symbol.line > 0) row["line"] = places_.at(call.site).symbol.line;
+            Json row = {{"function", function(call)}, {"place", places_.at(call.site).text()}};
+            if (places_.at(call.site).line > 0) row["line"] = places_.at(call.site).line;
             const auto add = [&row](const char* key, const auto& value, const auto& none) {
                 if (value != none) row[key] = value;
             };
@@ -190,7 +174,7 @@ class RankPrinter {
     }
 
     const Rank& rank_;
-    std::map<std::uint32_t, Place> places_;
+    std::map<std::uint32_t, CodeLocation> places_;
 };
 
 }  // namespace
@@ -207,12 +191,11 @@ void make_recording_directory(const std::string& directory) {
 std::string finish_recording(const std::string& directory, const std::vector<std::string>& command,
                              int status) {
     const recording::Recording recording = recording::read_recording(directory);
-    std::string words;
-    for (const std::string& word : command) words += (words.empty() ? "" : " ") + quote(word);
-    const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    std::vector<std::string> words;
+    for (const std::string& word : command) words.push_back(quote(word));
     const Json job = {{"lapwing", LAPWING_VERSION},
-                      {"command", words},
-                      {"date", fmt::format("{:%FT%TZ}", fmt::gmtime(now))},
+                      {"command", fmt::format("{}", fmt::join(words, " "))},
+                      {"date", time_of_day()},
                       {"ranks", recording.ranks},
                       {"status", status}};
     write_file(fs::path(directory) / "job.json",

@@ -8,9 +8,6 @@
 
 namespace lapwing::tool {
 
-// Called before the job. Throws Error if the timeline cannot be written to `file`.
-void require_timeline(const std::string& file);
-
 // Writes `file`. Throws Error (system) when that fails.
 void write_timeline(const std::vector<RankPart>& parts, const std::string& file);
 

@@ -51,8 +51,10 @@ void read_facts(const fs::path& file, RankPart& part) {
         } else if (kind == "clock") {
             part.ended = part.ended || fact.value("when", "") == "end";
             part.clocks.push_back(std::move(fact));
-        } else {
-            part.others.push_back(std::move(fact));
+        } else if (kind == "site") {
+            part.sites[number] = std::move(fact);
+        } else if (kind == "messages") {
+            part.messages.push_back(std::move(fact));
         }
     }
 }
@@ -129,12 +131,7 @@ std::vector<RankPart> read_trace_parts(const std::string& directory) {
 
 void remove_trace_parts(const std::string& directory) {
     std::error_code ignored;
-    std::vector<fs::path> files;
-    for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored)) {
-        if (rank_of(entry.path().filename())) files.push_back(entry.path());
-    }
-    for (const fs::path& file : files) fs::remove(file, ignored);
-    fs::remove(directory, ignored);
+    fs::remove_all(directory, ignored);
 }
 
 }  // namespace lapwing::tool
