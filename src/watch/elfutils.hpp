@@ -1,9 +1,7 @@
 // The functions of libdw that Symbols uses.
 #pragma once
 
-#if __has_include(<elfutils/libdwfl.h>)
 #include <elfutils/libdwfl.h>
-#define LAPWING_HAS_ELFUTILS 1
 
 #define LAPWING_ELFUTILS_FUNCTIONS(row)                                                                 \
     row(dwfl_begin) row(dwfl_end) row(dwfl_report_begin) row(dwfl_report_elf) row(dwfl_report_end)      \
@@ -19,4 +17,3 @@ struct Elfutils {
 };
 
 }  // namespace lapwing::watch
-#endif

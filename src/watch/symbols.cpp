@@ -15,13 +15,15 @@
 
 namespace lapwing::watch {
 
-#ifdef LAPWING_HAS_ELFUTILS
-
 namespace {
 
 int no_other_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word,
                   char**) {
     return -1;
+}
+
+std::string_view file_name(std::string_view path) {
+    return path.substr(path.rfind('/') + 1);
 }
 
 }  // namespace
@@ -105,28 +107,6 @@ Symbol Symbols::find(const std::string& path, std::uint64_t offset) {
     }
     return symbol;
 }
-
-#else
-
-struct Symbols::State {};
-const Elfutils* loaded_elfutils() {
-    return nullptr;
-}
-Symbols::Symbols(const Elfutils*, DebugFiles) {}
-Symbols::~Symbols() = default;
-Symbol Symbols::find(const std::string&, std::uint64_t) {
-    return {};
-}
-
-#endif
-
-namespace {
-
-std::string_view file_name(std::string_view path) {
-    return path.substr(path.rfind('/') + 1);
-}
-
-}  // namespace
 
 std::string SourceLines::before(const void* return_address) {
     if (return_address == nullptr) return "";
