@@ -1,12 +1,14 @@
 #include "watch/calls.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 
 #include "base/values.hpp"
 #include "task/mpi_function.hpp"
+#include "watch/journal.hpp"
 
 namespace lapwing::watch {
 namespace {
@@ -14,16 +16,6 @@ namespace {
 // The functions of MPI-4 with large counts match the ordinary ones.
 std::string_view without_count_suffix(std::string_view function) {
     return function.ends_with("_c") ? function.substr(0, function.size() - 2) : function;
-}
-
-// A rank without neighbours may pass any length.
-bool bytes_are_common(const Arguments& arguments) {
-    return !has_neighbors(arguments.collective);
-}
-
-void combine(std::uint64_t& hash, std::uint64_t value) {
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15;
-    hash ^= hash >> 32;
 }
 
 }  // namespace
@@ -38,7 +30,8 @@ Difference difference(const CollectiveCall& one, const CollectiveCall& other) {
     if (a.root != b.root) return Difference::root;
     if (a.operation != b.operation) return Difference::operation;
     if (a.type != b.type) return Difference::type;
-    if (bytes_are_common(a) && a.bytes != b.bytes) return Difference::bytes;
+    // A rank without neighbours may pass any length.
+    if (!has_neighbors(a.collective) && a.bytes != b.bytes) return Difference::bytes;
     return Difference::none;
 }
 
@@ -46,48 +39,31 @@ std::uint64_t hash_of(const CollectiveCall& call) {
     const Arguments& arguments = call.arguments;
     const std::hash<std::string_view> hash_text;
     std::uint64_t hash = hash_text(without_count_suffix(call.function));
-    combine(hash,
-            static_cast<std::uint64_t>(arguments.collective) << 8U | static_cast<std::uint64_t>(call.form));
-    combine(hash, static_cast<std::uint64_t>(arguments.root));
-    combine(hash, bytes_are_common(arguments) ? arguments.bytes : 0);
-    combine(hash, hash_text(arguments.type));
-    combine(hash, hash_text(arguments.operation));
+    for (const std::uint64_t word :
+         {static_cast<std::uint64_t>(arguments.collective) << 8U | static_cast<std::uint64_t>(call.form),
+          static_cast<std::uint64_t>(arguments.root),
+          has_neighbors(arguments.collective) ? 0 : arguments.bytes, std::uint64_t{hash_text(arguments.type)},
+          std::uint64_t{hash_text(arguments.operation)}})
+        hash = CommunicatorRecord::mix(hash, word);
     return hash;
 }
 
 const char* name(Difference difference) {
-    switch (difference) {
-        case Difference::none:
-            return "nothing differs";
-        case Difference::function:
-            return "the collectives differ";
-        case Difference::root:
-            return "the roots differ";
-        case Difference::bytes:
-            return "the lengths differ";
-        case Difference::type:
-            return "the datatypes differ";
-        case Difference::operation:
-            return "the operators differ";
-    }
-    return "";
+    constexpr const char* names[] = {"nothing differs",      "the collectives differ", "the roots differ",
+                                     "the operators differ", "the datatypes differ",   "the lengths differ"};
+    return names[static_cast<std::size_t>(difference)];
 }
 
 std::string describe(const CollectiveCall& call) {
     const Arguments& arguments = call.arguments;
-    std::string inside;
-    const auto add = [&inside](std::string_view text) {
-        if (text.empty()) return;
-        if (!inside.empty()) inside += ", ";
-        inside += text;
-    };
-    if (arguments.root >= 0) add(fmt::format("root {}", arguments.root));
-    add(arguments.type);
-    add(arguments.operation);
+    std::vector<std::string> inside;
+    if (arguments.root >= 0) inside.push_back(fmt::format("root {}", arguments.root));
+    if (!arguments.type.empty()) inside.push_back(arguments.type);
+    if (!arguments.operation.empty()) inside.push_back(arguments.operation);
     if (!has_parts(arguments.collective) && arguments.collective != Collective::barrier)
-        add(counted(arguments.bytes, "byte"));
+        inside.push_back(counted(arguments.bytes, "byte"));
     const std::string& function = call.function.empty() ? mpi_name(arguments.collective) : call.function;
-    return inside.empty() ? function : fmt::format("{} ({})", function, inside);
+    return inside.empty() ? function : fmt::format("{} ({})", function, fmt::join(inside, ", "));
 }
 
 const CurrentCall& oldest_call(const RankSnapshot& rank) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <future>
@@ -39,6 +40,7 @@ constexpr std::size_t max_workers = 32;
 constexpr int max_collections = 8;
 // Ranks that a rank asks to report its stall, one after the other, until one of them answers.
 constexpr int max_reporters = 8;
+constexpr int max_reports = 5;  // of stalls, of a job
 // A connection on which nothing moves for so long is closed.
 constexpr std::chrono::seconds idle_limit{10};
 
@@ -85,7 +87,9 @@ struct JobWatch::State {
     EventLoop::Timer next_check;
     EventLoop::Timer next_tick;
 
-    std::optional<StallReport> stall_report;  // used by report_stalls()
+    // Used by report_stalls():
+    int reports = 0;
+    std::set<std::pair<int, std::vector<int>>> reported;  // kinds and ranks of the last findings
     std::mutex stall_mutex;
     Clock::time_point stalled_since =
         Clock::time_point::min();                            // of the latest stall that this rank was told
@@ -116,10 +120,7 @@ struct JobWatch::State {
             trouble = error.what();
             return;
         }
-        if (options.stall.count() > 0) {
-            stall_clock.emplace(options.stall);
-            stall_report.emplace(options.stall, options.print);
-        }
+        if (options.stall.count() > 0) stall_clock.emplace(options.stall);
         silence_clock.emplace(asks_after());
         loop->post([this] {
             watch_listener();
@@ -269,7 +270,13 @@ struct JobWatch::State {
         } const counted{collections};
         if (counted.before >= max_collections)
             throw Error(ErrorCode::link, "too many requests at the same time; try again in a few seconds");
-        collect([&](const RankReply& reply) { send(descriptor, FrameKind::collect, encode(reply)); });
+        collect([&](const RankReply& reply) {
+            send(descriptor, FrameKind::collect, encode_numbers(std::array{std::int64_t{reply.rank}}));
+            if (reply.snapshot.empty())
+                refuse(descriptor, reply.silence);
+            else
+                send(descriptor, FrameKind::snapshot, reply.snapshot);
+        });
     }
 
     // Waits that last long. The checks are on the event thread.
@@ -388,7 +395,8 @@ struct JobWatch::State {
     void begin_report(Clock::time_point since) {
         const std::lock_guard lock(stall_mutex);
         stalled_since = std::max(stalled_since, since);
-        if (stall_report && !std::exchange(reporting, true)) workers.add([this] { report_stalls(); });
+        if (options.stall.count() > 0 && !std::exchange(reporting, true))
+            workers.add([this] { report_stalls(); });
     }
 
     // By one worker at a time. The ranks begin to wait one after the other, and the first to reach the limit
@@ -401,7 +409,7 @@ struct JobWatch::State {
             while (must_report(fruitless > 0)) {
                 std::vector<RankReply> replies;
                 collect([&](RankReply reply) { replies.push_back(std::move(reply)); });
-                fruitless = stall_report->print(replies) || fruitless + 1 == max_tries ? 0 : fruitless + 1;
+                fruitless = print_stall(replies) || fruitless + 1 == max_tries ? 0 : fruitless + 1;
                 if (fruitless > 0) sleep(milliseconds(500 << fruitless));
             }
         } catch (const Error&) {
@@ -409,11 +417,35 @@ struct JobWatch::State {
         }
     }
 
+    // Prints what the ranks wait for, unless it was printed before. Returns false if the answers tell
+    // nothing: the ranks have gone on, or some have waited for too short a time to be sure.
+    bool print_stall(const std::vector<RankReply>& replies) {
+        std::vector<Answer> answers(replies.size());
+        for (const RankReply& reply : replies)
+            answers[static_cast<std::size_t>(reply.rank)] = answer_of(reply);
+        const std::vector<Finding> findings = diagnose(answers);
+        std::set<std::pair<int, std::vector<int>>> found;
+        for (const Finding& finding : findings) found.emplace(static_cast<int>(finding.kind), finding.ranks);
+        if (found.empty()) return false;
+        if (std::ranges::includes(reported, found)) return true;
+        reported = std::move(found);
+        ++reports;
+        const std::string text =
+            fmt::format("ranks have waited for {} s without progress (report {} of at most {})\n{}",
+                        static_cast<double>(options.stall.count()) / 1000, reports, max_reports,
+                        in_words(answers, findings));
+        options.print(
+            text +
+            "The job continues. If a rank computes for this long, the wait is load imbalance, not an error. "
+            "`lapwing status` shows the current state; LAPWING_STALL=0 turns these reports off.");
+        return true;
+    }
+
     // Whether to collect answers now; otherwise report_stalls() ends. Ranks that waited when answers were
     // last collected reach the limit one after the other: theirs is no other stall.
     bool must_report(bool again) {
         const std::lock_guard lock(stall_mutex);
-        reporting = !stall_report->over() && (again || stalled_since > collected);
+        reporting = reports < max_reports && (again || stalled_since > collected);
         if (reporting) collected = Clock::now();
         return reporting;
     }

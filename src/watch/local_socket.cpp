@@ -8,36 +8,27 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
+#include <climits>
 #include <cstddef>
-#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 
 namespace lapwing::watch {
 namespace {
 
 constexpr const char* prefix = "lapwing/";
 
-struct Address {
-    sockaddr_un bytes{};
-    socklen_t size = 0;
-};
-
-// Abstract: the first byte is zero.
-Address address_of(const std::string& name) {
-    Address address;
-    address.bytes.sun_family = AF_UNIX;
-    const std::size_t length = std::min(name.size(), sizeof address.bytes.sun_path - 1);
-    std::memcpy(address.bytes.sun_path + 1, name.data(), length);
-    address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-    return address;
-}
-
-tcp::Socket make_socket() {
-    return tcp::Socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+// Calls ::bind or ::connect with the name. Abstract: the first byte is zero.
+int call_with_address(int (*call)(int, const sockaddr*, socklen_t), int socket, const std::string& name) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::size_t length = name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+    const std::size_t size = offsetof(sockaddr_un, sun_path) + 1 + length;
+    return call(socket, reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(size));
 }
 
 }  // namespace
@@ -47,20 +38,16 @@ std::string local_name(const std::string& job, int rank) {
 }
 
 tcp::Socket listen_locally(const std::string& name) {
-    tcp::Socket socket = make_socket();
-    const Address address = address_of(name);
-    if (!socket ||
-        ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size) != 0 ||
+    tcp::Socket socket = tcp::make_socket(AF_UNIX);
+    if (!socket || call_with_address(::bind, socket.get(), name) != 0 ||
         ::listen(socket.get(), SOMAXCONN) != 0)
         throw_system(fmt::format("the Unix socket @{}", name));
     return socket;
 }
 
 tcp::Socket connect_locally(const std::string& name) {
-    tcp::Socket socket = make_socket();
-    const Address address = address_of(name);
-    if (socket &&
-        ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size) != 0) {
+    tcp::Socket socket = tcp::make_socket(AF_UNIX);
+    if (socket && call_with_address(::connect, socket.get(), name) != 0) {
         const int error = errno;
         socket.reset();
         errno = error;
@@ -95,16 +82,14 @@ std::vector<LocalRank> local_ranks() {
     const std::string marked = std::string("@") + prefix;
     for (std::string line; std::getline(file, line);) {
         std::istringstream words(line);
-        std::string number, references, protocol, flags, type, state, inode, name;
-        words >> number >> references >> protocol >> flags >> type >> state >> inode >> name;
+        const std::vector<std::string> entry{std::istream_iterator<std::string>(words), {}};
         // 00010000: it listens.
-        if (flags != "00010000" || !name.starts_with(marked)) continue;
-        const std::size_t slash = name.rfind('/');
-        LocalRank found{name.substr(marked.size(), slash - std::min(slash, marked.size())), -1};
-        const char* const end = name.data() + name.size();
-        const auto parsed = std::from_chars(name.data() + slash + 1, end, found.rank);
-        if (parsed.ec != std::errc() || parsed.ptr != end || found.rank < 0 || found.job.empty()) continue;
-        ranks.push_back(std::move(found));
+        if (entry.size() < 8 || entry[3] != "00010000" || !entry[7].starts_with(marked)) continue;
+        const std::string name = entry[7].substr(marked.size());
+        const std::size_t slash = std::min(name.find('/'), name.size());
+        const auto rank = parse_number(std::string_view(name).substr(std::min(slash + 1, name.size())));
+        if (slash > 0 && rank && *rank <= INT_MAX)
+            ranks.push_back({name.substr(0, slash), static_cast<int>(*rank)});
     }
     return ranks;
 }

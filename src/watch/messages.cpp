@@ -10,22 +10,88 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "watch/cbor.hpp"
 
 namespace lapwing::watch {
+
+// Short: each rank sends the members of each of its communicators.
+void to_json(nlohmann::json& json, const RankRun& run) {
+    json = nlohmann::json::array({run.first, run.count, run.stride});
+}
+void from_json(const nlohmann::json& json, RankRun& run) {
+    json.at(0).get_to(run.first);
+    json.at(1).get_to(run.count);
+    json.at(2).get_to(run.stride);
+}
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Arguments, collective, root, bytes, type, operation, sent, received)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Position, engine, algorithm, task, tasks, awaited)
+
+}  // namespace lapwing::watch
+
+template <>
+struct nlohmann::adl_serializer<std::optional<lapwing::watch::Position>> {
+    static void to_json(json& written, const std::optional<lapwing::watch::Position>& position) {
+        if (position) written = *position;
+    }
+    static void from_json(const json& read, std::optional<lapwing::watch::Position>& position) {
+        if (!read.is_null()) position = read.get<lapwing::watch::Position>();
+    }
+};
+
+namespace lapwing::watch {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CollectiveCall, number, form, arguments, function, where, age, by_lapwing,
+                                   in_flight, starts, position)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CommunicatorSnapshot, id, name, members, calls, hash, comparable, recent)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentCall, function, where, age, communicator, peer, tag, waits_for)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSnapshot, rank, host, pid, program, communicators, current, last,
+                                   messages)
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobDescription, job, version, program, ranks, hosts, age, trouble)
+
 namespace {
 
 void wait_for(int descriptor, short events, Deadline deadline, int stop) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
     pollfd waiting[] = {{descriptor, events, 0}, {stop, POLLIN, 0}};
-    const int ready = ::poll(waiting, std::size(waiting), static_cast<int>(std::max<std::int64_t>(left, 0)));
+    const int ready = ::poll(waiting, std::size(waiting), time_left(deadline));
     if (ready == 0) throw Error(ErrorCode::link, "no answer in time");
     if (ready < 0 && errno != EINTR) throw_system("poll");
     if (ready > 0 && waiting[1].revents != 0) throw Error(ErrorCode::link, "this rank ends");
 }
 
+// Names and paths of the program may be in any encoding: bytes that are not UTF-8 are replaced.
+std::vector<std::byte> to_bytes(const nlohmann::json& record) {
+    const std::string text = record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const auto bytes = std::as_bytes(std::span(text));
+    return {bytes.begin(), bytes.end()};
+}
+
+// Throws Error (link) if the bytes are not such a record, or have what to_bytes() makes of no record:
+// floating-point numbers, whose conversion to an integer may be undefined, or many nested arrays, which take
+// far more memory than their bytes. `what`: for the message.
+template <typename Record>
+Record from_bytes(std::span<const std::byte> bytes, std::string_view what) {
+    constexpr int max_depth = 16;
+    const auto check = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json& value) {
+        if (depth > max_depth || value.is_number_float())
+            throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid {}", what));
+        return true;
+    };
+    try {
+        const auto* const first = reinterpret_cast<const char*>(bytes.data());
+        return nlohmann::json::parse(first, first + bytes.size(), check).template get<Record>();
+    } catch (const nlohmann::json::exception& error) {
+        throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid {}: {}", what, error.what()));
+    }
+}
+
 }  // namespace
+
+int time_left(Deadline deadline) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    return static_cast<int>(std::max<std::int64_t>(left, 0));
+}
 
 std::vector<std::byte> frame_head(FrameKind kind, std::size_t bytes) {
     std::vector<std::byte> head{static_cast<std::byte>(kind)};
@@ -94,39 +160,27 @@ Frame receive_frame(int descriptor, std::size_t max_bytes, Deadline deadline, in
     }
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobDescription, job, version, program, ranks, hosts, age, trouble)
+std::vector<std::byte> encode(const RankSnapshot& snapshot) {
+    return to_bytes(snapshot);
+}
+
+RankSnapshot decode(std::span<const std::byte> bytes) {
+    RankSnapshot snapshot = from_bytes<RankSnapshot>(bytes, "snapshot");
+    for (const CommunicatorSnapshot& communicator : snapshot.communicators) {
+        for (const CollectiveCall& call : communicator.recent) {
+            if (static_cast<std::size_t>(call.arguments.collective) >= all_collectives().size())
+                throw Error(ErrorCode::link, "a snapshot names an unknown collective");
+        }
+    }
+    return snapshot;
+}
 
 std::vector<std::byte> encode(const JobDescription& description) {
-    return to_cbor(description);
+    return to_bytes(description);
 }
 
 JobDescription decode_description(std::span<const std::byte> bytes) {
-    return from_cbor(bytes, "description",
-                     [](const auto& json) { return json.template get<JobDescription>(); });
-}
-
-std::vector<std::byte> encode(const RankReply& reply) {
-    const std::int64_t numbers[] = {reply.rank, reply.snapshot.empty() ? 0 : 1};
-    const auto head = std::as_bytes(std::span(numbers));
-    const auto rest = reply.snapshot.empty() ? std::as_bytes(std::span(reply.silence))
-                                             : std::span<const std::byte>(reply.snapshot);
-    std::vector<std::byte> bytes(head.size() + rest.size());
-    std::copy(rest.begin(), rest.end(), std::copy(head.begin(), head.end(), bytes.begin()));
-    return bytes;
-}
-
-RankReply decode_reply(std::span<const std::byte> bytes) {
-    constexpr std::size_t head = 2 * sizeof(std::int64_t);
-    if (bytes.size() < head) throw Error(ErrorCode::link, "a rank has sent a truncated reply");
-    const auto numbers = decode_numbers(bytes.first(head));
-    RankReply reply;
-    reply.rank = static_cast<int>(numbers[0]);
-    const auto rest = bytes.subspan(head);
-    if (numbers[1] == 1)
-        reply.snapshot.assign(rest.begin(), rest.end());
-    else
-        reply.silence.assign(reinterpret_cast<const char*>(rest.data()), rest.size());
-    return reply;
+    return from_bytes<JobDescription>(bytes, "description");
 }
 
 Answer answer_of(const RankReply& reply) {

@@ -20,14 +20,18 @@ enum class FrameKind : std::uint8_t {
     snapshot = 2,  // an encoded RankSnapshot answers
     states = 3,    // ranks, as int64; a ProcessState for each answers
     stall = 4,     // the nanoseconds that a rank has waited, as int64; an empty frame answers
-    collect = 5,   // a RankReply of each rank of the job answers
-    refused = 6,   // the reason
-    silence = 7,   // a rank has waited for some time; an empty frame answers
+    // For each rank of the job, a frame with its number, as int64, and one frame of the kind `snapshot` or
+    // `refused` answer.
+    collect = 5,
+    refused = 6,  // the reason
+    silence = 7,  // a rank has waited for some time; an empty frame answers
 };
 
 struct Frame {
     FrameKind kind;
     std::vector<std::byte> bytes;
+
+    std::string text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
 
 // The bytes of a frame's head and the bound of what follows.
@@ -54,6 +58,8 @@ class FrameReader {
 };
 
 using Deadline = std::chrono::steady_clock::time_point;
+// For poll(): milliseconds, 0 after the deadline.
+int time_left(Deadline deadline);
 
 // These functions wait, until the deadline at most. They throw Error (link) then, if the connection fails,
 // and as soon as the descriptor `stop` is readable; -1: none.
@@ -82,10 +88,6 @@ struct RankReply {
     std::vector<std::byte> snapshot;  // encoded; empty: the rank is silent
     std::string silence;
 };
-
-std::vector<std::byte> encode(const RankReply& reply);
-// Throws Error (link).
-RankReply decode_reply(std::span<const std::byte> bytes);
 
 // Also decodes the snapshot; one that is invalid is a silence.
 Answer answer_of(const RankReply& reply);

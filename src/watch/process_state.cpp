@@ -16,7 +16,6 @@ namespace {
 
 struct Stat {
     char state = '?';
-    int parent = 0;
     std::uint64_t start = 0;
 };
 
@@ -29,9 +28,9 @@ std::optional<Stat> read_stat(int pid) {
     if (end == std::string::npos) return std::nullopt;
     std::istringstream fields(line.substr(end + 1));
     Stat stat;
-    fields >> stat.state >> stat.parent;
+    fields >> stat.state;
     std::string skipped;
-    for (int field = 5; field < 22; ++field) fields >> skipped;
+    for (int field = 4; field < 22; ++field) fields >> skipped;
     fields >> stat.start;
     return stat;
 }
@@ -73,13 +72,6 @@ ProcessState state_of(const Process& process) {
         default:
             return ProcessState::running;
     }
-}
-
-std::vector<int> ancestors_of(int pid) {
-    std::vector<int> ancestors;
-    for (auto stat = read_stat(pid); stat && stat->parent > 1; stat = read_stat(stat->parent))
-        ancestors.push_back(stat->parent);
-    return ancestors;
 }
 
 }  // namespace lapwing::watch

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 namespace lapwing::watch {
 
@@ -23,7 +22,5 @@ enum class ProcessState : std::uint8_t {
 
 Process this_process();
 ProcessState state_of(const Process& process);
-// The parent, its parent and so on.
-std::vector<int> ancestors_of(int pid);
 
 }  // namespace lapwing::watch

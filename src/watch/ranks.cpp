@@ -102,9 +102,7 @@ void Ranks::ask(std::span<const int> ranks, FrameKind kind, std::span<const std:
             if (question.descriptor < 0 && connect(question))
                 send_frame(question.descriptor, kind, bytes, question.deadline, patience.stop);
             if (question.descriptor >= 0) answer = question.reader.read(question.descriptor);
-            if (answer && answer->kind == FrameKind::refused)
-                throw Error(ErrorCode::link,
-                            {reinterpret_cast<const char*>(answer->bytes.data()), answer->bytes.size()});
+            if (answer && answer->kind == FrameKind::refused) throw Error(ErrorCode::link, answer->text());
             return late || answer;
         } catch (const Error& error) {
             answer.reset();
@@ -136,8 +134,7 @@ void Ranks::ask(std::span<const int> ranks, FrameKind kind, std::span<const std:
             return false;
         });
         if (open.empty()) continue;
-        const auto left = std::chrono::ceil<milliseconds>(wake - std::chrono::steady_clock::now()).count();
-        ::poll(waiting.data(), waiting.size(), static_cast<int>(std::max<std::int64_t>(left, 0)));
+        ::poll(waiting.data(), waiting.size(), time_left(wake));
         if (waiting.front().revents != 0) throw Error(ErrorCode::link, "this rank ends");
     }
 }
@@ -190,8 +187,6 @@ std::vector<std::byte> Ranks::states(std::span<const std::int64_t> ranks) const 
 
 std::string Ranks::sentence(const Silent& silent, milliseconds limit) const {
     const std::string who = describe(silent.rank);
-    const std::string in_time =
-        fmt::format("{} does not answer within {} s", who, static_cast<double>(limit.count()) / 1000);
     const Failure& failure = silent.failure;
     switch (silent.state) {
         case ProcessState::stopped:
@@ -205,15 +200,16 @@ std::string Ranks::sentence(const Silent& silent, milliseconds limit) const {
             return fmt::format(
                 "{} is blocked inside the kernel, for example by a disk or a network file system", who);
         case ProcessState::running:
-            if (failure.refused) return fmt::format("{} has called MPI_Finalize", who);
-            if (!failure.why.empty()) return fmt::format("{} does not answer: {}", who, failure.why);
-            return fmt::format("{} although its process runs", in_time);
         case ProcessState::unknown:
             break;
     }
-    if (failure.refused) return fmt::format("{} has called MPI_Finalize, or its process has ended", who);
+    const bool runs = silent.state == ProcessState::running;
+    if (failure.refused)
+        return fmt::format("{} has called MPI_Finalize{}", who, runs ? "" : ", or its process has ended");
     if (!failure.why.empty()) return fmt::format("{} does not answer: {}", who, failure.why);
-    return fmt::format("{}: its process is stopped or has ended, or its host is unreachable", in_time);
+    return fmt::format("{} does not answer within {} s{}", who, static_cast<double>(limit.count()) / 1000,
+                       runs ? " although its process runs"
+                            : ": its process is stopped or has ended, or its host is unreachable");
 }
 
 }  // namespace lapwing::watch

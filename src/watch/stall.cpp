@@ -6,7 +6,6 @@
 
 #include "task/mpi_function.hpp"
 #include "watch/calls.hpp"
-#include "watch/diagnosis.hpp"
 
 namespace lapwing::watch {
 namespace {
@@ -14,24 +13,24 @@ namespace {
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-// The positions of all lists in flight: that any of them advances is progress.
-std::string positions(const RankSnapshot& snapshot) {
-    std::string text;
-    for (const CommunicatorSnapshot& communicator : snapshot.communicators)
-        for (const CollectiveCall& call : communicator.recent)
-            if (call.in_flight && call.position)
-                text += fmt::format("{:x}.{}.{} ", communicator.id[0], call.number, call.position->task);
-    return text;
-}
-
-// The oldest collective in flight, for programs that test in a loop.
-std::optional<std::uint64_t> oldest_in_flight(const RankSnapshot& snapshot) {
-    std::optional<std::uint64_t> oldest;
-    for (const CommunicatorSnapshot& communicator : snapshot.communicators)
-        for (const CollectiveCall& call : communicator.recent)
-            if (call.in_flight && call.form != Form::persistent_init)
-                oldest = std::max(oldest.value_or(0), call.age);
-    return oldest;
+// What the collectives in flight tell of a rank's progress.
+struct InFlight {
+    std::string positions;                // of all lists: that any of them advances is progress
+    std::optional<std::uint64_t> oldest;  // age of the oldest collective, for programs that test in a loop
+};
+InFlight in_flight(const RankSnapshot& snapshot) {
+    InFlight found;
+    for (const CommunicatorSnapshot& communicator : snapshot.communicators) {
+        for (const CollectiveCall& call : communicator.recent) {
+            if (!call.in_flight) continue;
+            if (call.position)
+                found.positions +=
+                    fmt::format("{:x}.{}.{} ", communicator.id[0], call.number, call.position->task);
+            if (call.form != Form::persistent_init)
+                found.oldest = std::max(found.oldest.value_or(0), call.age);
+        }
+    }
+    return found;
 }
 
 }  // namespace
@@ -39,11 +38,11 @@ std::optional<std::uint64_t> oldest_in_flight(const RankSnapshot& snapshot) {
 StallClock::Finding StallClock::check(const RankSnapshot& snapshot, Clock::time_point now,
                                       Clock::time_point due) {
     const bool suspended = now - due > std::max<nanoseconds>(limit_ / 4, 1s);
-    const std::string progress = positions(snapshot);
+    const InFlight collectives = in_flight(snapshot);
     std::vector<Wait> found;
     const auto add = [&](const std::string& function, std::uint64_t age) {
         const auto begin = now - nanoseconds(static_cast<std::int64_t>(age));
-        found.push_back({function, begin, progress, begin});
+        found.push_back({function, begin, collectives.positions, begin});
     };
     bool tests = polls(snapshot);
     for (const CurrentCall& call : snapshot.current) {
@@ -53,8 +52,8 @@ StallClock::Finding StallClock::check(const RankSnapshot& snapshot, Clock::time_
             add(call.function, call.age);
     }
     // A program that tests again and again waits, since this clock first saw the collective and the tests.
-    if (const auto oldest = oldest_in_flight(snapshot); tests && oldest) {
-        add("MPI_Test", *oldest);
+    if (tests && collectives.oldest) {
+        add("MPI_Test", *collectives.oldest);
         found.back().since = now;
     }
     Finding finding;
@@ -80,27 +79,6 @@ StallClock::Finding StallClock::check(const RankSnapshot& snapshot, Clock::time_
     }
     waits_ = std::move(found);
     return finding;
-}
-
-bool StallReport::print(const std::vector<RankReply>& replies) {
-    std::vector<Answer> answers(replies.size());
-    for (const RankReply& reply : replies) answers[static_cast<std::size_t>(reply.rank)] = answer_of(reply);
-    const std::vector<Finding> findings = diagnose(answers);
-    std::set<std::pair<int, std::vector<int>>> found;
-    for (const Finding& finding : findings) found.emplace(static_cast<int>(finding.kind), finding.ranks);
-    if (found.empty()) return false;
-    if (std::ranges::includes(found_, found)) return true;
-    found_ = std::move(found);
-    ++reports_;
-    std::string text = fmt::format("ranks have waited for {} s without progress (report {} of at most {})\n",
-                                   static_cast<double>(limit_.count()) / 1000, reports_, max_reports);
-    text += in_words(answers, findings);
-    if (!text.ends_with('\n')) text += '\n';
-    text +=
-        "The job continues. If a rank computes for this long, the wait is load imbalance, not an error. "
-        "`lapwing status` shows the current state; LAPWING_STALL=0 turns these reports off.";
-    print_(text);
-    return true;
 }
 
 }  // namespace lapwing::watch

@@ -1,15 +1,11 @@
-// When ranks of a job have waited for too long, and the report that one of them prints then.
+// When a rank of a job has waited for too long.
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "watch/messages.hpp"
 #include "watch/snapshot.hpp"
 
 namespace lapwing::watch {
@@ -41,27 +37,6 @@ class StallClock {
 
     const std::chrono::nanoseconds limit_;
     std::vector<Wait> waits_;
-};
-
-// The reports of a job. Not thread-safe.
-class StallReport {
-  public:
-    using Print = std::function<void(const std::string&)>;
-    StallReport(std::chrono::milliseconds limit, Print print) : limit_(limit), print_(std::move(print)) {}
-
-    // Prints what the ranks wait for, unless it was printed before. Returns false if the answers tell
-    // nothing: the ranks have gone on, or some have waited for too short a time to be sure.
-    bool print(const std::vector<RankReply>& replies);
-    // Whether print() prints no more.
-    bool over() const { return reports_ == max_reports; }
-
-    static constexpr int max_reports = 5;  // of a job
-
-  private:
-    const std::chrono::milliseconds limit_;
-    const Print print_;
-    int reports_ = 0;
-    std::set<std::pair<int, std::vector<int>>> found_;  // kinds and ranks of the last findings
 };
 
 }  // namespace lapwing::watch

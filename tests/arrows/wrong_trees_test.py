@@ -28,7 +28,6 @@ OBEY = (
     tree_of("src/mpi/calls/a.cpp", '#include "mpi/native/native.hpp"\n'),
     tree_of("src/mpi/profile/a.cpp", '#include "mpi/calls/exported.hpp"\n'),
     tree_of("lab/predict/a.cpp", '#include "simulate/b.hpp"\n#include "lapwing/tune/a.hpp"\n', *LAB),
-    tree_of("src/watch/cbor.hpp", "nlohmann::json::from_cbor(first, last);\n"),
     tree_of("src/base/a.cpp", "using text = std::basic_string<char>;\n"),
     tree_of("tests/base/a.cpp", "#include <bits/stdc++.h>\nstd::basic_string<std::byte> bytes;\n"),
 )

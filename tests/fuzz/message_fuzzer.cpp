@@ -38,15 +38,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                          return again.job == found.job && again.ranks == found.ranks &&
                                 again.hosts == found.hosts;
                      });
-    decode_or_refuse([&] { return watch::decode_reply(bytes); },
-                     [](const watch::RankReply& found) {
-                         const auto again = watch::decode_reply(watch::encode(found));
-                         // An invalid snapshot in a reply is a silence with a reason.
-                         const watch::Answer answer = watch::answer_of(found);
-                         return again.rank == found.rank && again.snapshot == found.snapshot &&
-                                again.silence == found.silence &&
-                                (found.snapshot.empty() || answer.snapshot || !answer.silence.empty());
-                     });
+    // An invalid snapshot of a rank is a silence with a reason.
+    const watch::Answer answer = watch::answer_of({0, {bytes.begin(), bytes.end()}, ""});
+    if (size > 0 && !answer.snapshot && answer.silence.empty()) std::abort();
     decode_or_refuse(
         [&] { return watch::decode_numbers(bytes); },
         [&](const std::vector<std::int64_t>& found) { return equal(watch::encode_numbers(found), bytes); });

@@ -37,6 +37,7 @@ class ThreadJob final : public Job {
   public:
     ThreadJob(std::shared_ptr<Meeting> meeting, int rank, int ranks, const Settings& settings)
         : Job(rank, ranks, settings), meeting_(std::move(meeting)) {}
+    ~ThreadJob() override { close_sockets(); }
     std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine) override {
         return meeting_->exchange(rank(), mine);
     }

@@ -6,12 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <barrier>
-#include <mutex>
 #include <thread>
 
 #include "base/error.hpp"
 #include "links/tcp_job.hpp"
+#include "support/jobs.hpp"
 #include "watch/hand_made.hpp"
 #include "watch/local_socket.hpp"
 #include "watch/messages.hpp"
@@ -22,65 +21,13 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-// Ranks are threads of this process.
-struct Meeting {
-    explicit Meeting(int ranks) : all(static_cast<std::size_t>(ranks)), met(ranks) {}
-    std::vector<std::vector<std::byte>> all;
-    std::barrier<> met;
-};
-
-class ThreadJob final : public Job {
-  public:
-    ThreadJob(int rank, int ranks, Meeting& meeting) : Job(rank, ranks, settings()), meeting_(meeting) {}
-    ~ThreadJob() override { close_sockets(); }
-    std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine) override {
-        meeting_.all[static_cast<std::size_t>(rank())].assign(mine.begin(), mine.end());
-        meeting_.met.arrive_and_wait();
-        auto all = meeting_.all;
-        meeting_.met.arrive_and_wait();
-        return all;
-    }
-    void leave_together(const std::function<void()>&) override {}
-    void warn(const std::string&) override {}
-
-  private:
-    static Settings settings() {
-        const char* const none[] = {nullptr};
-        Settings settings = read_settings(none);
-        settings.tcp_interface = "127.0.0.1";
-        return settings;
-    }
-    Meeting& meeting_;
-};
-
-struct Printed {
-    std::mutex mutex;
-    std::vector<std::string> texts;
-    std::size_t count() {
-        const std::lock_guard lock(mutex);
-        return texts.size();
-    }
-    bool has(const std::string& part) {
-        const std::lock_guard lock(mutex);
-        return std::ranges::any_of(
-            texts, [&](const std::string& text) { return text.find(part) != std::string::npos; });
-    }
-};
+using testing_engines::Meeting;
+using testing_engines::ThreadJob;
 
 RankSnapshot waiting_in(int rank, const char* function, std::chrono::nanoseconds age) {
-    RankSnapshot snapshot;
-    snapshot.rank = rank;
-    snapshot.host = "here";
-    snapshot.pid = ::getpid();
-    CurrentCall call;
-    call.function = function;
-    call.age = static_cast<std::uint64_t>(age.count());
-    call.communicator = 0;
-    call.peer = 1;
-    snapshot.communicators.emplace_back().members = {{0, 3, 1}};
-    snapshot.current.push_back(call);
-    return snapshot;
+    testing_watch::HandMadeJob job(3);
+    job.message(rank, function, 0, 1, -1, "", static_cast<std::uint64_t>(age.count()));
+    return job.rank(rank);
 }
 
 // Ranks 0 and 2 wait in a barrier. Rank 1 waits for a message; before it has waited for a second, that is not
@@ -99,10 +46,13 @@ class WatchTest : public testing::TestWithParam<bool> {
     static constexpr int ranks = 3;
 
     void start(std::chrono::milliseconds stall = 0ms) {
+        const char* const none[] = {nullptr};
+        Settings settings = read_settings(none);
+        settings.tcp_interface = "127.0.0.1";
         std::vector<std::thread> threads;
         for (int rank = 0; rank < ranks; ++rank) {
-            threads.emplace_back([this, rank, stall] {
-                jobs[rank] = std::make_unique<ThreadJob>(rank, ranks, meeting);
+            threads.emplace_back([this, rank, stall, settings] {
+                jobs[rank] = std::make_unique<ThreadJob>(meeting, rank, ranks, settings);
                 WatchOptions options;
                 options.snapshot = [this, rank] {
                     const auto age = std::chrono::steady_clock::now() - began;
@@ -118,18 +68,12 @@ class WatchTest : public testing::TestWithParam<bool> {
                     return snapshot;
                 };
                 options.stall = stall;
-                options.print = [this](const std::string& text) {
-                    const std::lock_guard lock(printed.mutex);
-                    printed.texts.push_back(text);
-                };
+                options.print = printed.log();
                 options.answer_limit = answer_limit;
                 options.tcp_only = GetParam();
                 options.notice = notice;
                 options.patience = patience;
-                options.lost = [this](const std::string& why) {
-                    const std::lock_guard lock(lost.mutex);
-                    lost.texts.push_back(why);
-                };
+                options.lost = lost.log();
                 watches[rank] = std::make_unique<JobWatch>(*jobs[rank], std::move(options));
             });
         }
@@ -151,7 +95,7 @@ class WatchTest : public testing::TestWithParam<bool> {
     // Empty: the connection is closed.
     static std::optional<Frame> receive(const tcp::Socket& socket) {
         try {
-            return receive_frame(socket.get(), max_answer_bytes + 64, deadline());
+            return receive_frame(socket.get(), max_answer_bytes, deadline());
         } catch (const Error&) {
             return std::nullopt;
         }
@@ -161,11 +105,17 @@ class WatchTest : public testing::TestWithParam<bool> {
         send(socket, FrameKind::collect);
         std::vector<RankReply> replies(ranks);
         for (int i = 0; i < ranks; ++i) {
-            const auto frame = receive(socket);
-            if (!frame) break;
-            EXPECT_EQ(frame->kind, FrameKind::collect);
-            const RankReply reply = decode_reply(frame->bytes);
-            replies[static_cast<std::size_t>(reply.rank)] = reply;
+            const auto head = receive(socket);
+            const auto answer = receive(socket);
+            if (!head || !answer) break;
+            EXPECT_EQ(head->kind, FrameKind::collect);
+            const auto of = static_cast<int>(decode_numbers(head->bytes).at(0));
+            RankReply& reply = replies.at(static_cast<std::size_t>(of));
+            reply.rank = of;
+            if (answer->kind == FrameKind::snapshot)
+                reply.snapshot = answer->bytes;
+            else
+                reply.silence = answer->text();
         }
         return replies;
     }
@@ -175,11 +125,11 @@ class WatchTest : public testing::TestWithParam<bool> {
         stopped.notify_all();
     }
 
-    Meeting meeting{ranks};
+    const std::shared_ptr<Meeting> meeting = std::make_shared<Meeting>(ranks);
     std::unique_ptr<ThreadJob> jobs[ranks];
     std::unique_ptr<JobWatch> watches[ranks];
-    Printed printed;
-    Printed lost;
+    tcp::Lines_said printed;
+    tcp::Lines_said lost;
     std::atomic<bool> stopped{false};
     std::atomic<int> snapshots_of_0{0};
     std::chrono::milliseconds notice = std::chrono::hours(1);
@@ -267,12 +217,12 @@ TEST_P(WatchTest, AnotherUserIsRefused) {
 
 TEST_P(WatchTest, AStallIsReportedOnceByRank0) {
     start(100ms);
-    ASSERT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.count() > 0; }));
+    ASSERT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.table().size() > 0; }));
     // Ranks 0 and 2 have reached the limit, and check again and again.
     const int before = snapshots_of_0;
     EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return snapshots_of_0 > before + 3; }));
-    EXPECT_EQ(printed.count(), 1U);
-    EXPECT_THAT(printed.texts.front(), HasSubstr("report 1 of at most 5"));
+    EXPECT_EQ(printed.table().size(), 1U);
+    EXPECT_THAT(printed.table().front(), HasSubstr("report 1 of at most 5"));
 }
 
 TEST_P(WatchTest, ASilentRankIsNamedAndSoIsItsReturn) {
@@ -282,7 +232,7 @@ TEST_P(WatchTest, ASilentRankIsNamedAndSoIsItsReturn) {
     ASSERT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.has("no answer from rank 1 ("); }));
     go_on();
     EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.has("; the job continues"); }));
-    EXPECT_EQ(lost.count(), 0U);
+    EXPECT_EQ(lost.table().size(), 0U);
 }
 
 TEST_P(WatchTest, ARankThatIsSilentForTooLongIsLost) {
@@ -297,81 +247,71 @@ TEST_P(WatchTest, ARankThatIsSilentForTooLongIsLost) {
 TEST_P(WatchTest, RanksThatToldNothingAreAskedAgain) {
     barrier = true;
     start(200ms);
-    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.count() > 0; }));
-    EXPECT_THAT(printed.texts.front(), HasSubstr("rank 1, which waits in MPI_Recv from rank 0"));
+    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.table().size() > 0; }));
+    EXPECT_THAT(printed.table().front(), HasSubstr("rank 1, which waits in MPI_Recv from rank 0"));
 }
 
-TEST(StallReport, AnswersThatTellNothingAreNotPrinted) {
-    std::vector<std::string> printed;
-    StallReport report(1s, [&](const std::string& text) { printed.push_back(text); });
-    const auto replies = [](std::chrono::nanoseconds waited) {
-        testing_watch::HandMadeJob job(2);
-        job.enter(0, 0, testing_watch::make_call(Collective::barrier, "b.c:20"),
-                  static_cast<std::uint64_t>(waited.count()));
-        job.message(1, "MPI_Recv", 0, 0, 77, "b.c:48", static_cast<std::uint64_t>((waited - 20ms).count()));
-        return std::vector<RankReply>{{0, encode(job.rank(0)), ""}, {1, encode(job.rank(1)), ""}};
+TEST(Messages, APeersRecordsNeitherNestDeeplyNorHaveFloatingPointNumbers) {
+    EXPECT_EQ(decode(encode(waiting_in(1, "MPI_Recv", 5s))).current.size(), 1U);
+    const auto decoded = [](const std::string& text) {
+        return decode_description(std::as_bytes(std::span(text)));
     };
-    EXPECT_FALSE(report.print(replies(1s)));
-    EXPECT_THAT(printed, testing::IsEmpty());
-    EXPECT_TRUE(report.print(replies(2s)));
-    EXPECT_THAT(printed, testing::ElementsAre(HasSubstr("rank 1, which waits in MPI_Recv from rank 0")));
+    JobDescription description;
+    description.age = 5;
+    const std::vector<std::byte> valid = encode(description);
+    const std::string text(reinterpret_cast<const char*>(valid.data()), valid.size());
+    EXPECT_EQ(decoded(text).age, 5U);
+    const std::size_t age = text.find("\"age\":5") + 6;
+    const std::string unknown = "5,\"x\":";  // a key that is read by no one
+    for (const std::string& wrong : {std::string("1e300"), unknown + "5.0", std::string(1 << 20, '['),
+                                     unknown + std::string(17, '[') + std::string(17, ']')})
+        EXPECT_THROW(decoded(std::string(text).replace(age, 1, wrong)), Error) << wrong.substr(0, 40);
+    for (const std::size_t length : {std::size_t{0}, age, text.size() - 1})
+        EXPECT_THROW(decoded(text.substr(0, length)), Error) << length;
 }
 
 TEST_P(WatchTest, TheNextRankReportsIfRank0HasLeft) {
     answer_limit = 5s;
     start(200ms);
     watches[0].reset();
-    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.count() > 0; }));
+    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.table().size() > 0; }));
 }
 
-TEST(StallClock, AWaitIsReportedOnceItHasLastedLongEnough) {
-    StallClock clock(60s);
-    const auto begin = StallClock::Clock::now();
-    const auto check = [&](std::chrono::seconds at) {
-        return clock.check(waiting_in(0, "MPI_Wait", at), begin + at, begin + at);
-    };
+class StallClockTest : public testing::Test {
+  protected:
+    // Of a rank that has waited for `waited`. The check was planned for the moment `due`.
+    StallClock::Finding check(std::chrono::seconds at, std::chrono::seconds waited,
+                              std::chrono::seconds due) {
+        return clock.check(waiting_in(0, "MPI_Wait", waited), begin + at, begin + due);
+    }
+    StallClock::Finding check(std::chrono::seconds at) { return check(at, at, at); }
+
+    StallClock clock{60s};
+    const StallClock::Clock::time_point begin = StallClock::Clock::now();
+};
+
+TEST_F(StallClockTest, AWaitIsReportedOnceItHasLastedLongEnough) {
     EXPECT_FALSE(check(30s).stalled_since);
     EXPECT_EQ(check(50s).next, 10s);
     EXPECT_EQ(check(60s).stalled_since, begin);
     EXPECT_FALSE(check(90s).stalled_since);
 }
 
-TEST(Messages, APeersBytesNeitherNestDeeplyNorHaveFloatingPointNumbers) {
-    const RankSnapshot snapshot = waiting_in(1, "MPI_Recv", 5s);
-    EXPECT_EQ(decode(encode(snapshot)).current.size(), 1U);
-    for (const unsigned head : {0x81, 0x9f, 0x7f, 0x5f, 0xc6, 0xa1, 0xf9}) {
-        const std::vector<std::byte> deep(1 << 20, static_cast<std::byte>(head));
-        EXPECT_THROW(decode(deep), Error) << head;
-        EXPECT_THROW(decode_description(deep), Error) << head;
-    }
-    // Lengths that the bytes do not have.
-    for (const unsigned head : {0x9b, 0xbb, 0x7b, 0x18}) {
-        const std::vector<std::byte> truncated(9, static_cast<std::byte>(head));
-        EXPECT_THROW(decode(truncated), Error) << head;
-    }
+TEST_F(StallClockTest, AnotherWaitBeginsAnew) {
+    EXPECT_FALSE(check(50s).stalled_since);
+    EXPECT_FALSE(check(60s, 20s, 60s).stalled_since);
+    EXPECT_TRUE(check(100s, 60s, 100s).stalled_since);
 }
 
-TEST(StallClock, AnotherWaitBeginsAnew) {
-    StallClock clock(60s);
-    const auto begin = StallClock::Clock::now();
-    EXPECT_FALSE(clock.check(waiting_in(0, "MPI_Wait", 50s), begin + 50s, begin + 50s).stalled_since);
-    EXPECT_FALSE(clock.check(waiting_in(0, "MPI_Wait", 20s), begin + 60s, begin + 60s).stalled_since);
-    EXPECT_TRUE(clock.check(waiting_in(0, "MPI_Wait", 60s), begin + 100s, begin + 100s).stalled_since);
-}
-
-TEST(StallClock, ASuspendedProcessHasNotWaited) {
-    StallClock clock(60s);
-    const auto begin = StallClock::Clock::now();
-    EXPECT_FALSE(clock.check(waiting_in(0, "MPI_Wait", 30s), begin + 30s, begin + 30s).stalled_since);
+TEST_F(StallClockTest, ASuspendedProcessHasNotWaited) {
+    EXPECT_FALSE(check(30s).stalled_since);
     // Planned for the 60th second, run in the 600th.
-    EXPECT_FALSE(clock.check(waiting_in(0, "MPI_Wait", 600s), begin + 600s, begin + 60s).stalled_since);
-    EXPECT_FALSE(clock.check(waiting_in(0, "MPI_Wait", 630s), begin + 630s, begin + 630s).stalled_since);
-    EXPECT_TRUE(clock.check(waiting_in(0, "MPI_Wait", 660s), begin + 660s, begin + 660s).stalled_since);
+    EXPECT_FALSE(check(600s, 600s, 60s).stalled_since);
+    EXPECT_FALSE(check(630s).stalled_since);
+    EXPECT_TRUE(check(660s).stalled_since);
 }
 
-TEST(StallClock, AListThatAdvancesIsProgress) {
-    StallClock clock(60s);
-    const auto begin = StallClock::Clock::now();
+TEST_F(StallClockTest, AListThatAdvancesIsProgress) {
     const auto check = [&](std::chrono::seconds at, std::uint64_t task) {
         RankSnapshot snapshot = waiting_in(0, "MPI_Wait", at);
         CollectiveCall call;
@@ -386,9 +326,7 @@ TEST(StallClock, AListThatAdvancesIsProgress) {
     EXPECT_TRUE(check(120s, 2));
 }
 
-TEST(StallClock, AProgramThatTestsInALoopWaits) {
-    StallClock clock(60s);
-    const auto begin = StallClock::Clock::now();
+TEST_F(StallClockTest, AProgramThatTestsInALoopWaits) {
     const auto check = [&](std::chrono::seconds at, const char* last) {
         RankSnapshot snapshot;
         snapshot.last.function = last;

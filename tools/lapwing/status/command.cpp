@@ -4,22 +4,24 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "base/error.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
+#include "lapwing/common/process.hpp"
 #include "lapwing/common/tables.hpp"
-#include "lapwing/status/client.hpp"
 #include "watch/calls.hpp"
 #include "watch/local_socket.hpp"
-#include "watch/process_state.hpp"
+#include "watch/messages.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -30,6 +32,106 @@ struct Options {
     std::string job;
     bool json = false;
     std::string watch;
+};
+
+// A job with ranks on this host.
+struct FoundJob {
+    std::string name;
+    std::vector<int> ranks;  // those on this host
+    uid_t user = 0;
+    std::vector<int> pids;  // of the ranks on this host that this user may ask
+};
+
+// A rank answers within milliseconds, unless its process is stopped: then the next one is asked.
+constexpr std::chrono::milliseconds hello_limit{1'000};
+// Of the time between two ranks' answers: more than the watch waits for one of them.
+constexpr std::chrono::milliseconds answer_limit{30'000};
+
+// Throws Error (system).
+std::vector<FoundJob> jobs_here() {
+    std::map<std::string, FoundJob> jobs;
+    for (const watch::LocalRank& rank : watch::local_ranks()) {
+        FoundJob& job = jobs[rank.job];
+        job.name = rank.job;
+        const tcp::Socket socket = watch::connect_locally(watch::local_name(rank.job, rank.rank));
+        if (!socket) {
+            // Its queue is full, as where its process is stopped; or the rank has ended meanwhile.
+            if (errno == EAGAIN) job.ranks.push_back(rank.rank);
+            continue;
+        }
+        const auto peer = watch::peer_of(socket.get());
+        if (!peer) continue;
+        job.ranks.push_back(rank.rank);
+        job.user = peer->user;
+        job.pids.push_back(peer->pid);
+    }
+    std::vector<FoundJob> found;
+    for (auto& [name, job] : jobs) {
+        if (job.ranks.empty()) continue;
+        std::sort(job.ranks.begin(), job.ranks.end());
+        found.push_back(std::move(job));
+    }
+    return found;
+}
+
+// A connection to a rank that answers: the first one of those on this host.
+class RankClient {
+  public:
+    // Throws Error (link, unsupported) if no rank answers, or if the job belongs to another user.
+    explicit RankClient(const FoundJob& job) {
+        std::string why;
+        for (const int rank : job.ranks) {
+            socket_ = watch::connect_locally(watch::local_name(job.name, rank));
+            if (!socket_) continue;
+            try {
+                const auto deadline = Clock::now() + hello_limit;
+                watch::send_frame(socket_.get(), watch::FrameKind::hello, {}, deadline);
+                const watch::Frame answer = receive(deadline);
+                if (answer.kind == watch::FrameKind::hello) {
+                    description_ = watch::decode_description(answer.bytes);
+                    return;
+                }
+            } catch (const Error& error) {
+                if (error.code() == ErrorCode::unsupported) throw;
+                why = error.what();
+            }
+        }
+        throw Error(ErrorCode::link,
+                    fmt::format("no rank of job {} on this host answers: {}", job.name,
+                                why.empty() ? "all have ended" : why + "; they may be stopped"));
+    }
+
+    const watch::JobDescription& description() const { return description_; }
+
+    // The answers of all ranks of the job, by rank. Throws Error (link).
+    std::vector<watch::Answer> collect() {
+        std::vector<watch::Answer> answers(static_cast<std::size_t>(std::max(description_.ranks, 0)));
+        watch::send_frame(socket_.get(), watch::FrameKind::collect, {}, Clock::now() + answer_limit);
+        for (std::size_t replies = 0; replies < answers.size(); ++replies) {
+            const auto deadline = Clock::now() + answer_limit;
+            const std::vector<std::int64_t> rank = watch::decode_numbers(receive(deadline).bytes);
+            if (rank.size() != 1 || rank[0] < 0 || rank[0] >= description_.ranks)
+                throw Error(ErrorCode::link, "an answer names a rank that the job does not have");
+            watch::Frame reply = watch::receive_frame(socket_.get(), watch::max_answer_bytes, deadline);
+            const bool silent = reply.kind == watch::FrameKind::refused;
+            answers[static_cast<std::size_t>(rank[0])] =
+                watch::answer_of({static_cast<int>(rank[0]), silent ? std::vector<std::byte>() : reply.bytes,
+                                  silent ? reply.text() : ""});
+        }
+        return answers;
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    watch::Frame receive(Clock::time_point deadline) {
+        watch::Frame frame = watch::receive_frame(socket_.get(), watch::max_answer_bytes, deadline);
+        if (frame.kind == watch::FrameKind::refused) throw Error(ErrorCode::unsupported, frame.text());
+        return frame;
+    }
+
+    tcp::Socket socket_;
+    watch::JobDescription description_;
 };
 
 std::string hosts_in_words(const std::vector<std::string>& hosts) {
@@ -69,15 +171,9 @@ int list(const std::vector<FoundJob>& jobs, bool json) {
 }
 
 bool has_process(const FoundJob& job, int pid) {
-    return std::any_of(job.pids.begin(), job.pids.end(), [&](int rank) {
-        if (rank == pid) return true;
-        const std::vector<int> ancestors = watch::ancestors_of(rank);
-        return std::find(ancestors.begin(), ancestors.end(), pid) != ancestors.end();
-    });
-}
-
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(ErrorCode::invalid_argument, why);
+    std::vector<pid_t> started = processes_below(pid);
+    started.push_back(pid);
+    return std::ranges::find_first_of(job.pids, started) != job.pids.end();
 }
 
 constexpr const char* where =
@@ -90,13 +186,13 @@ FoundJob named(const std::vector<FoundJob>& jobs, const std::string& word) {
     std::vector<FoundJob> found;
     for (const FoundJob& job : jobs)
         if (job.name == word || (pid && has_process(job, static_cast<int>(*pid)))) found.push_back(job);
-    if (found.empty()) refuse(fmt::format("no job '{}' on this host. {}", word, where));
+    if (found.empty()) throw_invalid(fmt::format("no job '{}' on this host. {}", word, where));
     if (found.size() > 1)
-        refuse(fmt::format("process {} has started {} jobs; name one: `lapwing status` lists them", word,
-                           found.size()));
+        throw_invalid(fmt::format("process {} has started {} jobs; name one: `lapwing status` lists them",
+                                  word, found.size()));
     if (!watch::may_ask(found.front().user) && ::geteuid() != 0)
-        refuse(fmt::format("job {} belongs to {}: only that user and the superuser may query it",
-                           found.front().name, watch::user_name(found.front().user)));
+        throw_invalid(fmt::format("job {} belongs to {}: only that user and the superuser may query it",
+                                  found.front().name, watch::user_name(found.front().user)));
     return found.front();
 }
 
@@ -105,13 +201,13 @@ class LateRanks {
   public:
     void add(const std::vector<watch::Finding>& findings) {
         ++samples_;
-        std::map<int, bool> late;
+        std::set<int> late;
         for (const watch::Finding& finding : findings) {
             if (finding.kind != watch::Finding::Kind::missing && finding.kind != watch::Finding::Kind::idle)
                 continue;
-            for (const int rank : finding.ranks) late[rank] = true;
+            late.insert(finding.ranks.begin(), finding.ranks.end());
         }
-        for (const auto& [rank, is_late] : late) ++counts_[rank];
+        for (const int rank : late) ++counts_[rank];
     }
     std::string in_words() const {
         std::vector<std::pair<int, int>> ranks(counts_.begin(), counts_.end());
@@ -161,7 +257,7 @@ int status(const Options& options) {
     std::vector<FoundJob> jobs = jobs_here();
     if (options.job.empty()) {
         std::erase_if(jobs, [](const FoundJob& job) { return job.user != ::geteuid(); });
-        if (jobs.empty()) refuse(fmt::format("no job of yours runs on this host. {}", where));
+        if (jobs.empty()) throw_invalid(fmt::format("no job of yours runs on this host. {}", where));
         if (jobs.size() > 1) return list(jobs, options.json);
     }
     const FoundJob job = options.job.empty() ? jobs.front() : named(jobs, options.job);
