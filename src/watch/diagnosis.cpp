@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "base/values.hpp"
@@ -18,7 +19,7 @@ namespace {
 class Diagnosis {
   public:
     explicit Diagnosis(std::span<const Answer> answers)
-        : job_(answers), mismatches_(job_), graph_(job_, mismatches_) {}
+        : job_(answers), mismatches_(find_mismatches(job_)), graph_(find_waits(job_, mismatches_)) {}
 
     std::vector<Finding> findings() {
         all_ = mismatches_.findings;
@@ -43,22 +44,43 @@ class Diagnosis {
         all_.push_back({kind, std::move(ranks), age, std::move(sentence)});
     }
 
-    // "; it last called MPI_Send at a.c:5, 42 s ago, and has not called MPI since"
-    std::string instead(std::span<const int> ranks) const {
+    // "it last called MPI_Send at a.c:5, 42 s ago, and has not called MPI since". `who`: "it" or "they" if
+    // empty.
+    std::string instead(std::span<const int> ranks, std::string who = "") const {
         const int first = ranks.front();
         const RankSnapshot& own = *job_.snapshot(first);
         const bool one = ranks.size() == 1;
         const std::string activity = job_.activity(first);
-        const char* const who = one ? "it" : "they";
+        if (who.empty()) who = one ? "it" : "they";
         if (polls(own)) {
-            return fmt::format("; {} {} {} again and again", who, one ? "calls" : "call",
+            return fmt::format("{} {} {} again and again", who, one ? "calls" : "call",
                                job_.activity(first, false));
         }
-        if (!own.current.empty()) return fmt::format("; {} {} inside {}", who, one ? "is" : "are", activity);
-        if (activity.empty())
-            return fmt::format("; {} {} called no function of MPI yet", who, one ? "has" : "have");
-        return fmt::format("; {} last called {}, and {} not called MPI since", who, activity,
-                           one ? "has" : "have");
+        if (!own.current.empty()) return fmt::format("{} {} inside {}", who, one ? "is" : "are", activity);
+        const char* const has = one ? "has" : "have";
+        if (activity.empty()) return fmt::format("{} {} called no function of MPI yet", who, has);
+        return fmt::format("{} last called {}, and {} not called MPI since", who, activity, has);
+    }
+
+    // "MPI_Ibcast on MPI_COMM_WORLD (call 17, a.c:10)"
+    std::string placed(const std::string& function, int communicator, const CollectiveCall& call) const {
+        return fmt::format("{} on {} (call {}{}{})", function, job_.name(communicator), call.number,
+                           call.where.empty() ? "" : ", ", call.where);
+    }
+
+    // "MPI_Ibcast (root 0, 8 bytes) on MPI_COMM_WORLD (call 17, a.c:10)"
+    std::string collective_of(const Wait& wait) const {
+        return wait.call != nullptr ? placed(describe(*wait.call), wait.communicator, *wait.call)
+                                    : fmt::format("call {} on {}", wait.number, job_.name(wait.communicator));
+    }
+
+    // "rank 2 has waited for 41 s", "3 ranks have waited for 41 s"
+    static std::string waited(const Gate& gate) {
+        return fmt::format("{} for {}",
+                           gate.waiting.size() == 1
+                               ? fmt::format("rank {} has waited", gate.waiting.front())
+                               : fmt::format("{} ranks have waited", gate.waiting.size()),
+                           duration(gate.age));
     }
 
     // Ranks that do the same and lack the same, apart from times.
@@ -69,73 +91,65 @@ class Diagnosis {
     }
 
     void find_silent() {
-        std::map<std::string, std::vector<int>> by_reason;
+        struct Waiting {
+            std::size_t ranks = 0;
+            std::uint64_t age = 0;
+        };
+        std::map<int, Waiting> silent;  // by rank: those that wait for it
         for (int rank = 0; rank < job_.ranks(); ++rank) {
-            if (job_.snapshot(rank) != nullptr) continue;
-            const std::string& why = job_.answers[rank].silence;
-            // Reasons name their rank; those that do not are equal for many.
-            by_reason[why.empty() ? "no answer" : why].push_back(rank);
+            if (job_.snapshot(rank) == nullptr) silent[rank];
         }
-        if (by_reason.empty()) return;
-        std::vector<std::pair<std::size_t, std::uint64_t>> waiting(job_.ranks());  // by rank: count, age
+        if (silent.empty()) return;
         for (std::size_t i = 0; i < job_.communicators.size(); ++i) {
             const CommunicatorView& view = job_.communicators[i];
             if (!view.has_silent_member) continue;
             std::uint64_t age = 0;
-            std::vector<int> ranks;
-            for (const int index : graph_.gates_of(static_cast<int>(i))) {
-                const Gate& gate = graph_.gates()[index];
+            std::set<int> ranks;
+            for (const int index : graph_.gates_of[i]) {
+                const Gate& gate = graph_.gates[index];
                 if (gate.prefix > 0) continue;  // waits for ranks that answer, too
                 age = std::max(age, gate.age);
-                ranks.insert(ranks.end(), gate.waiting.begin(), gate.waiting.end());
+                ranks.insert(gate.waiting.begin(), gate.waiting.end());
             }
-            std::sort(ranks.begin(), ranks.end());
-            const auto count =
-                static_cast<std::size_t>(std::unique(ranks.begin(), ranks.end()) - ranks.begin());
             for (const int member : view.members) {
-                if (job_.snapshot(member) != nullptr) continue;
-                waiting[member].first = std::max(waiting[member].first, count);
-                waiting[member].second = std::max(waiting[member].second, age);
+                const auto found = silent.find(member);
+                if (found == silent.end()) continue;
+                found->second.ranks = std::max(found->second.ranks, ranks.size());
+                found->second.age = std::max(found->second.age, age);
             }
         }
         for (const Wait& wait : job_.waits) {
-            if (wait.kind != Wait::Kind::message || wait.peer < 0 || job_.snapshot(wait.peer) != nullptr)
-                continue;
-            ++waiting[wait.peer].first;
-            waiting[wait.peer].second = std::max(waiting[wait.peer].second, wait.age);
+            const auto found = silent.find(wait.peer);
+            if (wait.kind != Wait::Kind::message || found == silent.end()) continue;
+            ++found->second.ranks;
+            found->second.age = std::max(found->second.age, wait.age);
         }
         constexpr std::size_t max_named = 8;
-        if (by_reason.size() > max_named) {
+        if (silent.size() > max_named) {
             std::vector<int> ranks;
             std::uint64_t age = 0;
-            for (const auto& [why, of] : by_reason) ranks.insert(ranks.end(), of.begin(), of.end());
-            std::sort(ranks.begin(), ranks.end());
-            for (const int rank : ranks) age = std::max(age, waiting[rank].second);
+            for (const auto& [rank, waiting] : silent) {
+                ranks.push_back(rank);
+                age = std::max(age, waiting.age);
+            }
             return add(Finding::Kind::silent, ranks, age,
                        fmt::format("{} do not answer; the first: {}", ranks_in_words(ranks),
                                    job_.answers[ranks.front()].silence));
         }
-        for (const auto& [why, ranks] : by_reason) {
-            const auto [count, age] = waiting[ranks.front()];
-            const bool named = why.find("rank") != std::string::npos && ranks.size() == 1;
-            std::string sentence =
-                named ? why
-                      : fmt::format("{} {}: {}", ranks_in_words(ranks),
-                                    ranks.size() == 1 ? "does not answer" : "do not answer", why);
-            if (count > 0) {
-                sentence += fmt::format("; {} for {}, for {}", counted(count, "rank waits", "ranks wait"),
-                                        ranks.size() == 1 ? "it" : "them", duration(age));
+        for (const auto& [rank, waiting] : silent) {
+            std::string sentence = job_.answers[rank].silence;  // names the rank
+            if (waiting.ranks > 0) {
+                sentence +=
+                    fmt::format("; {} for it, for {}", counted(waiting.ranks, "rank waits", "ranks wait"),
+                                duration(waiting.age));
             }
-            add(Finding::Kind::silent, ranks, age, std::move(sentence));
+            add(Finding::Kind::silent, {rank}, waiting.age, std::move(sentence));
         }
     }
 
     void find_cycles() {
-        constexpr int max_cycles = 16;
         constexpr std::size_t max_shown = 8;
-        for (int i = 0; i < max_cycles; ++i) {
-            const std::vector<std::pair<int, int>> cycle = graph_.take_cycle();
-            if (cycle.empty()) return;
+        for (const Cycle& cycle : graph_.cycles) {
             std::vector<int> ranks;
             std::uint64_t age = 0;
             std::string sentence = fmt::format("rank {}", cycle[0].first);
@@ -165,7 +179,7 @@ class Diagnosis {
 
     // The rank's own wait in the gate.
     const Wait& wait_in(int rank, int index) const {
-        const Gate& gate = graph_.gates()[index];
+        const Gate& gate = graph_.gates[index];
         for (const Wait& wait : job_.waits_of(rank)) {
             if (wait.kind == gate.wait.kind && wait.communicator == gate.wait.communicator &&
                 wait.number == gate.wait.number) {
@@ -185,56 +199,46 @@ class Diagnosis {
                 const CommunicatorSnapshot* const own = job_.communicators[communicator].snapshots[member];
                 if (own == nullptr) continue;  // it has freed the communicator
                 const std::uint64_t calls = own->calls;
-                const std::vector<int>& gates = graph_.gates_of(communicator);
+                const std::vector<int>& gates = graph_.gates_of[communicator];
                 const auto next = std::upper_bound(gates.begin(), gates.end(), calls,
                                                    [this](std::uint64_t number, int gate) {
-                                                       return number < graph_.gates()[gate].wait.number;
+                                                       return number < graph_.gates[gate].wait.number;
                                                    });
-                if (next != gates.end() &&
-                    (first < 0 || graph_.gates()[first].age < graph_.gates()[*next].age))
+                if (next != gates.end() && (first < 0 || graph_.gates[first].age < graph_.gates[*next].age))
                     first = *next;
             }
             if (first >= 0) groups[{first, kind_of_activity(rank)}].push_back(rank);
         }
-        for (std::size_t i = 0; i < graph_.gates().size(); ++i) {
-            const Gate& gate = graph_.gates()[i];
+        for (std::size_t i = 0; i < graph_.gates.size(); ++i) {
+            const Gate& gate = graph_.gates[i];
             if (gate.wait.kind != Wait::Kind::native) continue;
             for (const int rank : gate.missing) {
                 if (is_free(rank)) groups[{static_cast<int>(i), kind_of_activity(rank)}].push_back(rank);
             }
         }
         for (const auto& [key, ranks] : groups) {
-            const Gate& gate = graph_.gates()[key.first];
+            const Gate& gate = graph_.gates[key.first];
             add(Finding::Kind::missing, ranks, gate.age, missing_in_words(gate, ranks));
         }
     }
 
     std::string missing_in_words(const Gate& gate, const std::vector<int>& ranks) const {
         const Wait& wait = gate.wait;
-        const bool one = ranks.size() == 1;
         std::string what;
         if (wait.kind == Wait::Kind::native) {
             what = wait.current->function;
             if (wait.communicator >= 0) what += " on " + job_.name(wait.communicator);
         } else {
-            what = wait.call == nullptr
-                       ? fmt::format("call {} on {}", wait.number, job_.name(wait.communicator))
-                       : fmt::format("{} on {} (call {}{}{})", describe(*wait.call),
-                                     job_.name(wait.communicator), wait.number,
-                                     wait.call->where.empty() ? "" : ", ", wait.call->where);
+            what = collective_of(wait);
         }
-        std::string text = fmt::format(
-            "{} {} not called {}, in which {} for {}", job_.with_host(ranks), one ? "has" : "have", what,
-            gate.waiting.size() == 1 ? fmt::format("rank {} has waited", gate.waiting.front())
-                                     : fmt::format("{} ranks have waited", gate.waiting.size()),
-            duration(gate.age));
-        return text + instead(ranks);
+        return fmt::format("{} {} not called {}, in which {}; {}", job_.with_host(ranks),
+                           ranks.size() == 1 ? "has" : "have", what, waited(gate), instead(ranks));
     }
 
     // Ranks in point-to-point calls whose peers wait for no rank.
     void find_single_calls() {
         std::map<std::pair<int, std::string>, std::pair<std::vector<int>, const Wait*>> groups;
-        for (const Gate& gate : graph_.gates()) {
+        for (const Gate& gate : graph_.gates) {
             if (gate.wait.kind != Wait::Kind::message || !is_free(gate.wait.peer)) continue;
             auto& group = groups[{gate.wait.peer, gate.wait.current->function + gate.wait.current->where}];
             group.first.push_back(gate.wait.rank);
@@ -244,24 +248,18 @@ class Diagnosis {
             const auto& [ranks, wait] = group;
             const std::vector<int> peer{wait->peer};
             add(Finding::Kind::native_call, peer, wait->age,
-                fmt::format("{} {} waited in {} for {}{}", job_.with_host(ranks),
+                fmt::format("{} {} waited in {} for {}; {}", job_.with_host(ranks),
                             ranks.size() == 1 ? "has" : "have", wait->in_words(job_), duration(wait->age),
-                            replace_it(instead(peer), peer)));
+                            instead(peer, job_.with_host(peer))));
         }
-    }
-
-    // "; it last called" -> "; rank 2 (node1) last called"
-    std::string replace_it(std::string text, std::span<const int> ranks) const {
-        constexpr std::string_view it = "; it ";
-        return text.replace(0, it.size(), fmt::format("; {} ", job_.with_host(ranks)));
     }
 
     // Ranks that have entered a collective which they must advance themselves, inside MPI.
     void find_idle() {
         Groups groups;
         std::map<int, const CollectiveCall*> calls;  // by gate: of a rank that is idle
-        for (std::size_t i = 0; i < graph_.gates().size(); ++i) {
-            const Gate& gate = graph_.gates()[i];
+        for (std::size_t i = 0; i < graph_.gates.size(); ++i) {
+            const Gate& gate = graph_.gates[i];
             if (!gate.by_calls || gate.prefix > 0 || gate.age < settled) continue;
             const CommunicatorView& view = job_.communicators[gate.wait.communicator];
             for (std::size_t member = 0; member < view.members.size(); ++member) {
@@ -277,34 +275,27 @@ class Diagnosis {
         }
         for (auto& [key, ranks] : groups) {
             std::sort(ranks.begin(), ranks.end());
-            const Gate& gate = graph_.gates()[key.first];
+            const Gate& gate = graph_.gates[key.first];
             const CollectiveCall& call = *calls[key.first];
             const bool one = ranks.size() == 1;
             add(Finding::Kind::idle, ranks, gate.age,
                 fmt::format(
-                    "{} {} called {} on {} (call {}{}{}), in which {} for {}, but {} advance it: the {} "
-                    "advances only inside MPI calls{}",
-                    job_.with_host(ranks), one ? "has" : "have", call.function,
-                    job_.name(gate.wait.communicator), call.number, call.where.empty() ? "" : ", ",
-                    call.where,
-                    gate.waiting.size() == 1 ? fmt::format("rank {} has waited", gate.waiting.front())
-                                             : fmt::format("{} ranks have waited", gate.waiting.size()),
-                    duration(gate.age), one ? "does not" : "do not", call.by_lapwing ? "host engine" : "MPI",
-                    instead(ranks)));
+                    "{} {} called {}, in which {}, but {} advance it: the {} advances only inside MPI "
+                    "calls; {}",
+                    job_.with_host(ranks), one ? "has" : "have",
+                    placed(call.function, gate.wait.communicator, call), waited(gate),
+                    one ? "does not" : "do not", call.by_lapwing ? "host engine" : "MPI", instead(ranks)));
         }
     }
 
     // No rank is to blame: the collective itself does not advance.
     void find_unfinished() {
-        for (const Gate& gate : graph_.gates()) {
+        for (const Gate& gate : graph_.gates) {
             if (!gate.by_calls || gate.prefix > 0 || gate.age < settled) continue;
             const Wait& wait = gate.wait;
             std::string sentence = fmt::format(
-                "all ranks have called {} on {} (call {}{}{}), and {} {} waited for its completion for {}",
-                wait.call == nullptr ? "the collective" : describe(*wait.call), job_.name(wait.communicator),
-                wait.number, wait.call == nullptr || wait.call->where.empty() ? "" : ", ",
-                wait.call == nullptr ? "" : wait.call->where, ranks_in_words(gate.waiting),
-                gate.waiting.size() == 1 ? "has" : "have", duration(gate.age));
+                "all ranks have called {}, and {} {} waited for its completion for {}", collective_of(wait),
+                ranks_in_words(gate.waiting), gate.waiting.size() == 1 ? "has" : "have", duration(gate.age));
             if (wait.call != nullptr && wait.call->position) {
                 const Position& position = *wait.call->position;
                 sentence += fmt::format("; on rank {}, the engine {} is at task {} of {}", wait.rank,
@@ -325,30 +316,16 @@ class Diagnosis {
 
     const JobView job_;
     const Mismatches mismatches_;
-    WaitGraph graph_;
+    const WaitGraph graph_;
     std::vector<Finding> all_;
 };
 
 }  // namespace
 
 const char* name(Finding::Kind kind) {
-    switch (kind) {
-        case Finding::Kind::mismatch:
-            return "mismatch";
-        case Finding::Kind::silent:
-            return "silent";
-        case Finding::Kind::cycle:
-            return "cycle";
-        case Finding::Kind::missing:
-            return "missing";
-        case Finding::Kind::native_call:
-            return "native_call";
-        case Finding::Kind::idle:
-            return "idle";
-        case Finding::Kind::unfinished:
-            return "unfinished";
-    }
-    return "";
+    constexpr const char* names[] = {"mismatch",    "silent", "cycle",     "missing",
+                                     "native_call", "idle",   "unfinished"};
+    return names[static_cast<std::size_t>(kind)];
 }
 
 std::vector<Finding> diagnose(std::span<const Answer> answers) {

@@ -2,7 +2,6 @@
 // calls do not match, who waits for whom. Pure functions of data: no input, no output, no clock.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

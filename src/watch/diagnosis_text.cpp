@@ -64,12 +64,6 @@ std::vector<InFlight> collectives_in_flight(const JobView& job, int index) {
     return result;
 }
 
-std::vector<int> sorted_members(const CommunicatorView& view) {
-    std::vector<int> members = view.members;
-    std::sort(members.begin(), members.end());
-    return members;
-}
-
 // The state of a rank in words, without times, and the time that belongs to it.
 std::pair<std::string, std::uint64_t> state(const JobView& job, int rank) {
     const RankSnapshot& own = *job.snapshot(rank);
@@ -103,7 +97,9 @@ std::string words_of_communicator(const JobView& job, int index) {
     const std::vector<InFlight> collectives = collectives_in_flight(job, index);
     if (collectives.empty()) return "";
     const CommunicatorView& view = job.communicators[index];
-    std::string text = fmt::format("  {} ({})\n", view.name, ranks_in_words(sorted_members(view)));
+    std::vector<int> members = view.members;
+    std::sort(members.begin(), members.end());
+    std::string text = fmt::format("  {} ({})\n", view.name, ranks_in_words(members));
     for (const InFlight& collective : collectives) {
         text += fmt::format("    call {}: {}{}, for {}\n", collective.number, describe(*collective.call),
                             at(collective.call->where), duration(collective.age));
@@ -161,36 +157,32 @@ std::string in_words(std::span<const Answer> answers, std::span<const Finding> f
     if (!communicators.empty()) text += "\nCollectives in flight\n" + communicators;
 
     struct Group {
+        std::string state;
         std::vector<int> ranks;
-        std::uint64_t least = UINT64_MAX;
-        std::uint64_t greatest = 0;
+        std::uint64_t least;
+        std::uint64_t greatest;
     };
-    std::map<std::string, Group> groups;
+    std::vector<Group> groups;
+    std::map<std::pair<std::string, std::string>, std::size_t> known;  // by host and state
     for (int rank = 0; rank < job.ranks(); ++rank) {
-        std::string words = "does not answer";
-        std::uint64_t age = 0;
-        if (job.snapshot(rank) != nullptr) {
-            std::tie(words, age) = state(job, rank);
-            words = job.snapshot(rank)->host + '\n' + words;
-        } else {
-            words = '\n' + words;
-        }
-        Group& group = groups[words];
+        const RankSnapshot* const own = job.snapshot(rank);
+        const auto [words, age] =
+            own != nullptr ? state(job, rank) : std::pair<std::string, std::uint64_t>("does not answer", 0);
+        const auto [found, added] =
+            known.try_emplace({own != nullptr ? own->host : "", words}, groups.size());
+        if (added) groups.push_back({words, {}, age, age});
+        Group& group = groups[found->second];
         group.ranks.push_back(rank);
         group.least = std::min(group.least, age);
         group.greatest = std::max(group.greatest, age);
     }
-    std::vector<std::pair<std::string, Group>> in_order(groups.begin(), groups.end());
-    std::sort(in_order.begin(), in_order.end(),
-              [](const auto& a, const auto& b) { return a.second.ranks.front() < b.second.ranks.front(); });
     text += "\nRanks\n";
-    for (const auto& [words, group] : in_order) {
-        const std::string what = words.substr(words.find('\n') + 1);
-        text += fmt::format("  {}: {}", job.with_host(group.ranks), what);
+    for (const Group& group : groups) {
+        text += fmt::format("  {}: {}", job.with_host(group.ranks), group.state);
         if (group.greatest > 0) {
             const std::string age = of_age(group.least, group.greatest);
-            text +=
-                what.starts_with("is outside") ? fmt::format(", {} ago", age) : fmt::format(", for {}", age);
+            text += group.state.starts_with("is outside") ? fmt::format(", {} ago", age)
+                                                          : fmt::format(", for {}", age);
         }
         text += '\n';
     }

@@ -16,10 +16,8 @@ namespace {
 constexpr int any_peer = -2;  // in CurrentCall::peer
 
 const CollectiveCall* find_call(const CommunicatorSnapshot& snapshot, std::uint64_t number) {
-    for (const CollectiveCall& call : snapshot.recent) {
-        if (call.number == number) return &call;
-    }
-    return nullptr;
+    const auto found = std::ranges::find(snapshot.recent, number, &CollectiveCall::number);
+    return found == snapshot.recent.end() ? nullptr : &*found;
 }
 
 // A rank without a record of a communicator has either freed the communicator or not returned from the call
@@ -87,19 +85,16 @@ void JobView::join_communicators() {
     }
     for (int rank = 0; rank < ranks(); ++rank) {
         const RankSnapshot* const own = snapshot(rank);
-        std::map<int, int> position;
-        for (const auto& [communicator, member] : member_of[rank]) position.emplace(communicator, member);
-        for (std::size_t i = 0; own != nullptr && i < own->communicators.size(); ++i) {
-            const auto found = position.find(index_of_[rank][i]);
-            if (found == position.end()) continue;  // the ranks disagree on the members
-            communicators[found->first].snapshots[found->second] = &own->communicators[i];
-        }
+        std::map<int, const CommunicatorSnapshot*> shown;  // by communicator
+        for (std::size_t i = 0; i < index_of_[rank].size(); ++i)
+            shown[index_of_[rank][i]] = &own->communicators[i];
         for (const auto& [communicator, member] : member_of[rank]) {
             CommunicatorView& view = communicators[communicator];
             if (own == nullptr) {
                 view.has_silent_member = true;
-            } else if (view.snapshots[member] != nullptr) {
-                view.calls.emplace_back(view.snapshots[member]->calls, rank);
+            } else if (const auto found = shown.find(communicator); found != shown.end()) {
+                view.snapshots[member] = found->second;
+                view.calls.emplace_back(found->second->calls, rank);
             } else if (makes_communicator(*own)) {
                 view.calls.emplace_back(0, rank);
             }
@@ -195,18 +190,16 @@ std::string JobView::with_host(std::span<const int> ranks) const {
 }
 
 std::string JobView::activity(int rank, bool with_age) const {
-    const RankSnapshot* const own = snapshot(rank);
-    if (own == nullptr) return "does not answer";
-    const auto age = [with_age](const CurrentCall& call, const char* form) {
-        return with_age ? fmt::format(fmt::runtime(form), duration(call.age)) : std::string();
-    };
-    const bool inside = !own->current.empty();
-    const CurrentCall& call = oldest_call(*own);
+    const RankSnapshot& own = *snapshot(rank);
+    const CurrentCall& call = oldest_call(own);
     if (call.function.empty()) return "";
     const int communicator = communicator_of(rank, call);
     const std::string peer = on_peer(call, communicator < 0 ? "" : name(communicator));
-    return fmt::format("{}{}{}{}{}", call.function, peer, peer.empty() || call.where.empty() ? "" : ",",
-                       at(call.where), age(call, inside ? ", for {}" : ", {} ago"));
+    const std::string text = fmt::format("{}{}{}{}", call.function, peer,
+                                         peer.empty() || call.where.empty() ? "" : ",", at(call.where));
+    if (!with_age) return text;
+    return own.current.empty() ? fmt::format("{}, {} ago", text, duration(call.age))
+                               : fmt::format("{}, for {}", text, duration(call.age));
 }
 
 std::string Wait::in_words(const JobView& job) const {

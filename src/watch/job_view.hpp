@@ -73,8 +73,8 @@ class JobView {
     int communicator_of(int rank, const CurrentCall& call) const;
     // "rank 3 (node1)", "ranks 0-2"
     std::string with_host(std::span<const int> ranks) const;
-    // "is inside MPI_Recv from rank 2, tag 5, at io.c:7", "last called MPI_Bcast at a.c:7, 42 s ago". The
-    // ages are left out if `with_age` is false.
+    // Of a rank that answers: "MPI_Recv from rank 2, tag 5, at io.c:7, for 42 s", "MPI_Bcast at a.c:7, 42 s
+    // ago"; empty if it has called no function. The ages are left out if `with_age` is false.
     std::string activity(int rank, bool with_age = true) const;
 
   private:

@@ -52,9 +52,8 @@ class RandomProgram {
         CollectiveCall call;
     };
     struct Place {
-        std::size_t next = 0;  // step
-        int waits_for = -1;    // step
-        bool blocking = false;
+        std::size_t next = 0;                        // step
+        int waits_for = -1;                          // step
         std::vector<std::size_t> in_flight;          // steps
         std::map<std::size_t, std::uint64_t> calls;  // by step: number
     };
@@ -107,7 +106,6 @@ class RandomProgram {
         if (!place.in_flight.empty() && pick(3) == 0) {
             place.waits_for =
                 static_cast<int>(place.in_flight[pick(static_cast<int>(place.in_flight.size()))]);
-            place.blocking = false;
             return true;
         }
         while (place.next < steps_.size() && job_.index(rank, steps_[place.next].communicator) < 0)
@@ -115,8 +113,7 @@ class RandomProgram {
         if (place.next == steps_.size()) return false;
         const std::size_t step = place.next++;
         place.calls[step] = job_.call(rank, steps_[step].communicator, steps_[step].call);
-        place.blocking = steps_[step].call.form == Form::blocking;
-        if (place.blocking)
+        if (steps_[step].call.form == Form::blocking)
             place.waits_for = static_cast<int>(step);
         else
             place.in_flight.push_back(step);
@@ -131,7 +128,7 @@ class RandomProgram {
         }
         const auto step = static_cast<std::size_t>(place.waits_for);
         const CollectiveCall& call = steps_[step].call;
-        if (place.blocking)
+        if (call.form == Form::blocking)
             job_.inside(rank, call.function, call.where, steps_[step].communicator, age);
         else
             job_.inside(rank, "MPI_Wait", "p.c:98", steps_[step].communicator, age).waits_for = {

@@ -65,14 +65,11 @@ class HandMadeJob {
     }
 
     int communicator(const std::string& name, const std::vector<int>& members) {
-        const watch::CommunicatorId id{static_cast<std::uint64_t>(communicators_), 7};
         for (const int member : members) {
             CommunicatorSnapshot snapshot;
-            snapshot.id = id;
+            snapshot.id = {static_cast<std::uint64_t>(communicators_), 7};
             snapshot.name = name;
             snapshot.members = watch::runs_of(members);
-            index_.resize(std::max<std::size_t>(index_.size(), static_cast<std::size_t>(communicators_) + 1));
-            index_.back().emplace_back(member, static_cast<int>(rank(member).communicators.size()));
             rank(member).communicators.push_back(std::move(snapshot));
         }
         return communicators_++;
@@ -80,10 +77,10 @@ class HandMadeJob {
 
     RankSnapshot& rank(int rank) { return *answers_[static_cast<std::size_t>(rank)].snapshot; }
     int index(int rank, int communicator) const {
-        for (const auto& [member, index] : index_[static_cast<std::size_t>(communicator)]) {
-            if (member == rank) return index;
-        }
-        return -1;
+        const auto& all = answers_[static_cast<std::size_t>(rank)].snapshot->communicators;
+        const auto found = std::ranges::find(all, static_cast<std::uint64_t>(communicator),
+                                             [](const CommunicatorSnapshot& one) { return one.id[0]; });
+        return found == all.end() ? -1 : static_cast<int>(found - all.begin());
     }
     CommunicatorSnapshot& of(int member, int communicator) {
         return rank(member).communicators[static_cast<std::size_t>(index(member, communicator))];
@@ -167,7 +164,6 @@ class HandMadeJob {
   private:
     std::vector<Answer> answers_;
     int communicators_ = 0;
-    std::vector<std::vector<std::pair<int, int>>> index_;  // by communicator: rank, index in its snapshot
 };
 
 }  // namespace lapwing::testing_watch

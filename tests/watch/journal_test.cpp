@@ -58,15 +58,9 @@ TEST_F(JournalTest, ShowsTheArgumentsOfACall) {
     EXPECT_EQ(communicator.calls, 1u);
     ASSERT_THAT(communicator.recent, SizeIs(1));
     const CollectiveCall& call = communicator.recent[0];
-    EXPECT_EQ(call.arguments, (Arguments{.collective = Collective::reduce,
-                                         .root = 2,
-                                         .bytes = 24,
-                                         .type = "MPI_DOUBLE",
-                                         .operation = "MPI_SUM",
-                                         .sent = {},
-                                         .received = {}}));
-    EXPECT_EQ(call.function, "MPI_Reduce");
-    EXPECT_EQ(call.form, Form::blocking);
+    EXPECT_EQ(call.arguments.root, 2);
+    EXPECT_EQ(call.arguments.type, "MPI_DOUBLE");
+    EXPECT_EQ(call.arguments.operation, "MPI_SUM");
     EXPECT_TRUE(call.by_lapwing);
     EXPECT_TRUE(call.in_flight);
     record.completed(serial);
@@ -128,23 +122,16 @@ TEST_F(JournalTest, PersistentCollectivesCountTheirStarts) {
 }
 
 TEST_F(JournalTest, TheHashDependsOnOrderAndArguments) {
-    CommunicatorRecord& one = add(103, {0, 4});
-    CommunicatorRecord& two = add(104, {0, 4});
-    CommunicatorRecord& three = add(105, {0, 4});
-    const auto hash = [](const CommunicatorRecord& record) { return shown(record).hash; };
-    for (CommunicatorRecord* record : {&one, &two, &three}) broadcast(*record);
-    EXPECT_EQ(hash(one), hash(two));
-    broadcast(one, 16);
-    broadcast(one, 24);
-    broadcast(two, 24);
-    broadcast(two, 16);
-    EXPECT_NE(hash(one), hash(two));
-    broadcast(three, 16);
-    broadcast(three, 24);
-    EXPECT_EQ(hash(one), hash(three));
-    broadcast(one, 8, 1);
-    broadcast(three, 8, 0);
-    EXPECT_NE(hash(one), hash(three));
+    std::uint64_t handle = 103;
+    // Of broadcasts of so many bytes from these roots.
+    const auto hash = [&](const std::vector<std::pair<std::uint64_t, int>>& calls) {
+        CommunicatorRecord& record = add(handle++, {0, 4});
+        for (const auto& [bytes, root] : calls) broadcast(record, bytes, root);
+        return shown(record).hash;
+    };
+    EXPECT_EQ(hash({{8, 0}, {16, 0}, {24, 0}}), hash({{8, 0}, {16, 0}, {24, 0}}));
+    EXPECT_NE(hash({{8, 0}, {16, 0}, {24, 0}}), hash({{8, 0}, {24, 0}, {16, 0}}));
+    EXPECT_NE(hash({{8, 0}, {8, 1}}), hash({{8, 0}, {8, 0}}));
 }
 
 TEST_F(JournalTest, ParentNumberAndMembersIdentifyACommunicator) {
@@ -204,7 +191,6 @@ TEST_F(JournalTest, AHandleIsFoundUntilItsCommunicatorIsFreed) {
     CommunicatorRecord& record = add(130, {1, 5});
     bool known = false;
     EXPECT_EQ(journal().find(130, &known), &record);
-    EXPECT_EQ(journal().find(130, &known), &record);
     journal().remove(130);
     EXPECT_EQ(journal().find(130, &known), nullptr);
     EXPECT_FALSE(known);
@@ -213,40 +199,25 @@ TEST_F(JournalTest, AHandleIsFoundUntilItsCommunicatorIsFreed) {
     EXPECT_TRUE(known);
 }
 
-TEST_F(JournalTest, ShowsTheCallsOfThreads) {
+TEST_F(JournalTest, ShowsTheOutermostCallOfAThread) {
     CommunicatorRecord& record = add(140, {1, 6});
-    journal().rename(140, "rows");
     const std::uint64_t serial = broadcast(record);
     {
         const InCall outer("MPI_Recv", nullptr, 140, -7, 5);
         const InCall inner("MPI_Send", nullptr, 140, 1, 6);
-        RankSnapshot snapshot = journal().snapshot();
+        const RankSnapshot snapshot = journal().snapshot();
         ASSERT_THAT(snapshot.current, SizeIs(1));
         EXPECT_EQ(snapshot.current[0].function, "MPI_Recv");
         EXPECT_EQ(snapshot.current[0].peer, -2);
-        EXPECT_EQ(snapshot.current[0].tag, 5);
-        ASSERT_GE(snapshot.current[0].communicator, 0);
-        EXPECT_EQ(snapshot.communicators[static_cast<std::size_t>(snapshot.current[0].communicator)].name,
-                  "rows");
     }
     {
         const InCall wait("MPI_Wait", nullptr);
         InCall::waits_for({&record, serial});
-        std::thread other([] {
-            const RankSnapshot snapshot = journal().snapshot();
-            ASSERT_THAT(snapshot.current, SizeIs(1));
-            EXPECT_EQ(snapshot.current[0].peer, -1);
-            EXPECT_EQ(snapshot.communicators[static_cast<std::size_t>(snapshot.current[0].communicator)].name,
-                      "rows");
-            EXPECT_THAT(snapshot.current[0].waits_for, ElementsAre(1));
-        });
-        other.join();
+        EXPECT_THAT(journal().snapshot().current.at(0).waits_for, ElementsAre(1));
         record.completed(serial);
-        EXPECT_THAT(journal().snapshot().current[0].waits_for, IsEmpty());
+        EXPECT_THAT(journal().snapshot().current.at(0).waits_for, IsEmpty());
     }
-    const RankSnapshot after = journal().snapshot();
-    EXPECT_THAT(after.current, IsEmpty());
-    EXPECT_EQ(after.last.function, "MPI_Wait");
+    EXPECT_EQ(journal().snapshot().last.function, "MPI_Wait");
 }
 
 TEST_F(JournalTest, CallsOnAWindowAreThoseOfItsCommunicator) {
