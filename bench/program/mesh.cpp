@@ -26,7 +26,7 @@ namespace {
 constexpr double connect_limit_seconds = 30;
 constexpr int hello_limit_milliseconds = 5000;
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void fail_at(const std::string& what) {
     throw Error(ErrorCode::link, fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
@@ -45,7 +45,7 @@ struct Hello {
 // The first address of an interface that is up: IPv4 before IPv6, the loopback last.
 RankAddress own_place(const std::string& interface) {
     ifaddrs* all = nullptr;
-    if (getifaddrs(&all) != 0) refuse("getifaddrs");
+    if (getifaddrs(&all) != 0) fail_at("getifaddrs");
     RankAddress best;
     int best_value = 0;
     for (const ifaddrs* entry = all; entry != nullptr; entry = entry->ifa_next) {
@@ -73,11 +73,11 @@ RankAddress own_place(const std::string& interface) {
 
 int listen_at(RankAddress& place, int backlog) {
     const int descriptor = socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0) refuse("socket");
+    if (descriptor < 0) fail_at("socket");
     auto* address = reinterpret_cast<sockaddr*>(&place.address);
-    if (bind(descriptor, address, place.length) != 0) refuse("bind");
-    if (listen(descriptor, backlog) != 0) refuse("listen");
-    if (getsockname(descriptor, address, &place.length) != 0) refuse("getsockname");
+    if (bind(descriptor, address, place.length) != 0) fail_at("bind");
+    if (listen(descriptor, backlog) != 0) fail_at("listen");
+    if (getsockname(descriptor, address, &place.length) != 0) fail_at("getsockname");
     return descriptor;
 }
 
@@ -128,7 +128,7 @@ void send_all(int descriptor, const void* bytes, std::size_t length) {
     while (length > 0) {
         const ssize_t sent = send(descriptor, at, length, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
-        if (sent <= 0) refuse("send");
+        if (sent <= 0) fail_at("send");
         at += sent;
         length -= static_cast<std::size_t>(sent);
     }
@@ -140,7 +140,7 @@ void receive_all(int descriptor, void* bytes, std::size_t length) {
         const ssize_t received = recv(descriptor, at, length, MSG_WAITALL);
         if (received < 0 && errno == EINTR) continue;
         if (received == 0) errno = ECONNRESET;
-        if (received <= 0) refuse("recv");
+        if (received <= 0) fail_at("recv");
         at += received;
         length -= static_cast<std::size_t>(received);
     }
@@ -148,12 +148,12 @@ void receive_all(int descriptor, void* bytes, std::size_t length) {
 
 int connect_to(const RankAddress& place, int peer, const Hello& hello) {
     const int descriptor = socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0) refuse("socket");
+    if (descriptor < 0) fail_at("socket");
     // The sending limit also applies to connect(); all ranks listen already.
     const timeval limit{static_cast<time_t>(connect_limit_seconds), 0};
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     if (!connected(descriptor, place)) {
-        refuse(fmt::format("cannot connect to rank {} at {}", peer, text_of(place)));
+        fail_at(fmt::format("cannot connect to rank {} at {}", peer, text_of(place)));
     }
     const timeval none{};
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof none);
@@ -167,7 +167,7 @@ int accept_next(int listener, const Hello& own, Hello& hello) {
     while (readable_within(listener, deadline - now())) {
         const int descriptor = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
         if (descriptor < 0) {
-            if (errno == EMFILE || errno == ENFILE) refuse("accept; raise `ulimit -n`");
+            if (errno == EMFILE || errno == ENFILE) fail_at("accept; raise `ulimit -n`");
             continue;
         }
         const timeval limit{hello_limit_milliseconds / 1000, 0};
@@ -224,7 +224,7 @@ Mesh::Mesh(MPI_Comm communicator, const std::string& interface) {
 
     Hello hello;
     hello.rank = rank_;
-    if (rank_ == 0 && getrandom(hello.token.data(), hello.token.size(), 0) < 0) refuse("getrandom");
+    if (rank_ == 0 && getrandom(hello.token.data(), hello.token.size(), 0) < 0) fail_at("getrandom");
     PMPI_Bcast(hello.token.data(), static_cast<int>(hello.token.size()), MPI_BYTE, 0, communicator);
     std::vector<RankAddress> addresses(static_cast<std::size_t>(ranks_));
     PMPI_Allgather(&own, sizeof own, MPI_BYTE, addresses.data(), sizeof own, MPI_BYTE, communicator);
