@@ -1,12 +1,9 @@
 #include "lapwing/doctor/agent.hpp"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 
 #include "base/error.hpp"
 #include "lapwing/common/command.hpp"
@@ -14,7 +11,7 @@
 #include "lapwing/doctor/check.hpp"
 #include "lapwing/doctor/reports.hpp"
 #include "links/tcp/addresses.hpp"
-#include "links/tcp/sockets.hpp"
+#include "watch/local_socket.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -35,16 +32,14 @@ int job_ranks() {
     return number_by({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_SIZE", "SLURM_NTASKS"});
 }
 
-// Abstract names of sockets belong to a network namespace, as the numbers of hosts do, and leave no file.
+// The names of Unix sockets belong to a network namespace, as the numbers of hosts do. Returns no socket if
+// another rank of the host was first.
 tcp::Socket be_first_of_host(const std::string& run) {
-    tcp::Socket socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string name = "lapwing-doctor-" + run;
-    name.copy(address.sun_path + 1, sizeof address.sun_path - 2);
-    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-    if (!socket || bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) return {};
-    return socket;
+    try {
+        return watch::listen_locally("lapwing-doctor-" + run);
+    } catch (const Error&) {
+        return {};
+    }
 }
 
 nlohmann::json variables_that_are_set() {

@@ -57,9 +57,6 @@ nlohmann::ordered_json Findings::as_json(Severity severity) const {
     return rows;
 }
 
-#define LAPWING_CHECK(name) extern const Check name##_check;
-#include "lapwing/doctor/checks/catalogue.def"
-
 std::span<const Check* const> host_checks() {
     static const Check* const all[] = {
 #define LAPWING_CHECK(name) &name##_check,
@@ -68,25 +65,31 @@ std::span<const Check* const> host_checks() {
     return all;
 }
 
-std::vector<std::pair<std::string, HostReports>> hosts_by(
-    const JobReport& job, const char* check, const std::function<std::string(const Facts&)>& value) {
-    std::vector<std::pair<std::string, HostReports>> groups;
+HostGroups group_hosts(const JobReport& job,
+                       const std::function<std::vector<std::string>(const HostReport&)>& values_of) {
+    HostGroups groups;
     for (const HostReport& host : job.hosts) {
-        const Facts* const facts = host.find(check);
-        if (facts == nullptr || facts->contains("error")) continue;
-        const std::string own = value(*facts);
-        const auto group =
-            std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == own; });
-        if (group == groups.end()) {
-            groups.push_back({own, {&host}});
-        } else {
-            group->second.push_back(&host);
+        for (const std::string& value : values_of(host)) {
+            if (value.empty()) continue;
+            auto group = std::find_if(groups.begin(), groups.end(),
+                                      [&](const auto& one) { return one.first == value; });
+            if (group == groups.end()) group = groups.insert(groups.end(), {value, {}});
+            if (group->second.empty() || group->second.back() != &host) group->second.push_back(&host);
         }
     }
     std::stable_sort(groups.begin(), groups.end(), [](const auto& one, const auto& other) {
         return one.second.size() > other.second.size();
     });
     return groups;
+}
+
+HostGroups hosts_by(const JobReport& job, const char* check,
+                    const std::function<std::string(const Facts&)>& value) {
+    return group_hosts(job, [&](const HostReport& host) -> std::vector<std::string> {
+        const Facts& facts = host.of(check);
+        if (facts.empty() || facts.contains("error")) return {};
+        return {value(facts)};
+    });
 }
 
 std::string list_names(const std::vector<std::string>& names) {
@@ -103,16 +106,21 @@ std::string names_of(const HostReports& hosts) {
     return list_names(names);
 }
 
-void judge_equal(const JobReport& job, const char* check,
-                 const std::function<std::string(const Facts&)>& value, Severity severity, const char* layer,
-                 const std::string& what, const std::string& advice, Findings& findings) {
-    const auto groups = hosts_by(job, check, value);
+void judge_equal(const HostGroups& groups, const Finding& finding, Findings& findings, const char* text) {
     for (std::size_t i = 1; i < groups.size(); ++i) {
-        findings.add(severity, layer, names_of(groups[i].second),
-                     fmt::format("{} is {}, but {} on {}", what, groups[i].first, groups[0].first,
-                                 names_of(groups[0].second)),
-                     advice);
+        Finding found = finding;
+        found.where = names_of(groups[i].second);
+        found.what = fmt::format(fmt::runtime(text), finding.what, groups[i].first, groups[0].first,
+                                 names_of(groups[0].second));
+        findings.add(std::move(found));
     }
+}
+
+std::string why_unavailable(const Facts& facts, std::string_view engine) {
+    for (const Facts& one : facts.value("engines", Facts::array())) {
+        if (one.value("name", "") == engine) return one.value("reason", "");
+    }
+    return "";
 }
 
 }  // namespace lapwing::tool

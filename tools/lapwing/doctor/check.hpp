@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,17 +32,7 @@ struct Finding {
 
 class Findings {
   public:
-    void problem(std::string layer, std::string where, std::string what, std::string advice) {
-        all_.push_back(
-            {Severity::problem, std::move(layer), std::move(where), std::move(what), std::move(advice)});
-    }
-    void hint(std::string layer, std::string where, std::string what, std::string advice) {
-        all_.push_back(
-            {Severity::hint, std::move(layer), std::move(where), std::move(what), std::move(advice)});
-    }
-    void add(Severity severity, std::string layer, std::string where, std::string what, std::string advice) {
-        all_.push_back({severity, std::move(layer), std::move(where), std::move(what), std::move(advice)});
-    }
+    void add(Finding finding) { all_.push_back(std::move(finding)); }
     bool any(Severity severity) const;
     // "problems\n  node2: ...\n    advice\n"; empty without findings.
     std::string print(Severity severity, std::size_t width) const;
@@ -65,9 +56,11 @@ struct HostReport {
     std::vector<RankReport> ranks;
     Facts facts;  // by check
 
-    const Facts* find(const char* check) const {
+    // Returns an empty object if the host has not sent its facts.
+    const Facts& of(const char* check) const {
+        static const Facts none = Facts::object();
         const auto found = facts.find(check);
-        return found == facts.end() ? nullptr : &*found;
+        return found == facts.end() ? none : *found;
     }
 };
 
@@ -101,20 +94,29 @@ struct Check {
     Severity without_facts = Severity::problem;
 };
 
+#define LAPWING_CHECK(name) extern const Check name##_check;
+#include "lapwing/doctor/checks/catalogue.def"
+
 // In the order of the table: catalogue.def.
 std::span<const Check* const> host_checks();
 
-// Groups hosts by `value` of their facts of a check, the most frequent value first. Leaves out hosts without
-// facts.
+// Hosts by a value, the most frequent value first. Leaves out hosts whose value is empty.
 using HostReports = std::vector<const HostReport*>;
-std::vector<std::pair<std::string, HostReports>> hosts_by(
-    const JobReport& job, const char* check, const std::function<std::string(const Facts&)>& value);
+using HostGroups = std::vector<std::pair<std::string, HostReports>>;
+// `values_of`: one value, or several of different ranks.
+HostGroups group_hosts(const JobReport& job,
+                       const std::function<std::vector<std::string>(const HostReport&)>& values_of);
+// By a value of the facts of a check. Leaves out hosts without facts.
+HostGroups hosts_by(const JobReport& job, const char* check,
+                    const std::function<std::string(const Facts&)>& value);
 // "node1, node2 and 7 more"
 std::string list_names(const std::vector<std::string>& names);
 std::string names_of(const HostReports& hosts);
-// Adds a finding if a value differs between hosts. `what`: "the tuning file", `advice`: what to do.
-void judge_equal(const JobReport& job, const char* check,
-                 const std::function<std::string(const Facts&)>& value, Severity severity, const char* layer,
-                 const std::string& what, const std::string& advice, Findings& findings);
+// Adds a finding for each group but the first. `finding`: without the hosts; its `what` is the thing that
+// should be equal, such as "the kernel". `text`: of this thing, its value, the first group's value and hosts.
+void judge_equal(const HostGroups& groups, const Finding& finding, Findings& findings,
+                 const char* text = "{} is {}, but {} on {}");
+// Why an engine is unavailable, by the facts of the check "engines"; empty if it is available or not listed.
+std::string why_unavailable(const Facts& facts, std::string_view engine);
 
 }  // namespace lapwing::tool

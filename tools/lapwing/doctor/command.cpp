@@ -34,7 +34,13 @@ struct Options {
 
 struct Examination {
     JobReport report;
-    MpiResult mpi;
+    Json mpi = {{"version", ""},
+                {"engine", ""},
+                {"link_inside_host", ""},
+                {"messages", ""},
+                {"link_between_hosts", ""},
+                {"collectives", 0},
+                {"right", 0}};
     Phase launcher;
     Phase network;
     Phase job;
@@ -66,8 +72,8 @@ void examine(const JobToExamine& job, int limit, Examination& found) {
     const milliseconds min_time = share(limit, 0.2);
     const milliseconds with_lapwing =
         found.network.works ? std::max(min_time, share(limit, 0.94) - spent - without) : min_time;
-    found.mpi =
-        examine_mpi(job, found.report, found.network.works, with_lapwing, without, found.findings, found.job);
+    found.mpi.update(Json(examine_mpi(job, found.report, found.network.works, with_lapwing, without,
+                                      found.findings, found.job)));
 }
 
 std::string print_hosts(const JobReport& report) {
@@ -86,12 +92,15 @@ std::string print_hosts(const JobReport& report) {
     return text + align(rows) + "\n";
 }
 
-std::string links_of(const MpiResult& mpi, bool several_hosts) {
+std::string links_of(const Json& mpi, bool several_hosts) {
     std::string text;
-    if (!mpi.engine.empty()) text += fmt::format("engine {}", mpi.engine);
-    if (!mpi.link_inside_host.empty()) text += fmt::format(", inside a host {}", mpi.link_inside_host);
-    if (several_hosts && !mpi.link_between_hosts.empty())
-        text += fmt::format(", between hosts {}", mpi.link_between_hosts);
+    for (const auto& [key, words] : {std::pair("engine", "engine"),
+                                     {"link_inside_host", "inside a host"},
+                                     {"link_between_hosts", "between hosts"}}) {
+        const std::string value = mpi.value(key, "");
+        if (value.empty() || (!several_hosts && key == std::string_view("link_between_hosts"))) continue;
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", words, value);
+    }
     return text;
 }
 
@@ -135,14 +144,7 @@ Json as_json(const Examination& found, const std::vector<std::string>& launcher)
         {"hints", found.findings.as_json(Severity::hint)},
         {"steps",
          {{"launcher", phase(found.launcher)}, {"network", phase(found.network)}, {"mpi", phase(found.job)}}},
-        {"mpi",
-         {{"version", found.mpi.version},
-          {"engine", found.mpi.engine},
-          {"link_inside_host", found.mpi.link_inside_host},
-          {"messages", found.mpi.messages},
-          {"link_between_hosts", found.mpi.link_between_hosts},
-          {"collectives", found.mpi.collectives},
-          {"right", found.mpi.right}}},
+        {"mpi", found.mpi},
         {"ranks", found.report.ranks},
         {"hosts", Json::array()}};
     for (const HostReport& host : found.report.hosts) {

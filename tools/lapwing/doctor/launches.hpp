@@ -40,23 +40,16 @@ std::string last_words(const std::vector<std::string>& lines);
 Phase examine_network(const JobToExamine& job, const JobReport& report, std::chrono::milliseconds limit,
                       std::chrono::milliseconds late, Findings& findings);
 
-struct MpiResult {
-    std::string version;   // of the MPI; empty: no result
-    std::string engine;    // of MPI_COMM_WORLD; empty: Lapwing ran no collective
-    std::string messages;  // "on", or why messages of the program do not move while it computes
-    std::string link_inside_host;
-    std::string link_between_hosts;
-    int right = 0;
-    int collectives = 0;
-};
-
 // The launch of the job, whose ranks end after `seconds` at the latest.
 Launch mpi_launch(const JobToExamine& job, Preload preload, std::int64_t seconds);
 
 // Runs a small MPI job with Lapwing; if it fails, the same without Lapwing. `network_works`: the hosts reach
-// each other, so a failure is a problem of the MPI or of Lapwing.
-MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool network_works,
-                      std::chrono::milliseconds limit, std::chrono::milliseconds limit_without,
-                      Findings& findings, Phase& phase);
+// each other, so a failure is a problem of the MPI or of Lapwing. Returns an empty object without a result,
+// else {"version": of the MPI; "engine": of MPI_COMM_WORLD, empty if Lapwing ran no collective; "messages":
+// "on", or why messages of the program do not move while it computes; "link_inside_host",
+// "link_between_hosts"; "right" of "collectives"}.
+nlohmann::json examine_mpi(const JobToExamine& job, const JobReport& report, bool network_works,
+                           std::chrono::milliseconds limit, std::chrono::milliseconds limit_without,
+                           Findings& findings, Phase& phase);
 
 }  // namespace lapwing::tool

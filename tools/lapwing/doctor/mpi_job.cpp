@@ -111,43 +111,34 @@ std::string short_version(const std::string& version) {
     return text;
 }
 
-bool kernel_engine_is_everywhere(const JobReport& report) {
-    for (const HostReport& host : report.hosts) {
-        const Facts* const facts = host.find("engines");
-        if (facts == nullptr || !facts->contains("engines")) continue;
-        for (const Facts& engine : facts->at("engines"))
-            if (engine.value("name", "") == "kernel" && !engine.value("available", true)) return false;
-    }
-    return true;
-}
-
-void judge_result(const JobToExamine& job, const JobReport& report, const MpiResult& result,
+void judge_result(const JobToExamine& job, const JobReport& report, const nlohmann::json& result,
                   Findings& findings) {
     if (job.settings.engine == "mpi") return;
-    if (result.engine.empty()) {
-        findings.problem(
-            "Lapwing", "",
-            "Lapwing ran no collective: the launcher did not pass LD_PRELOAD to the ranks, or the program "
-            "loads a different MPI",
-            "make the launcher pass LD_PRELOAD to all ranks, and load the MPI of this launcher");
+    const std::string engine = result.value("engine", "");
+    const std::string messages = result.value("messages", "");
+    if (engine.empty()) {
+        findings.add(
+            {Severity::problem, "Lapwing", "",
+             "Lapwing ran no collective: the launcher did not pass LD_PRELOAD to the ranks, or the program "
+             "loads a different MPI",
+             "make the launcher pass LD_PRELOAD to all ranks, and load the MPI of this launcher"});
         return;
     }
     if (!report.several_hosts()) return;
-    if (result.messages != "on" && job.settings.messages != "off")
-        findings.hint("Lapwing", "",
-                      fmt::format("messages do not progress while the program computes: {}", result.messages),
-                      "see the section Messages of docs/guide.md");
-    const bool other_engine = (job.settings.engine == "auto" || job.settings.engine == "kernel") &&
-                              result.engine != "kernel" && kernel_engine_is_everywhere(report) &&
-                              !findings.any(Severity::problem);
-    if (other_engine) {
-        findings.hint(
-            "Lapwing", "",
-            fmt::format("lists run on the {} engine, although the kernel engine is available on all "
-                        "hosts",
-                        result.engine),
-            "`lapwing run --report` prints the reason");
-    }
+    if (messages != "on" && job.settings.messages != "off")
+        findings.add({Severity::hint, "Lapwing", "",
+                      fmt::format("messages do not progress while the program computes: {}", messages),
+                      "see the section Messages of docs/guide.md"});
+    const bool kernel_engine_is_everywhere = std::all_of(
+        report.hosts.begin(), report.hosts.end(),
+        [](const HostReport& host) { return why_unavailable(host.of("engines"), "kernel").empty(); });
+    if ((job.settings.engine == "auto" || job.settings.engine == "kernel") && engine != "kernel" &&
+        kernel_engine_is_everywhere && !findings.any(Severity::problem))
+        findings.add(
+            {Severity::hint, "Lapwing", "",
+             fmt::format("lists run on the {} engine, although the kernel engine is available on all hosts",
+                         engine),
+             "`lapwing run --report` prints the reason"});
 }
 
 }  // namespace
@@ -161,63 +152,60 @@ Launch mpi_launch(const JobToExamine& job, Preload preload, std::int64_t seconds
     return arrange(job.starter, words, settings, preload);
 }
 
-MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool network_works,
-                      milliseconds limit, milliseconds limit_without, Findings& findings, Phase& phase) {
-    MpiResult result;
+nlohmann::json examine_mpi(const JobToExamine& job, const JobReport& report, bool network_works,
+                           milliseconds limit, milliseconds limit_without, Findings& findings, Phase& phase) {
+    nlohmann::json result = nlohmann::json::object();
     Trial trial;
     try {
         trial = try_job(job, Preload::lists, limit);
     } catch (const Error& error) {
         phase.words = "not tried";
-        findings.hint("MPI", "", fmt::format("no MPI job was tried: {}", error.what()), "");
+        findings.add({Severity::hint, "MPI", "", fmt::format("no MPI job was tried: {}", error.what()), ""});
         return result;
     }
     phase.seconds = static_cast<double>(trial.end.time.count()) * 1e-3;
     phase.works = trial.good();
     const Progress& progress = trial.progress;
     if (progress.complete()) {
-        const nlohmann::json& told = progress.result;
-        result.version = short_version(told.value("version", ""));
-        result.engine = told.value("engine", "");
-        result.messages = told.value("messages", "");
-        result.link_inside_host = told.value("link_inside_host", "");
-        result.link_between_hosts = told.value("link_between_hosts", "");
-        result.right = told.value("right", 0);
-        result.collectives = told.value("collectives", 0);
-        phase.words =
-            fmt::format("{}, {} of {} collectives correct", result.version, result.right, result.collectives);
+        result = progress.result;
+        const std::string version = short_version(result.value("version", ""));
+        result["version"] = version;
+        phase.words = fmt::format("{}, {} of {} collectives correct", version, result.value("right", 0),
+                                  result.value("collectives", 0));
     } else {
         phase.words = how_far(trial);
     }
-    if (!progress.wrong.empty()) {
-        findings.problem("Lapwing", "", fmt::format("wrong results: {}", fmt::join(progress.wrong, ", ")),
-                         "run with LAPWING_ENGINE=mpi, which leaves all calls to the MPI. If the results "
-                         "are then right, report a bug in Lapwing");
-    }
+    if (!progress.wrong.empty())
+        findings.add({Severity::problem, "Lapwing", "",
+                      fmt::format("wrong results: {}", fmt::join(progress.wrong, ", ")),
+                      "run with LAPWING_ENGINE=mpi, which leaves all calls to the MPI. If the results are "
+                      "then right, report a bug in Lapwing"});
     if (trial.good()) {
         judge_result(job, report, result, findings);
         return result;
     }
     if (!network_works) {
-        findings.problem("MPI", "", fmt::format("a small MPI job with Lapwing failed: {}", how_far(trial)),
-                         "repair the network first: see the problem above");
+        findings.add({Severity::problem, "MPI", "",
+                      fmt::format("a small MPI job with Lapwing failed: {}", how_far(trial)),
+                      "repair the network first: see the problem above"});
         return result;
     }
     if (!progress.wrong.empty()) return result;
     const Trial without = try_job(job, Preload::none, limit_without);
     if (without.good()) {
-        findings.problem("Lapwing", "",
-                         fmt::format("a small MPI job failed with Lapwing, but works without Lapwing: "
-                                     "{}",
-                                     how_far(trial)),
-                         "run with --engine host, then with LAPWING_ENGINE=mpi, to find the failing part");
+        findings.add({Severity::problem, "Lapwing", "",
+                      fmt::format("a small MPI job failed with Lapwing, but works without Lapwing: {}",
+                                  how_far(trial)),
+                      "run with --engine host, then with LAPWING_ENGINE=mpi, to find the failing part"});
     } else {
-        findings.problem(
-            "MPI", "", fmt::format("a small MPI job failed even without Lapwing: {}", how_far(without)),
-            without.end.status == library_missing && without.progress.started == 0
-                ? library_missing_advice
-                : fmt::format("{} alone does not work here: see its documentation on networks and interfaces",
-                              job.starter.family->title));
+        findings.add(
+            {Severity::problem, "MPI", "",
+             fmt::format("a small MPI job failed even without Lapwing: {}", how_far(without)),
+             without.end.status == library_missing && without.progress.started == 0
+                 ? library_missing_advice
+                 : fmt::format(
+                       "{} alone does not work here: see its documentation on networks and interfaces",
+                       job.starter.family->title)});
     }
     return result;
 }

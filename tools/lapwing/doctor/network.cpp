@@ -31,9 +31,7 @@ std::string list(const Names& names) {
 HostReports members_of(const JobReport& report) {
     HostReports members;
     for (const HostReport& host : report.hosts) {
-        const Facts* const facts = host.find("interfaces");
-        if (facts != nullptr && facts->contains("ports") && members.size() < max_members)
-            members.push_back(&host);
+        if (host.of("interfaces").contains("ports") && members.size() < max_members) members.push_back(&host);
     }
     return members;
 }
@@ -42,7 +40,7 @@ std::string task_for(const HostReports& members, milliseconds late) {
     std::random_device random;
     Json task = {{"run", std::uint64_t{random()} << 32 | random()}, {"late", late.count()}};
     for (const HostReport* host : members) {
-        const Facts& facts = *host->find("interfaces");
+        const Facts& facts = host->of("interfaces");
         Json addresses = Json::array();
         for (const Facts& used : facts.at("used")) addresses.push_back(used.at("address"));
         task["members"].push_back({{"host", host->number},
@@ -56,7 +54,7 @@ std::string task_for(const HostReports& members, milliseconds late) {
 // "10.77.0.2 (eth0)"
 std::string describe(const HostReport& host, const std::string& address) {
     std::string interface;
-    for (const Facts& used : host.find("interfaces")->at("used")) {
+    for (const Facts& used : host.of("interfaces").at("used")) {
         if (used.at("address") == address) interface = used.at("interface");
     }
     return fmt::format("{} ({})", address.substr(0, address.find('/')), interface);
@@ -74,23 +72,23 @@ void judge(const std::string& why, const std::string& elsewhere, const std::stri
            const Unreached& unreached, Findings& findings) {
     const std::string what = fmt::format("{} at {}", why, list(unreached.addresses));
     if (elsewhere == "address") {
-        findings.hint(
-            "network", where, what + "; another address of that host answers",
-            "set LAPWING_TCP_INTERFACE to the network that works: otherwise a connection may first try "
-            "this address for up to 2 s");
+        findings.add(
+            {Severity::hint, "network", where, what + "; another address of that host answers",
+             "set LAPWING_TCP_INTERFACE to the network that works: otherwise a connection may first try "
+             "this address for up to 2 s"});
         return;
     }
-    findings.problem(
-        "network", where,
-        elsewhere.empty()
-            ? "unreachable: " + what
-            : fmt::format("{}, port{} {}; other ports of that host answer", what,
-                          unreached.ports.size() == 1 ? "" : "s", fmt::join(unreached.ports, ", ")),
-        fmt::format(
-            "let the hosts of a job open TCP connections to each other, on the ports that the system "
-            "chooses ({}: sysctl net.ipv4.ip_local_port_range). A firewall (iptables, nft, firewalld, "
-            "security groups) or a route (`ip route get ADDRESS`) may block them",
-            port_range()));
+    findings.add(
+        {Severity::problem, "network", where,
+         elsewhere.empty()
+             ? "unreachable: " + what
+             : fmt::format("{}, port{} {}; other ports of that host answer", what,
+                           unreached.ports.size() == 1 ? "" : "s", fmt::join(unreached.ports, ", ")),
+         fmt::format(
+             "let the hosts of a job open TCP connections to each other, on the ports that the system "
+             "chooses ({}: sysctl net.ipv4.ip_local_port_range). A firewall (iptables, nft, firewalld, "
+             "security groups) or a route (`ip route get ADDRESS`) may block them",
+             port_range())});
 }
 
 void judge_failures(const HostReports& members, const std::map<std::size_t, Json>& reports,
@@ -145,8 +143,8 @@ Phase examine_network(const JobToExamine& job, const JobReport& report, millisec
         for (const Json& told : reader.take_reports()) {
             if (told.value("kind", "") != "reach") continue;
             if (told.contains("wrong"))
-                findings.problem("network", told.value("name", ""), told.value("wrong", ""),
-                                 "try again; another program may have taken the port of a test process");
+                findings.add({Severity::problem, "network", told.value("name", ""), told.value("wrong", ""),
+                              "try again; another program may have taken the port of a test process"});
             const auto self = told.value("self", members.size());
             if (self < members.size()) reports[self] = told;
         }
@@ -158,12 +156,12 @@ Phase examine_network(const JobToExamine& job, const JobReport& report, millisec
         if (!reports.contains(i)) silent.insert(members[i]->name);
     }
     if (!silent.empty())
-        findings.problem("launcher", list(silent),
-                         fmt::format("no answer to the second launch, which {}{}",
-                                     end.timed_out ? "exceeded its time limit"
-                                                   : fmt::format("ended with status {}", end.status),
-                                     last_words(others)),
-                         "the first launch worked: try again, and read the launcher's own messages");
+        findings.add({Severity::problem, "launcher", list(silent),
+                      fmt::format("no answer to the second launch, which {}{}",
+                                  end.timed_out ? "exceeded its time limit"
+                                                : fmt::format("ended with status {}", end.status),
+                                  last_words(others)),
+                      "the first launch worked: try again, and read the launcher's own messages"});
     judge_failures(members, reports, findings);
     std::size_t tried = 0;
     std::size_t reached = 0;

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,13 +28,9 @@ class ReportReader {
     std::vector<nlohmann::json> take_reports();
 
   private:
-    void take_part(std::string_view line);
+    void take_part(const std::string& line);
 
-    struct Parts {
-        std::vector<std::string> texts;
-        std::size_t missing = 0;
-    };
-    std::map<std::string, Parts> parts_;  // by sender and number of the report
+    std::map<std::string, std::map<std::size_t, std::string>> parts_;  // by sender and number of the report
     std::vector<nlohmann::json> complete_;
 };
 

@@ -20,11 +20,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t max_shown = 3;
-
-std::string shorten(const std::string& line) {
+// The first lines, shortened; "..." for those left out.
+std::string first_of(const std::vector<std::string>& lines, std::size_t max_lines, const char* between) {
     constexpr std::size_t max_length = 160;
-    return line.size() <= max_length ? line : line.substr(0, max_length) + "...";
+    std::vector<std::string> shown;
+    for (const std::string& line : lines) {
+        if (shown.size() == max_lines) break;
+        shown.push_back(line.size() <= max_length ? line : line.substr(0, max_length) + "...");
+    }
+    if (lines.size() > max_lines) shown.emplace_back("...");
+    return fmt::format("{}", fmt::join(shown, between));
 }
 
 HostReport& host_of(JobReport& report, std::uint64_t number) {
@@ -69,13 +74,9 @@ std::vector<int> missing_ranks(const JobReport& report) {
 }
 
 std::string what_still_runs(const LaunchEnd& end) {
+    constexpr std::size_t max_shown = 3;
     if (end.still_running.empty()) return "";
-    std::vector<std::string> shown;
-    for (const std::string& line : end.still_running) {
-        if (shown.size() < max_shown) shown.push_back(shorten(line));
-    }
-    return fmt::format("; still running: {}{}", fmt::join(shown, "; "),
-                       end.still_running.size() > max_shown ? "; ..." : "");
+    return fmt::format("; still running: {}", first_of(end.still_running, max_shown, "; "));
 }
 
 // What to do about a launcher that ended with an error, by its messages.
@@ -99,7 +100,7 @@ std::map<const Check*, HostReports> hosts_without_facts(const JobReport& report)
     for (const HostReport& host : report.hosts) {
         const auto checks = host_checks();
         const auto missing = std::find_if(checks.begin(), checks.end(), [&](const Check* check) {
-            return host.find(check->name) == nullptr;
+            return !host.facts.contains(check->name);
         });
         if (missing != checks.end() && !host.ranks.empty()) found[*missing].push_back(&host);
     }
@@ -126,35 +127,36 @@ void judge_launch(const JobReport& report, const LaunchEnd& end, milliseconds li
                                     report.ranks > 0 ? std::to_string(report.ranks) : "an unknown number",
                                     names_of(hosts));
     if (end.timed_out && (answered == 0 || !missing.empty())) {
-        findings.problem(
-            "launcher", "",
-            fmt::format("the launcher started {} within {:.0f} s{}{}", found,
-                        static_cast<double>(limit.count()) * 1e-3, what_still_runs(end), last_words(lines)),
-            "the launcher fails before MPI or Lapwing start: try `LAUNCHER hostname`, and connect to each "
-            "host as the launcher does (`ssh HOST true`). One host that does not answer can keep all "
-            "others from starting");
+        findings.add(
+            {Severity::problem, "launcher", "",
+             fmt::format("the launcher started {} within {:.0f} s{}{}", found,
+                         static_cast<double>(limit.count()) * 1e-3, what_still_runs(end), last_words(lines)),
+             "the launcher fails before MPI or Lapwing start: try `LAUNCHER hostname`, and connect to each "
+             "host as the launcher does (`ssh HOST true`). One host that does not answer can keep all "
+             "others from starting"});
     } else if (end.status != 0 && !end.timed_out) {
-        findings.problem("launcher", "",
-                         fmt::format("the launcher ended with status {} after {} answered{}", end.status,
-                                     found, last_words(lines)),
-                         advice_on_refusal(lines));
+        findings.add({Severity::problem, "launcher", "",
+                      fmt::format("the launcher ended with status {} after {} answered{}", end.status, found,
+                                  last_words(lines)),
+                      advice_on_refusal(lines)});
     } else if (answered == 0) {
-        findings.problem(
-            "launcher", "",
-            fmt::format("the launcher ended with status 0, but no rank answered{}", last_words(lines)),
-            "the launcher must forward the standard output of the ranks: remove options that write it to "
-            "files");
+        findings.add(
+            {Severity::problem, "launcher", "",
+             fmt::format("the launcher ended with status 0, but no rank answered{}", last_words(lines)),
+             "the launcher must forward the standard output of the ranks: remove options that write it to "
+             "files"});
     } else if (!missing.empty()) {
-        findings.problem(
-            "launcher", "",
-            fmt::format("no answer from rank{} {}", missing.size() == 1 ? "" : "s", fmt::join(missing, ", ")),
-            "the launcher lost the output of these ranks: try again, and read the launcher's messages");
+        findings.add(
+            {Severity::problem, "launcher", "",
+             fmt::format("no answer from rank{} {}", missing.size() == 1 ? "" : "s",
+                         fmt::join(missing, ", ")),
+             "the launcher lost the output of these ranks: try again, and read the launcher's messages"});
     }
     for (const auto& [check, checked] : hosts_without_facts(report)) {
-        findings.add(check->without_facts, "host", names_of(checked),
-                     fmt::format("no result of the check '{}'{}", check->name,
-                                 end.timed_out ? ", which took too long" : ""),
-                     "run `lapwing info` on that host: it runs most of the checks");
+        findings.add({check->without_facts, "host", names_of(checked),
+                      fmt::format("no result of the check '{}'{}", check->name,
+                                  end.timed_out ? ", which took too long" : ""),
+                      "run `lapwing info` on that host: it runs most of the checks"});
     }
 }
 
@@ -162,56 +164,41 @@ void judge_facts(const JobReport& report, Findings& findings) {
     for (const Check* check : host_checks()) {
         check->judge(report, findings);
         for (const HostReport& host : report.hosts) {
-            const Facts* const facts = host.find(check->name);
-            if (facts == nullptr || !facts->contains("error")) continue;
-            findings.hint("host", host.name,
-                          fmt::format("could not examine {}: {}", check->title, facts->value("error", "")),
-                          "");
+            const Facts& facts = host.of(check->name);
+            if (facts.contains("error"))
+                findings.add({Severity::hint, "host", host.name,
+                              fmt::format("could not examine {}: {}", check->title, facts.value("error", "")),
+                              ""});
         }
     }
 }
 
 // Compares the variables of all ranks, by the agreement of each variable.
 void judge_settings(const JobReport& report, Findings& findings) {
-    const std::string advice =
-        "pass the LAPWING_* variables to all hosts, as `lapwing run` does, and set none in the shell profile "
-        "of a single host";
     for (const HostReport& host : report.hosts) {
-        for (const RankReport& rank : host.ranks) {
-            if (rank.wrong.empty()) continue;
-            findings.problem("Lapwing", host.name, rank.wrong,
-                             "correct the variable in the environment of that host");
-            break;
-        }
+        const auto wrong = std::find_if(host.ranks.begin(), host.ranks.end(),
+                                        [](const RankReport& rank) { return !rank.wrong.empty(); });
+        if (wrong != host.ranks.end())
+            findings.add({Severity::problem, "Lapwing", host.name, wrong->wrong,
+                          "correct the variable in the environment of that host"});
     }
     for (const SettingRow& row : setting_rows()) {
+        if (row.agreement == Agreement::own) continue;
         const auto value_of = [&](const RankReport& rank) {
             const std::string value = rank.settings.value(row.variable, std::string(row.usual));
             if (row.agreement == Agreement::set) return std::string(value == row.usual ? "not set" : "set");
             return value.empty() ? std::string("empty") : value;
         };
-        std::vector<std::pair<std::string, HostReports>> values;
-        for (const HostReport& host : report.hosts) {
-            for (const RankReport& rank : host.ranks) {
-                const std::string value = value_of(rank);
-                const auto known = std::find_if(values.begin(), values.end(),
-                                                [&](const auto& one) { return one.first == value; });
-                if (known == values.end()) {
-                    values.push_back({value, {&host}});
-                } else if (known->second.back() != &host) {
-                    known->second.push_back(&host);
-                }
-            }
-        }
-        std::stable_sort(values.begin(), values.end(), [](const auto& one, const auto& other) {
-            return one.second.size() > other.second.size();
-        });
-        for (std::size_t i = 1; i < values.size() && row.agreement != Agreement::own; ++i) {
-            findings.problem("Lapwing", names_of(values[i].second),
-                             fmt::format("{} is {}, but {} on {}", row.variable, values[i].first,
-                                         values[0].first, names_of(values[0].second)),
-                             advice);
-        }
+        const auto values_of = [&](const HostReport& host) {
+            std::vector<std::string> values;
+            for (const RankReport& rank : host.ranks) values.push_back(value_of(rank));
+            return values;
+        };
+        judge_equal(group_hosts(report, values_of),
+                    {Severity::problem, "Lapwing", "", row.variable,
+                     "pass the LAPWING_* variables to all hosts, as `lapwing run` does, and set none in the "
+                     "shell profile of a single host"},
+                    findings);
     }
 }
 
@@ -229,13 +216,11 @@ Launch agent_launch(const JobToExamine& job, const char* task, std::int64_t seco
 
 std::string last_words(const std::vector<std::string>& lines) {
     constexpr std::size_t max_lines = 4;
-    std::vector<std::string> shown;
-    for (const std::string& line : lines) {
-        // Frames of dashes and empty lines.
-        if (line.find_first_not_of("-=* \t") == std::string::npos) continue;
-        if (shown.size() < max_lines) shown.push_back(shorten(line));
-    }
-    return shown.empty() ? "" : fmt::format("; its output: {}", fmt::join(shown, " / "));
+    std::vector<std::string> words = lines;
+    // Frames of dashes and empty lines.
+    std::erase_if(
+        words, [](const std::string& line) { return line.find_first_not_of("-=* \t") == std::string::npos; });
+    return words.empty() ? "" : fmt::format("; its output: {}", first_of(words, max_lines, " / "));
 }
 
 JobReport survey_job(const JobToExamine& job, milliseconds limit, Findings& findings, Phase& phase,

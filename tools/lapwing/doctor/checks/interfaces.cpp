@@ -92,71 +92,61 @@ std::string interfaces_line(const Facts& facts) {
 }
 
 std::string state_of(const Facts& facts, const std::string& name) {
-    const Facts& interfaces = facts.at("interfaces");
-    const auto found = interfaces.find(name);
-    if (found == interfaces.end()) return "missing";
-    if (!found->value("up", false)) return "down";
-    return found->value("carrier", false) ? "" : "without a carrier";
+    const Facts interface = facts.at("interfaces").value(name, Facts());
+    if (interface.is_null()) return "";
+    if (!interface.value("up", false)) return "down";
+    return interface.value("carrier", false) ? "up" : "without a carrier";
 }
 
 void judge_states(const JobReport& job, Findings& findings) {
     std::set<std::string> names;
     for (const HostReport& host : job.hosts) {
-        const Facts* const facts = host.find("interfaces");
-        if (facts == nullptr) continue;
-        for (const Facts& used : facts->value("used", Facts::array())) {
+        const Facts& facts = host.of("interfaces");
+        for (const Facts& used : facts.value("used", Facts::array())) {
             // The loopback is none of those that are compared.
-            if (facts->at("interfaces").contains(used.value("interface", "")))
-                names.insert(used["interface"]);
+            if (facts.at("interfaces").contains(used.value("interface", ""))) names.insert(used["interface"]);
         }
     }
     for (const std::string& name : names) {
-        const auto states =
+        const HostGroups states =
             hosts_by(job, "interfaces", [&](const Facts& facts) { return state_of(facts, name); });
         const auto good =
-            std::find_if(states.begin(), states.end(), [](const auto& state) { return state.first.empty(); });
+            std::find_if(states.begin(), states.end(), [](const auto& state) { return state.first == "up"; });
         if (good == states.end()) continue;
         for (const auto& [state, hosts] : states) {
-            if (state.empty() || state == "missing") continue;
-            findings.hint(
-                "network", names_of(hosts),
-                fmt::format("the interface {} is {}, but up on {}", name, state, names_of(good->second)),
-                state == "down" ? fmt::format("run `ip link set {} up`, or exclude the interface on all "
-                                              "hosts by LAPWING_TCP_INTERFACE",
-                                              name)
-                                : "check the cable and the port of the switch");
+            if (state == "up") continue;
+            findings.add(
+                {Severity::hint, "network", names_of(hosts),
+                 fmt::format("the interface {} is {}, but up on {}", name, state, names_of(good->second)),
+                 state == "down" ? fmt::format("run `ip link set {} up`, or exclude the interface on all "
+                                               "hosts by LAPWING_TCP_INTERFACE",
+                                               name)
+                                 : "check the cable and the port of the switch"});
         }
-        const auto mtus = hosts_by(job, "interfaces", [&](const Facts& facts) {
-            const Facts& interfaces = facts.at("interfaces");
-            return interfaces.contains(name) ? fmt::format("{}", interfaces[name].value("mtu", -1L)) : "";
-        });
-        for (std::size_t i = 1; i < mtus.size(); ++i) {
-            if (mtus[i].first.empty() || mtus[0].first.empty()) continue;
-            findings.hint(
-                "network", names_of(mtus[i].second),
-                fmt::format("the MTU of {} is {}, but {} on {}", name, mtus[i].first, mtus[0].first,
-                            names_of(mtus[0].second)),
-                "set the same MTU on all hosts of the network: a host with a smaller MTU drops longer "
-                "packets");
-        }
+        const auto mtu = [&](const Facts& facts) {
+            const Facts interface = facts.at("interfaces").value(name, Facts());
+            return interface.is_null() ? "" : fmt::format("{}", interface.value("mtu", -1L));
+        };
+        judge_equal(hosts_by(job, "interfaces", mtu),
+                    {Severity::hint, "network", "", fmt::format("the MTU of {}", name),
+                     "set the same MTU on all hosts of the network: a host with a smaller MTU drops longer "
+                     "packets"},
+                    findings);
     }
 }
 
 void judge_interfaces(const JobReport& job, Findings& findings) {
     for (const auto& [why, hosts] :
-         hosts_by(job, "interfaces", [](const Facts& facts) { return facts.value("wrong", ""); })) {
-        if (why.empty()) continue;
-        findings.add(job.several_hosts() ? Severity::problem : Severity::hint, "network", names_of(hosts),
-                     why,
-                     "set LAPWING_TCP_INTERFACE to interfaces that are up on every host; a network such "
-                     "as 10.1.0.0/16 matches interfaces of different names");
-    }
+         hosts_by(job, "interfaces", [](const Facts& facts) { return facts.value("wrong", ""); }))
+        findings.add({job.several_hosts() ? Severity::problem : Severity::hint, "network", names_of(hosts),
+                      why,
+                      "set LAPWING_TCP_INTERFACE to interfaces that are up on every host; a network such "
+                      "as 10.1.0.0/16 matches interfaces of different names"});
     judge_states(job, findings);
 }
 
 }  // namespace
 
-extern const Check interfaces_check;
 const Check interfaces_check{"interfaces", "interfaces", interfaces_facts, interfaces_line, judge_interfaces};
 
 }  // namespace lapwing::tool

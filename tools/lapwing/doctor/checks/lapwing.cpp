@@ -1,9 +1,9 @@
 // The same Lapwing on all hosts: version, build, tuning and topology files.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include <fstream>
+#include <sstream>
 
 #include "base/error.hpp"
 #include "base/text_file.hpp"
@@ -20,19 +20,9 @@ std::string print_fingerprint(std::uint64_t fingerprint) {
 
 // Of a file of any size.
 std::string fingerprint_of_file(const std::string& path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat status {};
-    if (file < 0 || fstat(file, &status) != 0 || status.st_size == 0) {
-        if (file >= 0) close(file);
-        return "unreadable";
-    }
-    const auto bytes = static_cast<std::size_t>(status.st_size);
-    void* const content = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
-    close(file);
-    if (content == MAP_FAILED) return "unreadable";
-    const std::uint64_t found = fingerprint_of({static_cast<const char*>(content), bytes});
-    munmap(content, bytes);
-    return print_fingerprint(found);
+    std::ostringstream content;
+    const bool read = bool(content << std::ifstream(path, std::ios::binary).rdbuf());
+    return read ? print_fingerprint(fingerprint_of(content.view())) : "unreadable";
 }
 
 Facts lapwing_facts(const MpiFamily& family) {
@@ -50,36 +40,32 @@ std::string version_of(const Facts& facts) {
 
 std::string lapwing_line(const Facts& facts) {
     const std::string version = version_of(facts);
-    if (!facts.contains("preload") || !facts["preload"].is_string()) return version + ", no preload library";
-    return fmt::format("{}, {}", version, facts["preload"].get<std::string>());
+    const Facts preload = facts.value("preload", Facts());
+    return fmt::format("{}, {}", version,
+                       preload.is_string() ? preload.get<std::string>() : "no preload library");
 }
 
 void judge_lapwing(const JobReport& job, Findings& findings) {
     const std::string advice = "install the same build on all hosts, or use one on a shared file system";
-    judge_equal(job, "lapwing", version_of, Severity::problem, "Lapwing", "Lapwing's version", advice,
-                findings);
+    const HostGroups versions = hosts_by(job, "lapwing", version_of);
+    judge_equal(versions, {Severity::problem, "Lapwing", "", "Lapwing's version", advice}, findings);
     for (const auto& [missing, hosts] : hosts_by(job, "lapwing", [](const Facts& facts) {
              return facts.value("preload", Facts()).is_string() ? "" : "missing";
-         })) {
-        if (missing.empty()) continue;
-        findings.problem(
-            "Lapwing", names_of(hosts), fmt::format("{} is not installed", job.family->preload),
-            fmt::format("build Lapwing where {}'s compiler wrapper is installed", job.family->title));
-    }
-    if (hosts_by(job, "lapwing", version_of).size() > 1) return;
+         }))
+        findings.add(
+            {Severity::problem, "Lapwing", names_of(hosts),
+             fmt::format("{} is not installed", job.family->preload),
+             fmt::format("build Lapwing where {}'s compiler wrapper is installed", job.family->title)});
+    if (versions.size() > 1) return;
     const std::pair<const char*, std::string> files[] = {{"preload_fingerprint", job.family->preload},
                                                          {"tool", "the program lapwing"}};
     for (const auto& [key, file] : files) {
-        const auto builds = hosts_by(job, "lapwing", [key = key](const Facts& facts) {
-            const auto found = facts.find(key);
-            return found != facts.end() && found->is_string() ? found->get<std::string>() : std::string();
-        });
-        for (std::size_t i = 1; i < builds.size(); ++i) {
-            if (builds[i].first.empty()) continue;
-            findings.problem(
-                "Lapwing", names_of(builds[i].second),
-                fmt::format("{} is a different build than on {}", file, names_of(builds[0].second)), advice);
-        }
+        const auto fingerprint = [key = key](const Facts& facts) {
+            const Facts found = facts.value(key, Facts());
+            return found.is_string() ? found.get<std::string>() : "";
+        };
+        judge_equal(hosts_by(job, "lapwing", fingerprint), {Severity::problem, "Lapwing", "", file, advice},
+                    findings, "{0} is a different build than on {3}");
     }
 }
 
@@ -124,35 +110,28 @@ std::string files_line(const Facts& facts) {
 
 void judge_files(const JobReport& job, Findings& findings) {
     for (const File& file : files) {
-        const auto wrong = hosts_by(job, "files", [&](const Facts& facts) {
-            return facts.contains(file.key) ? facts[file.key].value("wrong", "") : "";
-        });
-        for (const auto& [why, hosts] : wrong) {
-            if (why.empty()) continue;
-            findings.problem("host", names_of(hosts), fmt::format("{}: {}", file.variable, why),
-                             fmt::format("copy {} to all hosts, under the same path", file.what));
-        }
-        const auto found = hosts_by(job, "files", [&](const Facts& facts) {
-            return facts.contains(file.key) ? facts[file.key].value("fingerprint", "") : "";
-        });
-        for (std::size_t i = 1; i < found.size(); ++i) {
-            if (found[i].first.empty()) continue;
-            const HostReports& good = found[found[0].first.empty() ? i : 0].second;
-            if (good == found[i].second) continue;
-            findings.problem("host", names_of(found[i].second),
-                             fmt::format("{} '{}' ({}) is not the same as on {}", file.what,
-                                         job.settings.*file.path, file.variable, names_of(good)),
-                             "copy the same file to all hosts: ranks with different files choose "
-                             "algorithms that do not match");
-        }
+        const auto by = [&](const char* field) {
+            return hosts_by(job, "files", [&, field](const Facts& facts) {
+                return facts.value(file.key, Facts::object()).value(field, "");
+            });
+        };
+        for (const auto& [why, hosts] : by("wrong"))
+            findings.add({Severity::problem, "host", names_of(hosts),
+                          fmt::format("{}: {}", file.variable, why),
+                          fmt::format("copy {} to all hosts, under the same path", file.what)});
+        judge_equal(
+            by("fingerprint"),
+            {Severity::problem, "host", "",
+             fmt::format("{} '{}' ({})", file.what, job.settings.*file.path, file.variable),
+             "copy the same file to all hosts: ranks with different files choose algorithms that do not "
+             "match"},
+            findings, "{0} is not the same as on {3}");
     }
 }
 
 }  // namespace
 
-extern const Check lapwing_check;
 const Check lapwing_check{"lapwing", "Lapwing", lapwing_facts, lapwing_line, judge_lapwing};
-extern const Check files_check;
 const Check files_check{"files", "files", files_facts, files_line, judge_files};
 
 }  // namespace lapwing::tool

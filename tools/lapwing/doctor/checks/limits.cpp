@@ -67,26 +67,20 @@ void judge_engines(const JobReport& job, Findings& findings) {
     for (const Engine* engine : engines()) {
         const std::string name = engine->name();
         if (engine->only_by_name() && job.settings.engine != name) continue;
-        const auto reason = [&](const Facts& facts) {
-            for (const Facts& one : facts.at("engines")) {
-                if (one.value("name", "") == name) return one.value("reason", "");
-            }
-            return std::string();
-        };
-        for (const auto& [why, hosts] : hosts_by(job, "engines", reason)) {
-            if (why.empty()) continue;
-            const bool wanted = job.wants_engine(name);
-            const bool covered = wanted && job.has_thread_between_hosts();
+        const bool wanted = job.wants_engine(name);
+        const bool covered = wanted && job.has_thread_between_hosts();
+        for (const auto& [why, hosts] :
+             hosts_by(job, "engines", [&](const Facts& facts) { return why_unavailable(facts, name); })) {
             findings.add(
-                wanted && !covered ? Severity::problem : Severity::hint, "host", names_of(hosts),
-                fmt::format("the {} engine is unavailable: {}", name, why),
-                covered
-                    ? "until then the host engine runs the lists of the whole job, over TCP with a progress "
-                      "thread, which uses more CPU time"
-                : wanted ? "until then the whole job runs on the host engine, which hides no communication "
-                           "between hosts"
-                         : "this job does not need it: its ranks are on one host, or LAPWING_ENGINE names "
-                           "another engine");
+                {wanted && !covered ? Severity::problem : Severity::hint, "host", names_of(hosts),
+                 fmt::format("the {} engine is unavailable: {}", name, why),
+                 covered
+                     ? "until then the host engine runs the lists of the whole job, over TCP with a progress "
+                       "thread, which uses more CPU time"
+                 : wanted ? "until then the whole job runs on the host engine, which hides no communication "
+                            "between hosts"
+                          : "this job does not need it: its ranks are on one host, or LAPWING_ENGINE names "
+                            "another engine"});
         }
     }
 }
@@ -104,33 +98,22 @@ std::string container_line(const Facts& facts) {
     return facts.value("runtime", "");
 }
 
-bool lacks_io_uring(const HostReport& host) {
-    const Facts* const facts = host.find("engines");
-    if (facts == nullptr) return false;
-    for (const Facts& engine : facts->value("engines", Facts::array())) {
-        if (engine.value("reason", "").starts_with("io_uring")) return true;
-    }
-    return false;
-}
-
 void judge_container(const JobReport& job, Findings& findings) {
-    for (const auto& [runtime, hosts] : hosts_by(job, "container", container_line)) {
-        HostReports without;
-        for (const HostReport* host : hosts) {
-            if (lacks_io_uring(*host)) without.push_back(host);
-        }
-        if (runtime.empty() || without.empty()) continue;
-        findings.hint(
-            "host", names_of(without),
-            fmt::format("this {} container does not permit io_uring, which the kernel engine needs", runtime),
-            runtime == "Kubernetes"
-                ? "copy share/lapwing/seccomp.json of Lapwing to /var/lib/kubelet/seccomp/lapwing.json on "
-                  "each "
-                  "node, and add to the pod's securityContext: seccompProfile: {type: Localhost, "
-                  "localhostProfile: lapwing.json}"
-                : "start it with --security-opt seccomp=PREFIX/share/lapwing/seccomp.json, a profile with "
-                  "the "
-                  "three calls of io_uring");
+    const auto without_io_uring = [](const HostReport& host) -> std::vector<std::string> {
+        if (!why_unavailable(host.of("engines"), "kernel").starts_with("io_uring")) return {};
+        return {container_line(host.of("container"))};
+    };
+    for (const auto& [runtime, hosts] : group_hosts(job, without_io_uring)) {
+        findings.add(
+            {Severity::hint, "host", names_of(hosts),
+             fmt::format("this {} container does not permit io_uring, which the kernel engine needs",
+                         runtime),
+             runtime == "Kubernetes"
+                 ? "copy share/lapwing/seccomp.json of Lapwing to /var/lib/kubelet/seccomp/lapwing.json on "
+                   "each node, and add to the pod's securityContext: seccompProfile: {type: Localhost, "
+                   "localhostProfile: lapwing.json}"
+                 : "start it with --security-opt seccomp=PREFIX/share/lapwing/seccomp.json, a profile with "
+                   "the three calls of io_uring"});
     }
 }
 
@@ -156,30 +139,29 @@ void judge_shared_memory(const JobReport& job, Findings& findings) {
         const bool asked = line.find("LAPWING_") != std::string::npos;
         if (line.starts_with(none)) {
             findings.add(
-                several && !asked ? Severity::problem : Severity::hint, "host", names_of(hosts), line,
-                "messages between ranks of one host go through the native MPI, and collectives within a "
-                "host progress only inside MPI calls");
+                {several && !asked ? Severity::problem : Severity::hint, "host", names_of(hosts), line,
+                 "messages between ranks of one host go through the native MPI, and collectives within a "
+                 "host progress only inside MPI calls"});
         } else if (in_pieces != std::string::npos && several && !asked) {
-            findings.hint(
-                "host", names_of(hosts),
-                fmt::format("a process cannot copy from the memory of another process: {}",
-                            line.substr(in_pieces + pieces.size())),
-                "allow process_vm_readv and process_vm_writev (containers: --cap-add SYS_PTRACE or "
-                "another seccomp profile; sysctl kernel.yama.ptrace_scope below 2); until then long "
-                "messages inside a host pass through shared memory");
+            findings.add(
+                {Severity::hint, "host", names_of(hosts),
+                 fmt::format("a process cannot copy from the memory of another process: {}",
+                             line.substr(in_pieces + pieces.size())),
+                 "allow process_vm_readv and process_vm_writev (containers: --cap-add SYS_PTRACE or "
+                 "another seccomp profile; sysctl kernel.yama.ptrace_scope below 2); until then long "
+                 "messages inside a host pass through shared memory"});
         }
     }
+    if (!several) return;
     static constexpr std::uint64_t small = std::uint64_t{256} << 20;
     const auto is_small = [](const Facts& facts) {
         const std::uint64_t bytes = facts.value("dev_shm_bytes", small);
         return bytes < small ? fmt::format("/dev/shm has {} MiB", bytes >> 20) : std::string();
     };
-    for (const auto& [line, hosts] : hosts_by(job, "shared_memory", is_small)) {
-        if (line.empty() || !several) continue;
-        findings.hint("host", names_of(hosts), line,
+    for (const auto& [line, hosts] : hosts_by(job, "shared_memory", is_small))
+        findings.add({Severity::hint, "host", names_of(hosts), line,
                       "Lapwing does not use /dev/shm, but MPI libraries do: give containers more "
-                      "(--shm-size)");
-    }
+                      "(--shm-size)"});
 }
 
 Facts limit_facts(int resource) {
@@ -218,26 +200,25 @@ void judge_descriptors(const JobReport& job, Findings& findings) {
     const std::uint64_t group = (ranks - 1) * parse_number(job.settings.tcp_lanes).value_or(1);
     constexpr std::uint64_t groups_of_most_programs = 4;
     constexpr std::uint64_t of_the_mpi = 32;  // about so many, before Lapwing starts
-    const auto room = [&](const Facts& facts) -> std::string {
+    const auto shortage = [&](const Facts& facts) -> std::string {
         const std::uint64_t hard = limit_in(facts, "hard");
         const std::uint64_t used = limit_in(facts, "soft") - facts.value("free", limit_in(facts, "soft"));
         const std::uint64_t usable = hard - std::min(hard, used + of_the_mpi);
         if (usable < group + tcp::reserved_descriptors) return "none";
         return usable < groups_of_most_programs * group + tcp::reserved_descriptors ? "few" : "";
     };
-    for (const auto& [how, hosts] : hosts_by(job, "descriptors", room)) {
-        if (how.empty()) continue;
-        const std::string has = print_limit(hosts.front()->facts["descriptors"], "hard", false);
+    for (const auto& [how, hosts] : hosts_by(job, "descriptors", shortage)) {
         findings.add(
-            how == "none" ? Severity::problem : Severity::hint, "host", names_of(hosts),
-            fmt::format("a process may open {} descriptors. The connections of a communicator of {} ranks "
-                        "need {}, and {} more must stay free",
-                        has, ranks, group, tcp::reserved_descriptors),
-            how == "none" ? "raise the hard limit of `ulimit -n` (limits.conf, or LimitNOFILE= of the "
-                            "daemon that starts ranks), or lower LAPWING_TCP_LANES: until then the host "
-                            "engine runs all collectives"
-                          : "raise the hard limit of `ulimit -n` where programs have several such "
-                            "communicators");
+            {how == "none" ? Severity::problem : Severity::hint, "host", names_of(hosts),
+             fmt::format("a process may open {} descriptors. The connections of a communicator of {} ranks "
+                         "need {}, and {} more must stay free",
+                         print_limit(hosts.front()->of("descriptors"), "hard", false), ranks, group,
+                         tcp::reserved_descriptors),
+             how == "none" ? "raise the hard limit of `ulimit -n` (limits.conf, or LimitNOFILE= of the "
+                             "daemon that starts ranks), or lower LAPWING_TCP_LANES: until then the host "
+                             "engine runs all collectives"
+                           : "raise the hard limit of `ulimit -n` where programs have several such "
+                             "communicators"});
     }
 }
 
@@ -255,37 +236,27 @@ std::string locked_memory_line(const Facts& facts) {
 
 void judge_locked_memory(const JobReport& job, Findings& findings) {
     constexpr std::uint64_t enough = std::uint64_t{256} << 20;
-    HostReports short_of;
-    std::string devices;
-    for (const HostReport& host : job.hosts) {
-        const Facts* const facts = host.find("locked_memory");
-        if (facts == nullptr || limit_in(*facts, "soft") >= enough) continue;
-        const auto found = facts->value("rdma", std::vector<std::string>());
-        if (found.empty()) continue;
-        if (devices.empty()) devices = found.front();
-        short_of.push_back(&host);
-    }
-    if (short_of.empty()) return;
-    findings.hint("host", names_of(short_of),
-                  fmt::format("a process may lock only {} of memory, but RDMA (here {}) needs locked memory",
-                              print_limit(short_of.front()->facts["locked_memory"], "soft", true), devices),
-                  "remove the limit: `ulimit -l unlimited`, memlock in limits.conf, or "
-                  "LimitMEMLOCK=infinity of the daemon that starts ranks (sshd, slurmd)");
+    const auto device_without_memory = [](const Facts& facts) -> std::string {
+        const bool little = limit_in(facts, "soft") < enough && !facts.at("rdma").empty();
+        return little ? facts["rdma"].front().get<std::string>() : "";
+    };
+    for (const auto& [device, hosts] : hosts_by(job, "locked_memory", device_without_memory))
+        findings.add(
+            {Severity::hint, "host", names_of(hosts),
+             fmt::format("a process may lock only {} of memory, but RDMA (here {}) needs locked memory",
+                         print_limit(hosts.front()->of("locked_memory"), "soft", true), device),
+             "remove the limit: `ulimit -l unlimited`, memlock in limits.conf, or "
+             "LimitMEMLOCK=infinity of the daemon that starts ranks (sshd, slurmd)"});
 }
 
 }  // namespace
 
-extern const Check engines_check;
 const Check engines_check{"engines", "engines", engines_facts, engines_line, judge_engines};
-extern const Check container_check;
 const Check container_check{"container", "container", container_facts, container_line, judge_container};
-extern const Check shared_memory_check;
 const Check shared_memory_check{"shared_memory", "inside a host", shared_memory_facts, shared_memory_line,
                                 judge_shared_memory};
-extern const Check descriptors_check;
 const Check descriptors_check{"descriptors", "descriptors", descriptors_facts, descriptors_line,
                               judge_descriptors};
-extern const Check locked_memory_check;
 const Check locked_memory_check{"locked_memory", "locked memory", locked_memory_facts, locked_memory_line,
                                 judge_locked_memory};
 

@@ -47,35 +47,32 @@ Facts mpi_facts(const MpiFamily& family) {
 }
 
 std::string mpi_line(const Facts& facts) {
-    const auto libraries = facts.find("libraries");
-    if (libraries == facts.end() || libraries->empty()) return "";
-    return libraries->front().value("version", "");
+    const Facts libraries = facts.value("libraries", Facts::array());
+    return libraries.empty() ? "" : libraries.front().value("version", "");
 }
 
 void judge_mpi(const JobReport& job, Findings& findings) {
     const auto tools = hosts_by(job, "mpi", [](const Facts& facts) {
         return fmt::format("{}", fmt::join(facts.value("preloaded_tools", std::vector<std::string>()), ", "));
     });
-    for (const auto& [names, hosts] : tools) {
-        if (names.empty()) continue;
-        findings.hint("MPI", names_of(hosts),
+    for (const auto& [names, hosts] : tools)
+        findings.add({Severity::hint, "MPI", names_of(hosts),
                       fmt::format("LD_PRELOAD names a tool that wraps MPI's functions: {}", names),
                       "use `lapwing run`, which loads Lapwing after the tool, or name the tool before "
-                      "Lapwing's library in LD_PRELOAD");
-    }
+                      "Lapwing's library in LD_PRELOAD"});
+    const auto library = [](const Facts& facts) {
+        const std::string line = mpi_line(facts);
+        return line.empty() ? "not found" : line;
+    };
     judge_equal(
-        job, "mpi",
-        [](const Facts& facts) {
-            const std::string line = mpi_line(facts);
-            return line.empty() ? std::string("not found") : line;
-        },
-        Severity::hint, "MPI", fmt::format("the library of {} that the loader finds", job.family->title),
-        "install the same MPI on all hosts, or load the same module there", findings);
+        hosts_by(job, "mpi", library),
+        {Severity::hint, "MPI", "", fmt::format("the library of {} that the loader finds", job.family->title),
+         "install the same MPI on all hosts, or load the same module there"},
+        findings);
 }
 
 }  // namespace
 
-extern const Check mpi_check;
 const Check mpi_check{"mpi", "MPI library", mpi_facts, mpi_line, judge_mpi};
 
 }  // namespace lapwing::tool

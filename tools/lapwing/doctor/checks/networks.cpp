@@ -47,26 +47,24 @@ std::string networks_line(const Facts& facts) {
 }
 
 void judge_networks(const JobReport& job, Findings& findings) {
-    bool all_work = true;
-    for (const auto& [why, hosts] :
-         hosts_by(job, "networks", [](const Facts& facts) { return facts.value("wrong", ""); })) {
-        if (why.empty()) continue;
-        all_work = false;
-        findings.hint("host", names_of(hosts), fmt::format("UCX or libfabric does not work: {}", why),
+    const HostGroups wrong =
+        hosts_by(job, "networks", [](const Facts& facts) { return facts.value("wrong", ""); });
+    for (const auto& [why, hosts] : wrong)
+        findings.add({Severity::hint, "host", names_of(hosts),
+                      fmt::format("UCX or libfabric does not work: {}", why),
                       "run `lapwing info` on that host. MPI libraries that use the same library fail as "
-                      "well, or fall back to TCP: ask the administrator who installed it");
-    }
-    if (job.several_hosts() && all_work)
+                      "well, or fall back to TCP: ask the administrator who installed it"});
+    if (job.several_hosts() && wrong.empty())
         judge_equal(
-            job, "networks", networks_line, Severity::hint, "host", "the networks that Lapwing can use",
-            "`lapwing info` on that host prints the reasons. Lapwing uses a network only if all ranks "
-            "have it",
+            hosts_by(job, "networks", networks_line),
+            {Severity::hint, "host", "", "the networks that Lapwing can use",
+             "`lapwing info` on that host prints the reasons. Lapwing uses a network only if all ranks "
+             "have it"},
             findings);
 }
 
 }  // namespace
 
-extern const Check networks_check;
 const Check networks_check{"networks",    "networks",     networks_facts,
                            networks_line, judge_networks, Severity::hint};
 

@@ -12,13 +12,6 @@
 namespace lapwing::tool {
 namespace {
 
-std::string first_line(const char* path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
-}
-
 Facts kernel_facts(const MpiFamily&) {
     utsname names{};
     uname(&names);
@@ -30,8 +23,10 @@ std::string kernel_line(const Facts& facts) {
 }
 
 void judge_kernel(const JobReport& job, Findings& findings) {
-    judge_equal(job, "kernel", kernel_line, Severity::hint, "host", "the kernel",
-                "boot the same kernel on all hosts: a tuning file holds for one kernel", findings);
+    judge_equal(hosts_by(job, "kernel", kernel_line),
+                {Severity::hint, "host", "", "the kernel",
+                 "boot the same kernel on all hosts: a tuning file holds for one kernel"},
+                findings);
 }
 
 Facts processors_facts(const MpiFamily&) {
@@ -52,19 +47,19 @@ std::string processors_line(const Facts& facts) {
 }
 
 void judge_processors(const JobReport& job, Findings& findings) {
-    HostReports crowded;
-    for (const HostReport& host : job.hosts) {
-        const Facts* const facts = host.find("processors");
-        if (facts != nullptr && host.ranks.size() > facts->value("processors", std::size_t{0}))
-            crowded.push_back(&host);
-    }
-    if (crowded.empty()) return;
-    findings.hint("host", names_of(crowded), "more ranks than CPUs",
-                  "start fewer ranks on a host: waiting ranks take CPU time from computing ranks");
+    const auto crowded = [](const HostReport& host) -> std::vector<std::string> {
+        const std::size_t ranks = host.ranks.size();
+        return {ranks > host.of("processors").value("processors", ranks) ? "more ranks than CPUs" : ""};
+    };
+    for (const auto& [what, hosts] : group_hosts(job, crowded))
+        findings.add({Severity::hint, "host", names_of(hosts), what,
+                      "start fewer ranks on a host: waiting ranks take CPU time from computing ranks"});
 }
 
 Facts clock_facts(const MpiFamily&) {
-    return {{"source", first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource")}};
+    std::string source;
+    std::ifstream("/sys/devices/system/clocksource/clocksource0/current_clocksource") >> source;
+    return {{"source", source}};
 }
 
 std::string clock_line(const Facts& facts) {
@@ -76,18 +71,16 @@ void judge_clock(const JobReport& job, Findings& findings) {
     static const std::string slow[] = {"hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"};
     for (const auto& [source, hosts] : hosts_by(job, "clock", clock_line)) {
         if (std::find(std::begin(slow), std::end(slow), source) == std::end(slow)) continue;
-        findings.hint("host", names_of(hosts), fmt::format("the clock source {} is slow to read", source),
-                      "boot with clocksource=tsc if the time-stamp counter of the CPU is reliable");
+        findings.add({Severity::hint, "host", names_of(hosts),
+                      fmt::format("the clock source {} is slow to read", source),
+                      "boot with clocksource=tsc if the time-stamp counter of the CPU is reliable"});
     }
 }
 
 }  // namespace
 
-extern const Check kernel_check;
 const Check kernel_check{"kernel", "kernel", kernel_facts, kernel_line, judge_kernel};
-extern const Check processors_check;
 const Check processors_check{"processors", "processors", processors_facts, processors_line, judge_processors};
-extern const Check clock_check;
 const Check clock_check{"clock", "clock source", clock_facts, clock_line, judge_clock};
 
 }  // namespace lapwing::tool
