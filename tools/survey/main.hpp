@@ -7,7 +7,6 @@ namespace lapwing::survey {
 
 // Prints a line of this program.
 void say(const std::string& words);
-void barrier();
 // Runs the collectives; the result for rank 0: {"version", "ranks", "right", "collectives"}. Collective.
 nlohmann::json try_collectives(int rank, int ranks, const std::string& host);
 // Measures the links of each two ranks; the result for rank 0: {"ranks", "rates" in bits per second,
