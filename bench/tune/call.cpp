@@ -15,10 +15,10 @@ Call::Call(Collective collective, std::uint64_t bytes, int ranks) : collective_(
     count_ = static_cast<int>(elements);
     const auto all = block * static_cast<std::size_t>(ranks);
     if (all > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} blocks of {} bytes exceed MPI's displacements; choose smaller blocks "
-                                "with --bytes",
-                                ranks, bytes));
+        throw_invalid(
+            fmt::format("{} blocks of {} bytes exceed MPI's displacements; choose smaller blocks "
+                        "with --bytes",
+                        ranks, bytes));
     }
     // Zeros: their sums stay zeros, whatever is measured how often.
     in_.resize(all);
@@ -29,57 +29,43 @@ Call::Call(Collective collective, std::uint64_t bytes, int ranks) : collective_(
     }
 }
 
-void Call::start(MPI_Comm where, MPI_Request& request) {
+int Call::start(MPI_Comm where, MPI_Request& request) {
     const void* in = in_.data();
     void* out = out_.data();
     const int* counts = counts_.data();
     const int* places = places_.data();
     switch (collective_) {
         case Collective::barrier:
-            MPI_Ibarrier(where, &request);
-            return;
+            return MPI_Ibarrier(where, &request);
         case Collective::broadcast:
-            MPI_Ibcast(out, count_, MPI_BYTE, 0, where, &request);
-            return;
+            return MPI_Ibcast(out, count_, MPI_BYTE, 0, where, &request);
         case Collective::gather:
-            MPI_Igather(in, count_, MPI_BYTE, out, count_, MPI_BYTE, 0, where, &request);
-            return;
+            return MPI_Igather(in, count_, MPI_BYTE, out, count_, MPI_BYTE, 0, where, &request);
         case Collective::gatherv:
-            MPI_Igatherv(in, count_, MPI_BYTE, out, counts, places, MPI_BYTE, 0, where, &request);
-            return;
+            return MPI_Igatherv(in, count_, MPI_BYTE, out, counts, places, MPI_BYTE, 0, where, &request);
         case Collective::scatter:
-            MPI_Iscatter(in, count_, MPI_BYTE, out, count_, MPI_BYTE, 0, where, &request);
-            return;
+            return MPI_Iscatter(in, count_, MPI_BYTE, out, count_, MPI_BYTE, 0, where, &request);
         case Collective::allgather:
-            MPI_Iallgather(in, count_, MPI_BYTE, out, count_, MPI_BYTE, where, &request);
-            return;
+            return MPI_Iallgather(in, count_, MPI_BYTE, out, count_, MPI_BYTE, where, &request);
         case Collective::allgatherv:
-            MPI_Iallgatherv(in, count_, MPI_BYTE, out, counts, places, MPI_BYTE, where, &request);
-            return;
+            return MPI_Iallgatherv(in, count_, MPI_BYTE, out, counts, places, MPI_BYTE, where, &request);
         case Collective::alltoall:
-            MPI_Ialltoall(in, count_, MPI_BYTE, out, count_, MPI_BYTE, where, &request);
-            return;
+            return MPI_Ialltoall(in, count_, MPI_BYTE, out, count_, MPI_BYTE, where, &request);
         case Collective::alltoallv:
-            MPI_Ialltoallv(in, counts, places, MPI_BYTE, out, counts, places, MPI_BYTE, where, &request);
-            return;
+            return MPI_Ialltoallv(in, counts, places, MPI_BYTE, out, counts, places, MPI_BYTE, where,
+                                  &request);
         case Collective::reduce:
-            MPI_Ireduce(in, out, count_, MPI_DOUBLE, MPI_SUM, 0, where, &request);
-            return;
+            return MPI_Ireduce(in, out, count_, MPI_DOUBLE, MPI_SUM, 0, where, &request);
         case Collective::allreduce:
-            MPI_Iallreduce(in, out, count_, MPI_DOUBLE, MPI_SUM, where, &request);
-            return;
+            return MPI_Iallreduce(in, out, count_, MPI_DOUBLE, MPI_SUM, where, &request);
         case Collective::reduce_scatter_block:
-            MPI_Ireduce_scatter_block(in, out, count_, MPI_DOUBLE, MPI_SUM, where, &request);
-            return;
+            return MPI_Ireduce_scatter_block(in, out, count_, MPI_DOUBLE, MPI_SUM, where, &request);
         case Collective::reduce_scatter:
-            MPI_Ireduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, where, &request);
-            return;
+            return MPI_Ireduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, where, &request);
         case Collective::scan:
-            MPI_Iscan(in, out, count_, MPI_DOUBLE, MPI_SUM, where, &request);
-            return;
+            return MPI_Iscan(in, out, count_, MPI_DOUBLE, MPI_SUM, where, &request);
         case Collective::exscan:
-            MPI_Iexscan(in, out, count_, MPI_DOUBLE, MPI_SUM, where, &request);
-            return;
+            return MPI_Iexscan(in, out, count_, MPI_DOUBLE, MPI_SUM, where, &request);
         case Collective::scatterv:
         case Collective::neighbor_allgather:
         case Collective::neighbor_alltoall:

@@ -16,8 +16,9 @@ class Call {
   public:
     Call(Collective collective, std::uint64_t bytes, int ranks);
 
-    // Throws Error (unsupported) for collectives with one algorithm only: neighbours', scatterv.
-    void start(MPI_Comm communicator, MPI_Request& request);
+    // Returns the MPI's error code. Throws Error (unsupported) for collectives with one algorithm only:
+    // neighbours', scatterv.
+    int start(MPI_Comm communicator, MPI_Request& request);
 
   private:
     Collective collective_;
