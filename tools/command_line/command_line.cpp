@@ -88,50 +88,6 @@ CommandLineOption* CommandLineOption::show_default() {
     return this;
 }
 
-std::string CommandLineOption::group() const {
-    return option_->get_group();
-}
-
-std::size_t CommandLineOption::count() const {
-    return option_->count();
-}
-
-bool CommandLineOption::positional() const {
-    return option_->get_positional();
-}
-
-bool CommandLineOption::hidden() const {
-    return option_->get_group().empty();
-}
-
-bool CommandLineOption::takes_value() const {
-    return option_->get_expected_max() > 0;
-}
-
-bool CommandLineOption::has_name(const std::string& word) const {
-    return option_->check_name(word);
-}
-
-std::string CommandLineOption::name() const {
-    return option_->get_name(true);
-}
-
-std::vector<std::string> CommandLineOption::long_names() const {
-    return option_->get_lnames();
-}
-
-std::vector<std::string> CommandLineOption::short_names() const {
-    return option_->get_snames();
-}
-
-std::string CommandLineOption::type() const {
-    return option_->get_type_name();
-}
-
-std::string CommandLineOption::about() const {
-    return option_->get_description();
-}
-
 CommandLine::CommandLine(const std::string& name, const std::string& about)
     : own_(std::make_unique<CLI::App>(about, name)), app_(own_.get()) {
     app_->get_formatter()->column_width(column_of_meanings);
@@ -238,7 +194,7 @@ std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
     } catch (const CLI::CallForVersion& version) {
         return version.what() + std::string("\n");
     } catch (const CLI::ParseError& error) {
-        throw Error(ErrorCode::invalid_argument, error.what());
+        throw_invalid(error.what());
     }
     return std::nullopt;
 }
@@ -273,16 +229,29 @@ std::string CommandLine::about() const {
     return app_->get_description();
 }
 
-std::string CommandLine::footer() const {
-    return app_->get_footer();
-}
-
 std::string CommandLine::group() const {
     return app_->get_group();
 }
 
 std::string CommandLine::help() const {
     return app_->help();
+}
+
+std::vector<OptionText> CommandLine::options() const {
+    std::vector<OptionText> all;
+    for (const CommandLineOption& one : options_) {
+        const CLI::Option& option = *one.option_;
+        OptionText& text = all.emplace_back(OptionText{{},
+                                                       option.get_positional(),
+                                                       option.get_group().empty(),
+                                                       option.get_expected_max() > 0,
+                                                       option.get_type_name(),
+                                                       option.get_description()});
+        for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
+        for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
+        if (text.positional) text.names = {option.get_name(true)};
+    }
+    return all;
 }
 
 CommandLine& CommandLine::subcommand(const std::string& name) {

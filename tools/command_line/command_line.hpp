@@ -34,18 +34,6 @@ class CommandLineOption {
     CommandLineOption* optional_value(const std::string& alone);
     CommandLineOption* show_default();  // --help prints the variable's value
 
-    std::size_t count() const;  // how often it was given
-    bool positional() const;
-    bool hidden() const;
-    std::string group() const;
-    bool takes_value() const;
-    bool has_name(const std::string& word) const;  // with its dashes
-    std::string name() const;                      // of a positional argument
-    std::vector<std::string> long_names() const;   // without dashes
-    std::vector<std::string> short_names() const;
-    std::string type() const;
-    std::string about() const;
-
   private:
     friend class CommandLine;
     // Throws Error (invalid_argument) that names the option.
@@ -54,6 +42,16 @@ class CommandLineOption {
 
     CLI::Option* option_;
     Check check_;
+};
+
+// An option as --help describes it.
+struct OptionText {
+    std::vector<std::string> names;  // "--output", "-o"; of a positional argument its only name
+    bool positional;
+    bool hidden;
+    bool takes_value;
+    std::string type;
+    std::string about;
 };
 
 // A command line, or the part after the name of a subcommand. Options refer to variables of the caller, which
@@ -95,10 +93,9 @@ class CommandLine {
 
     std::string name() const;
     std::string about() const;
-    std::string footer() const;
     std::string group() const;
     std::string help() const;
-    const std::deque<CommandLineOption>& options() const { return options_; }  // --help among them
+    std::vector<OptionText> options() const;  // --help among them
     const std::vector<std::unique_ptr<CommandLine>>& subcommands() const { return subcommands_; }
     CommandLine& subcommand(const std::string& name);  // one that exists
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -47,14 +49,9 @@ struct Candidate {
 };
 
 struct Completion {
-    enum class Rest {
-        nothing,
-        files,    // file names are possible, too
-        command,  // the words from `command_at` on are another program's
-    };
     std::vector<Candidate> candidates;
-    Rest rest = Rest::nothing;
-    std::size_t command_at = 0;  // among the words
+    // "files": file names are possible, too; "command:2": the words from that one on are another program's.
+    std::string rest;
 };
 
 const CommandLine* subcommand(const CommandLine& app, const std::string& name) {
@@ -64,12 +61,12 @@ const CommandLine* subcommand(const CommandLine& app, const std::string& name) {
     return nullptr;
 }
 
-const CommandLineOption* option(const CommandLine& app, const std::string& word) {
-    if (!word.starts_with("-")) return nullptr;
-    for (const CommandLineOption& option : app.options()) {
-        if (option.has_name(word)) return &option;
+std::optional<OptionText> option(const CommandLine& app, const std::string& word) {
+    if (!word.starts_with("-")) return std::nullopt;
+    for (OptionText& option : app.options()) {
+        if (std::ranges::find(option.names, word) != option.names.end()) return std::move(option);
     }
-    return nullptr;
+    return std::nullopt;
 }
 
 std::string first_line(const std::string& text) {
@@ -84,10 +81,10 @@ void add_subcommands(const CommandLine& app, Completion& completion) {
 }
 
 void add_options(const CommandLine& app, Completion& completion) {
-    for (const CommandLineOption& option : app.options()) {
-        if (option.hidden() || option.positional()) continue;
-        for (const std::string& name : option.long_names())
-            completion.candidates.push_back({"--" + name, first_line(option.about())});
+    for (const OptionText& option : app.options()) {
+        if (option.hidden || option.positional) continue;
+        for (const std::string& name : option.names)
+            if (name.starts_with("--")) completion.candidates.push_back({name, first_line(option.about)});
     }
 }
 
@@ -97,7 +94,7 @@ void add_values(const std::string& type, Completion& completion) {
         completion.candidates.push_back({word, meaning});
     };
     if (type.starts_with("FILE") || type.starts_with("DIR") || type == "PAGE") {
-        completion.rest = Completion::Rest::files;
+        completion.rest = "files";
     } else if (type == "E" || type == "E,...") {
         add("auto", "chosen by Lapwing");
         for (const Engine* engine : engines()) add(engine->name(), engine->summary());
@@ -115,32 +112,30 @@ void add_values(const std::string& type, Completion& completion) {
 Completion complete(const CommandLine& tool, const std::vector<std::string>& words) {
     Completion completion;
     const CommandLine* app = &tool;
-    const CommandLineOption* awaits_value = nullptr;
+    std::optional<std::string> awaited;  // the type of the value that follows
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
         const std::string& word = words[i];
         if (word == "--") {
-            completion.rest = Completion::Rest::command;
-            completion.command_at = i + 1;
+            completion.rest = fmt::format("command:{}", i + 1);
             return completion;
         }
-        if (awaits_value != nullptr) {
-            awaits_value = nullptr;
-        } else if (const CommandLineOption* const named = option(*app, word); named != nullptr) {
-            if (named->takes_value()) awaits_value = named;
+        if (awaited) {
+            awaited.reset();
+        } else if (const std::optional<OptionText> named = option(*app, word)) {
+            if (named->takes_value) awaited = named->type;
         } else if (const CommandLine* const nested = subcommand(*app, word); nested != nullptr) {
             app = nested;
         }
     }
     const std::string written = words.empty() ? "" : words.back();
-    if (awaits_value != nullptr) {
-        add_values(awaits_value->type(), completion);
+    if (awaited) {
+        add_values(*awaited, completion);
     } else if (written.starts_with("-")) {
         add_options(*app, completion);
     } else {
         add_subcommands(*app, completion);
-        for (const CommandLineOption& positional : app->options()) {
-            if (positional.positional()) add_values(positional.name(), completion);
-        }
+        for (const OptionText& one : app->options())
+            if (one.positional) add_values(one.names.front(), completion);
     }
     std::erase_if(completion.candidates,
                   [&](const Candidate& candidate) { return !candidate.word.starts_with(written); });
@@ -149,8 +144,7 @@ Completion complete(const CommandLine& tool, const std::vector<std::string>& wor
 
 int print_script(const std::string& shell) {
     if (shell != "bash")
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("no completion script for the shell '{}'; valid: bash", shell));
+        throw_invalid(fmt::format("no completion script for the shell '{}'; valid: bash", shell));
     fmt::print("{}", bash);
     return success;
 }
@@ -175,17 +169,7 @@ int print_candidates(const CommandLine& tool, const std::vector<std::string>& wo
             if (std::string_view(command).starts_with(words.front()))
                 completion.candidates.push_back({command, "of the laboratory"});
     }
-    switch (completion.rest) {
-        case Completion::Rest::nothing:
-            fmt::print("\n");
-            break;
-        case Completion::Rest::files:
-            fmt::print("files\n");
-            break;
-        case Completion::Rest::command:
-            fmt::print("command:{}\n", completion.command_at);
-            break;
-    }
+    fmt::print("{}\n", completion.rest);
     for (const Candidate& candidate : completion.candidates)
         fmt::print("{}\t{}\n", candidate.word, candidate.meaning);
     return success;

@@ -48,8 +48,7 @@ std::string subcommand_of(const std::vector<std::string>& arguments, const std::
         if (command.options->name() == *word) return *word;
         if (!command.hidden) valid.push_back(command.options->name());
     }
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("unknown subcommand '{}'{}", *word, suggestion(*word, valid)));
+    throw_invalid(fmt::format("unknown subcommand '{}'{}", *word, suggestion(*word, valid)));
 }
 
 void refuse_unknown_options(const CommandLine& options, bool extra_words_allowed) {
@@ -58,15 +57,12 @@ void refuse_unknown_options(const CommandLine& options, bool extra_words_allowed
     const std::string word = unknown.front().substr(0, unknown.front().find('='));
     if (!word.starts_with("-")) {
         if (extra_words_allowed) return;
-        throw Error(ErrorCode::invalid_argument, fmt::format("unexpected argument '{}'", word));
+        throw_invalid(fmt::format("unexpected argument '{}'", word));
     }
     std::vector<std::string> valid;
-    for (const CommandLineOption& option : options.options()) {
-        for (const std::string& name : option.long_names()) valid.push_back("--" + name);
-        for (const std::string& name : option.short_names()) valid.push_back("-" + name);
-    }
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("unknown option '{}'{}", word, suggestion(word, valid)));
+    for (const OptionText& option : options.options())
+        if (!option.positional) valid.insert(valid.end(), option.names.begin(), option.names.end());
+    throw_invalid(fmt::format("unknown option '{}'{}", word, suggestion(word, valid)));
 }
 
 void require_written() {
