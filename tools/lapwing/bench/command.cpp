@@ -34,14 +34,7 @@ struct All {
 };
 
 std::vector<std::string> words_of(const std::string& line) {
-    std::vector<std::string> words;
-    std::size_t at = 0;
-    while ((at = line.find_first_not_of(' ', at)) != std::string::npos) {
-        const std::size_t end = std::min(line.find(' ', at), line.size());
-        words.push_back(line.substr(at, end - at));
-        at = end;
-    }
-    return words;
+    return line.empty() ? std::vector<std::string>() : split(line, ' ');
 }
 
 // One of the commands that `lapwing bench all` stands for.

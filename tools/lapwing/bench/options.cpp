@@ -62,15 +62,12 @@ std::string valid_collectives(const Benchmark& benchmark) {
 }
 
 std::string measurable_collective(const Benchmark& benchmark, const std::string& written) {
-    const std::vector<std::string> words =
-        read_list("--collective", valid_collectives(benchmark), [](const std::string& word) { return word; });
+    const std::vector<Collective> valid =
+        read_list("--collective", valid_collectives(benchmark), read_collective);
     const Collective collective = read_collective(written);
-    const bool measured = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-        return read_collective(word) == collective;
-    });
-    if (!measured) {
-        throw_invalid(
-            fmt::format("{} is not measured; valid: {}", mpi_name(collective), fmt::join(words, ", ")));
+    if (std::find(valid.begin(), valid.end(), collective) == valid.end()) {
+        throw_invalid(fmt::format("{} is not measured; valid: {}", mpi_name(collective),
+                                  fmt::join(split(valid_collectives(benchmark), ','), ", ")));
     }
     return mpi_name(collective);
 }
@@ -84,27 +81,14 @@ std::vector<std::string> all_engines() {
 }
 
 std::vector<double> read_numbers(const BenchOptions& options, const char* option, double least, double most) {
-    std::vector<double> numbers;
-    const auto number = [&](const std::string& word) {
-        numbers.push_back(real_in(option, word, least, most));
-        return word;
-    };
-    read_list(option, options.value(option), number);
-    return numbers;
+    return read_list(option, options.value(option),
+                     [&](const std::string& word) { return real_in(option, word, least, most); });
 }
 
-int read_count(const std::string& option, const std::string& written, int least, int most) {
-    return static_cast<int>(
-        number_in(option, written, static_cast<std::uint64_t>(least), static_cast<std::uint64_t>(most)));
-}
-
-std::vector<int> read_counts(const BenchOptions& options, const char* option, int least, int most) {
-    std::vector<int> counts;
-    read_list(option, options.value(option), [&](const std::string& word) {
-        counts.push_back(read_count(option, word, least, most));
-        return word;
-    });
-    return counts;
+std::vector<std::uint64_t> read_counts(const BenchOptions& options, const char* option, std::uint64_t least,
+                                       std::uint64_t most) {
+    return read_list(option, options.value(option),
+                     [&](const std::string& word) { return number_in(option, word, least, most); });
 }
 
 std::string read_word(const char* what, const std::string& written, const std::vector<std::string>& valid) {
@@ -140,8 +124,7 @@ void add_own_settings(const BenchOptions& options, Json& settings) {
         settings["collectives_at_once"] = read_counts(options, "--collectives", 1, 1000);
     }
     if (options.has("--bytes-per-test")) {
-        const std::string written = options.value("--bytes-per-test");
-        settings["bytes_per_test"] = read_bytes("--bytes-per-test", written);
+        settings["bytes_per_test"] = read_bytes("--bytes-per-test", options.value("--bytes-per-test"));
     }
     if (options.has("--frequency")) {
         settings["frequencies_hz"] = read_numbers(options, "--frequency", 0.1, 1e5);
@@ -172,7 +155,8 @@ bool BenchOptions::flag(const std::string& option) const {
 }
 
 int BenchOptions::count(const std::string& option, int least, int most) const {
-    return read_count(option, value(option), least, most);
+    return static_cast<int>(number_in(option, value(option), static_cast<std::uint64_t>(least),
+                                      static_cast<std::uint64_t>(most)));
 }
 
 double BenchOptions::number(const std::string& option, double least, double most) const {

@@ -48,12 +48,6 @@ bool heard(int descriptor) {
     _exit(status);
 }
 
-int status_of(pid_t process) {
-    int status = 0;
-    while (waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 // Passes signals on until the first process ends.
 int attend(pid_t first, int started) {
     sigset_t awaited = handed_signals();
@@ -65,14 +59,14 @@ int attend(pid_t first, int started) {
         if (signal == SIGCHLD) {
             siginfo_t ended{};
             waitid(P_PID, static_cast<id_t>(first), &ended, WEXITED | WNOHANG | WNOWAIT);
-            if (ended.si_pid == first) return status_of(first);
+            if (ended.si_pid == first) return wait_for(first);
         } else if (!heard(started)) {
             kill(first, SIGKILL);  // there is no command yet
-            status_of(first);
+            wait_for(first);
             return 128 + signal;
         } else if (arrived.si_code <= 0) {
-            hand_over(first,
-                      signal);  // sent by a process; those of the terminal's keys reach all by themselves
+            // Sent by a process; those of the terminal's keys reach all by themselves.
+            hand_over(first, signal);
         }
     }
 }
@@ -82,7 +76,7 @@ int run(const CommandLine& app, const ClusterOptions& options, const Words& word
                   "mpirun -n 4 ./program");
     require_program(words.words.front());
     if (app.count("--hosts") == 0) {
-        throw Error(ErrorCode::invalid_argument, "--hosts is missing; give a number, as in: --hosts 4");
+        throw_invalid("--hosts is missing; give a number, as in: --hosts 4");
     }
     ClusterShape shape = read_shape(options);
     if (!shape.impaired()) refuse_given(app, {"--seed"}, "needs --loss or --delay");
@@ -125,7 +119,9 @@ Command add_cluster(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<ClusterOptions>();
     CommandLine* app = tool.add_subcommand("cluster", "Run a command on virtual hosts of this machine");
     app->usage("Usage: lapwing cluster --hosts N [OPTIONS] -- COMMAND ARGUMENTS...");
-    app->add_option("--hosts", options->hosts, "Number of hosts: node1, node2, ...")->type_name("N");
+    app->add_option("--hosts", options->hosts, "Number of hosts: node1, node2, ...")
+        ->type_name("N")
+        ->range(1, 250);
     app->add_option("--rate", options->rate,
                     "Rate of each link in both directions: 100mbit, 1gbit, none (1gbit)")
         ->type_name("RATE");
@@ -133,7 +129,9 @@ Command add_cluster(CommandLine& tool, const Words& words) {
                     "Slower ports and links: 4:10mbit, the port of node4; 1-2:10mbit, the link between "
                     "node1 and node2")
         ->type_name("LIST");
-    app->add_option("--mtu", options->mtu, "Maximum packet size in bytes (9000)")->type_name("BYTES");
+    app->add_option("--mtu", options->mtu, "Maximum packet size in bytes (9000)")
+        ->type_name("BYTES")
+        ->range(576, 65535);
     app->add_option("--burst", options->burst,
                     "Burst size of a link's traffic shaper in bytes; see docs/cluster.md")
         ->type_name("BYTES");

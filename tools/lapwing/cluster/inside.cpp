@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "lapwing/cluster/namespaces.hpp"
 #include "lapwing/cluster/network.hpp"
-#include "lapwing/cluster/own_cores.hpp"
+#include "lapwing/cluster/processors.hpp"
 #include "lapwing/cluster/relay.hpp"
 
 namespace lapwing::tool {
@@ -85,10 +85,10 @@ void close_streams() {
         say(channel, "+");
         hear_yes(channel, "the relay");
         make_relay_interfaces(shape);
-        Relay packets(shape);
-        close_streams();
-        say(channel, "+");
-        packets.run();
+        relay_packets(shape, [&] {
+            close_streams();
+            say(channel, "+");
+        });
     } catch (const std::exception& error) {
         say(channel, error.what());
         _exit(2);

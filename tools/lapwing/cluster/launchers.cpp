@@ -13,10 +13,6 @@
 namespace lapwing::tool {
 namespace {
 
-void offer(const char* variable, const std::string& value) {
-    setenv(variable, value.c_str(), 0);
-}
-
 // One host a line, with a slot each: the first ranks go to different hosts.
 std::string lines(const ClusterShape& shape, const char* form) {
     std::string text;
@@ -24,58 +20,51 @@ std::string lines(const ClusterShape& shape, const char* form) {
     return text;
 }
 
-bool hosts_outnumber_cores(const ClusterShape& shape) {
-    return static_cast<int>(shape.hosts.size()) > usable_processors();
-}
-
-void prepare_openmpi_4(const std::string& shell, const std::string& hosts, bool oversubscribed) {
-    offer("OMPI_MCA_plm_rsh_agent", shell);
-    offer("OMPI_MCA_orte_default_hostfile", hosts);
-    offer("OMPI_MCA_orte_tmpdir_base", host_temporary_directory);
-    offer("OMPI_MCA_oob_tcp_if_include", "eth0");
-    offer("OMPI_MCA_btl_tcp_if_include", "eth0");
-    offer("OMPI_MCA_rmaps_base_mapping_policy", "node:OVERSUBSCRIBE");
-    offer("OMPI_MCA_hwloc_base_binding_policy", "none");
-    offer("OMPI_ALLOW_RUN_AS_ROOT", "1");
-    offer("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    // Each host sees all cores as its own, so its ranks would never yield.
-    if (oversubscribed) offer("OMPI_MCA_mpi_yield_when_idle", "1");
-}
-
-void prepare_openmpi_5(const std::string& shell, const std::string& hosts) {
-    offer("PRTE_MCA_plm_ssh_agent", shell);
-    offer("PRTE_MCA_prte_default_hostfile", hosts);
-    offer("PRTE_MCA_prte_tmpdir_base", host_temporary_directory);
-    offer("PRTE_MCA_prte_if_include", "eth0");
-    offer("PRTE_MCA_rmaps_default_mapping_policy", "node:OVERSUBSCRIBE");
-    offer("PRTE_MCA_hwloc_default_binding_policy", "none");
-    offer("PRTE_ALLOW_RUN_AS_ROOT", "1");
-    offer("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-}
-
-void prepare_hydra(const std::string& shell, const std::string& hosts) {
-    offer("HYDRA_LAUNCHER", "ssh");
-    offer("HYDRA_LAUNCHER_EXEC", shell);
-    offer("HYDRA_HOST_FILE", hosts);
-    offer("HYDRA_IFACE", "eth0");
-    // UCX tells hosts apart by the kernel's boot number, which all of them share: without this it would look
-    // for shared memory between them.
-    offer("UCX_TLS", "tcp,self");
-    offer("UCX_NET_DEVICES", "eth0");
-}
-
-void prepare_intel(const std::string& shell, const std::string& hosts) {
-    offer("I_MPI_HYDRA_BOOTSTRAP", "ssh");
-    offer("I_MPI_HYDRA_BOOTSTRAP_EXEC", shell);
-    offer("I_MPI_HYDRA_HOST_FILE", hosts);
-    offer("I_MPI_HYDRA_IFACE", "eth0");
-    offer("I_MPI_PERHOST", "1");
-    offer("I_MPI_PIN", "0");
-    offer("I_MPI_FABRICS", "ofi");
+// The variables of the launchers, with their values.
+std::vector<std::pair<const char*, std::string>> variables(const ClusterShape& shape,
+                                                           const std::string& shell) {
+    const auto file = [](const char* name) { return fmt::format("{}/{}", cluster_directory, name); };
     // libfabric would hide the provider of the triggered engine from those who name only another.
     const char* const deferred_work = std::getenv("LAPWING_TRIGGER_PROVIDER");
-    offer("FI_PROVIDER", deferred_work == nullptr ? "tcp" : fmt::format("tcp,{}", deferred_work));
-    offer("FI_TCP_IFACE", "eth0");
+    std::vector<std::pair<const char*, std::string>> all = {
+        {"OMPI_MCA_plm_rsh_agent", shell},
+        {"OMPI_MCA_orte_default_hostfile", file("openmpi.hosts")},
+        {"OMPI_MCA_orte_tmpdir_base", host_temporary_directory},
+        {"OMPI_MCA_oob_tcp_if_include", "eth0"},
+        {"OMPI_MCA_btl_tcp_if_include", "eth0"},
+        {"OMPI_MCA_rmaps_base_mapping_policy", "node:OVERSUBSCRIBE"},
+        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"PRTE_MCA_plm_ssh_agent", shell},
+        {"PRTE_MCA_prte_default_hostfile", file("openmpi.hosts")},
+        {"PRTE_MCA_prte_tmpdir_base", host_temporary_directory},
+        {"PRTE_MCA_prte_if_include", "eth0"},
+        {"PRTE_MCA_rmaps_default_mapping_policy", "node:OVERSUBSCRIBE"},
+        {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+        {"PRTE_ALLOW_RUN_AS_ROOT", "1"},
+        {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"HYDRA_LAUNCHER", "ssh"},
+        {"HYDRA_LAUNCHER_EXEC", shell},
+        {"HYDRA_HOST_FILE", file("hydra.hosts")},
+        {"HYDRA_IFACE", "eth0"},
+        // UCX tells hosts apart by the kernel's boot number, which all of them share: without this it would
+        // look for shared memory between them.
+        {"UCX_TLS", "tcp,self"},
+        {"UCX_NET_DEVICES", "eth0"},
+        {"I_MPI_HYDRA_BOOTSTRAP", "ssh"},
+        {"I_MPI_HYDRA_BOOTSTRAP_EXEC", shell},
+        {"I_MPI_HYDRA_HOST_FILE", file("intel.hosts")},
+        {"I_MPI_HYDRA_IFACE", "eth0"},
+        {"I_MPI_PERHOST", "1"},
+        {"I_MPI_PIN", "0"},
+        {"I_MPI_FABRICS", "ofi"},
+        {"FI_PROVIDER", deferred_work == nullptr ? "tcp" : fmt::format("tcp,{}", deferred_work)},
+        {"FI_TCP_IFACE", "eth0"}};
+    // Each host sees all cores as its own, so its ranks would never yield.
+    if (static_cast<int>(shape.hosts.size()) > usable_processors())
+        all.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
+    return all;
 }
 
 }  // namespace
@@ -89,11 +78,7 @@ void prepare_launchers(const ClusterShape& shape) {
     write_cluster_file("openmpi.hosts", lines(shape, "{} slots=1\n"));
     write_cluster_file("hydra.hosts", lines(shape, "{}:1\n"));
     write_cluster_file("intel.hosts", lines(shape, "{}\n"));
-    const auto file = [](const char* name) { return fmt::format("{}/{}", cluster_directory, name); };
-    prepare_openmpi_4(shell, file("openmpi.hosts"), hosts_outnumber_cores(shape));
-    prepare_openmpi_5(shell, file("openmpi.hosts"));
-    prepare_hydra(shell, file("hydra.hosts"));
-    prepare_intel(shell, file("intel.hosts"));
+    for (const auto& [variable, value] : variables(shape, shell)) setenv(variable, value.c_str(), 0);
     // For users: `ssh node2 hostname`.
     const char* path = std::getenv("PATH");
     setenv("PATH", fmt::format("{}:{}", programs, path != nullptr ? path : "/usr/bin:/bin").c_str(), 1);

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "base/error.hpp"
 
@@ -32,13 +33,9 @@ bool has_capabilities() {
 }
 
 void write_proc_file(const char* path, const std::string& content) {
-    const int file = open(path, O_WRONLY | O_CLOEXEC);
-    if (file < 0) throw_system(path);
-    const ssize_t written = write(file, content.data(), content.size());
-    const int error = errno;
-    close(file);
-    errno = error;
-    if (written < 0) throw_system(path);
+    errno = 0;
+    std::ofstream file(path);
+    if (!(file << content << std::flush)) throw_system(path);
 }
 
 [[noreturn]] void refuse_for_want_of_privilege(const std::string& what) {

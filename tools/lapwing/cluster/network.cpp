@@ -27,10 +27,8 @@ constexpr const char* longest_queue = "200ms";
 
 // Unprivileged users often have no system programs on their PATH.
 std::optional<std::string> find_system_program(const std::string& name) {
-    if (std::optional<std::string> found = find_program(name)) return found;
-    for (const char* directory : {"/usr/sbin", "/sbin"}) {
-        if (std::optional<std::string> found = find_program(fmt::format("{}/{}", directory, name)))
-            return found;
+    for (const std::string& path : {name, "/usr/sbin/" + name, "/sbin/" + name}) {
+        if (std::optional<std::string> found = find_program(path)) return found;
     }
     return std::nullopt;
 }

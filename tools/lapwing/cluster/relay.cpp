@@ -6,12 +6,11 @@
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,8 +20,8 @@
 #include <ctime>
 #include <deque>
 #include <memory>
-#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -99,23 +98,8 @@ void pass_on(int socket, const std::byte* bytes, std::size_t length) {
     while (send(socket, bytes, length, MSG_DONTWAIT) < 0 && errno == EINTR) continue;
 }
 
-// For so many nanoseconds at most; -1: without a limit.
-int wait_for_packets(int events, std::span<epoll_event> ready, std::int64_t limit) {
-    const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
-    const auto room = static_cast<int>(ready.size());
-    // By its number: glibc has a function for it since 2.35 only.
-    const auto count = static_cast<int>(syscall(SYS_epoll_pwait2, events, ready.data(), room,
-                                                limit < 0 ? nullptr : &time, nullptr, std::size_t{0}));
-    if (count >= 0 || errno != ENOSYS) return count;
-    // Before Linux 5.11 a wait has whole milliseconds.
-    return epoll_wait(events, ready.data(), room,
-                      limit < 0 ? -1 : static_cast<int>((limit + 999'999) / 1'000'000));
-}
-
-}  // namespace
-
 // Where a batch of packets is received.
-class Relay::Batch {
+class Batch {
   public:
     Batch() {
         for (Bytes& buffer : buffers_) buffer = std::make_unique_for_overwrite<std::byte[]>(longest);
@@ -154,51 +138,146 @@ class Relay::Batch {
     std::array<Control, batch> control_{};
 };
 
-struct Relay::Held {
+// A delayed packet.
+struct Held {
     std::uint64_t due;  // by CLOCK_MONOTONIC
     int socket;
     std::size_t length;
     Bytes bytes;
 };
 
-struct Relay::Queue {
-    Batch batch;
-    std::deque<Held> held;  // all have the same delay, so they leave in the order in which they came
-    std::size_t bytes = 0;
-    std::vector<Bytes> spare;
+class Relay {
+  public:
+    explicit Relay(const ClusterShape& shape) : delay_(shape.delay), loss_(shape.loss) {
+        for (std::size_t link = 0; link < shape.hosts.size(); ++link) {
+            sockets_.push_back({open_interface(relay_interface_to_bridge(link)), POLLIN, 0});
+            sockets_.push_back({open_interface(relay_interface_to_host(link)), POLLIN, 0});
+            // Each link draws numbers of its own, whatever the others carry.
+            std::uint64_t random = shape.seed + link;
+            random_.push_back(draw(random));
+        }
+        const std::size_t bytes = random_.size() * sizeof(Count);
+        const std::string path = fmt::format("{}/relay.counts", cluster_directory);
+        const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) refuse(path);
+        void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (memory == MAP_FAILED) refuse(path);
+        close(file);
+        counts_ = static_cast<Count*>(memory);
+    }
+
+    [[noreturn]] void run() {
+        // A timer that fires late, or a processor that computes for milliseconds before it lets the relay
+        // run, would add to the delay. Without the privilege for it, it does.
+        prctl(PR_SET_TIMERSLACK, 1);
+        const sched_param least{1};
+        sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &least);
+        while (true) {
+            const std::int64_t left = send_due();
+            const timespec limit{left / 1'000'000'000, left % 1'000'000'000};
+            if (ppoll(sockets_.data(), sockets_.size(), left < 0 ? nullptr : &limit, nullptr) <= 0) continue;
+            for (std::size_t i = 0; i < sockets_.size(); ++i) {
+                if (sockets_[i].revents == 0) continue;
+                if (i % 2 == 0) {
+                    from_bridge(i / 2);
+                } else {
+                    from_host(i / 2);
+                }
+                send_due();
+            }
+        }
+    }
+
+  private:
+    struct Count {
+        std::uint64_t packets;
+        std::uint64_t lost;
+    };
+
+    int to_bridge(std::size_t link) const { return sockets_[2 * link].fd; }
+    int to_host(std::size_t link) const { return sockets_[2 * link + 1].fd; }
+
+    bool loses(std::size_t link) {
+        if (loss_ <= 0) return false;
+        constexpr double unit = 1.0 / (std::uint64_t{1} << 53U);
+        return static_cast<double>(draw(random_[link]) >> 11U) * unit < loss_;
+    }
+
+    void from_bridge(std::size_t link) {
+        const std::size_t count = batch_.receive(to_bridge(link));
+        const std::uint64_t real = now(CLOCK_REALTIME);
+        const std::uint64_t time = now(CLOCK_MONOTONIC);
+        for (std::size_t i = 0; i < count; ++i) {
+            ++counts_[link].packets;
+            if (loses(link) || bytes_ > max_held) {
+                ++counts_[link].lost;
+                continue;
+            }
+            if (delay_ == 0) {
+                pass_on(to_host(link), batch_.buffer(i).get(), batch_.length(i));
+                continue;
+            }
+            // It has waited for this process since it came; a clock that was set must not shift it.
+            const std::uint64_t came = batch_.arrival(i);
+            const std::uint64_t waited = came < real ? std::min(real - came, delay_) : 0;
+            std::uint64_t due = time + delay_ - waited;
+            if (!held_.empty()) due = std::max(due, held_.back().due);
+            hold(to_host(link), i, due);
+        }
+    }
+
+    void from_host(std::size_t link) {
+        const std::size_t count = batch_.receive(to_host(link));
+        for (std::size_t i = 0; i < count; ++i)
+            pass_on(to_bridge(link), batch_.buffer(i).get(), batch_.length(i));
+    }
 
     void hold(int socket, std::size_t i, std::uint64_t due) {
-        const std::size_t length = batch.length(i);
+        const std::size_t length = batch_.length(i);
         Held one{due, socket, length, nullptr};
         if (length <= short_one) {
             one.bytes = std::make_unique_for_overwrite<std::byte[]>(length);
-            std::memcpy(one.bytes.get(), batch.buffer(i).get(), length);
+            std::memcpy(one.bytes.get(), batch_.buffer(i).get(), length);
         } else {
-            one.bytes = std::exchange(batch.buffer(i), take_spare());
+            one.bytes = std::exchange(batch_.buffer(i), take_spare());
         }
-        bytes += length;
-        held.push_back(std::move(one));
+        bytes_ += length;
+        held_.push_back(std::move(one));
     }
+
     Bytes take_spare() {
-        if (spare.empty()) return std::make_unique_for_overwrite<std::byte[]>(longest);
-        Bytes one = std::move(spare.back());
-        spare.pop_back();
+        if (spare_.empty()) return std::make_unique_for_overwrite<std::byte[]>(longest);
+        Bytes one = std::move(spare_.back());
+        spare_.pop_back();
         return one;
     }
-    // What is due leaves; gives the nanoseconds until the next is, or -1.
+
+    // Sends what is due; returns the nanoseconds until the next packet is, or -1.
     std::int64_t send_due() {
-        while (!held.empty()) {
-            Held& first = held.front();
+        while (!held_.empty()) {
+            Held& first = held_.front();
             const std::uint64_t time = now(CLOCK_MONOTONIC);
             if (first.due > time) return static_cast<std::int64_t>(first.due - time);
             pass_on(first.socket, first.bytes.get(), first.length);
-            bytes -= first.length;
-            if (first.length > short_one && spare.size() < 64) spare.push_back(std::move(first.bytes));
-            held.pop_front();
+            bytes_ -= first.length;
+            if (first.length > short_one && spare_.size() < 64) spare_.push_back(std::move(first.bytes));
+            held_.pop_front();
         }
         return -1;
     }
+
+    const std::uint64_t delay_;  // nanoseconds
+    const double loss_;
+    std::vector<pollfd> sockets_;        // of each link: to the bridge, to the host
+    std::vector<std::uint64_t> random_;  // states of the links' generators, which draw once for each packet
+    Count* counts_ = nullptr;
+    Batch batch_;
+    std::deque<Held> held_;  // all have the same delay, so they leave in the order in which they came
+    std::size_t bytes_ = 0;  // of those
+    std::vector<Bytes> spare_;
 };
+
+}  // namespace
 
 std::string relay_interface_to_bridge(std::size_t link) {
     return fmt::format("bridge{}", link + 1);
@@ -208,92 +287,10 @@ std::string relay_interface_to_host(std::size_t link) {
     return fmt::format("node{}", link + 1);
 }
 
-Relay::Relay(const ClusterShape& shape) : delay_(shape.delay), loss_(shape.loss) {
-    events_ = epoll_create1(EPOLL_CLOEXEC);
-    if (events_ < 0) refuse("epoll");
-    const auto watch = [&](int socket, std::size_t number) {
-        epoll_event event{};
-        event.events = EPOLLIN;
-        event.data.u64 = number;
-        if (epoll_ctl(events_, EPOLL_CTL_ADD, socket, &event) != 0) refuse("epoll");
-    };
-    for (std::size_t link = 0; link < shape.hosts.size(); ++link) {
-        // Each link draws numbers of its own, whatever the others carry.
-        std::uint64_t random = shape.seed + link;
-        random = draw(random);
-        links_.push_back({open_interface(relay_interface_to_bridge(link)),
-                          open_interface(relay_interface_to_host(link)), random});
-        watch(links_.back().bridge, 2 * link);
-        watch(links_.back().host, 2 * link + 1);
-    }
-    const std::size_t bytes = links_.size() * sizeof(Count);
-    const std::string path = fmt::format("{}/{}", cluster_directory, relay_counts);
-    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) refuse(path);
-    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (memory == MAP_FAILED) refuse(path);
-    close(file);
-    counts_ = static_cast<Count*>(memory);
-    queue_ = new Queue;
-}
-
-bool Relay::loses(std::size_t link) {
-    if (loss_ <= 0) return false;
-    constexpr double unit = 1.0 / (std::uint64_t{1} << 53U);
-    return static_cast<double>(draw(links_[link].random) >> 11U) * unit < loss_;
-}
-
-void Relay::from_bridge(std::size_t link) {
-    Queue& queue = *queue_;
-    const std::size_t count = queue.batch.receive(links_[link].bridge);
-    const std::uint64_t real = now(CLOCK_REALTIME);
-    const std::uint64_t time = now(CLOCK_MONOTONIC);
-    for (std::size_t i = 0; i < count; ++i) {
-        ++counts_[link].packets;
-        if (loses(link) || queue.bytes > max_held) {
-            ++counts_[link].lost;
-            continue;
-        }
-        if (delay_ == 0) {
-            pass_on(links_[link].host, queue.batch.buffer(i).get(), queue.batch.length(i));
-            continue;
-        }
-        // It has waited for this process since it came; a clock that was set must not shift it.
-        const std::uint64_t came = queue.batch.arrival(i);
-        const std::uint64_t waited = came < real ? std::min(real - came, delay_) : 0;
-        std::uint64_t due = time + delay_ - waited;
-        if (!queue.held.empty()) due = std::max(due, queue.held.back().due);
-        queue.hold(links_[link].host, i, due);
-    }
-}
-
-void Relay::from_host(std::size_t link) {
-    Batch& packets = queue_->batch;
-    const std::size_t count = packets.receive(links_[link].host);
-    for (std::size_t i = 0; i < count; ++i)
-        pass_on(links_[link].bridge, packets.buffer(i).get(), packets.length(i));
-}
-
-void Relay::run() {
-    // A timer that fires late, or a processor that computes for milliseconds before it lets the relay run,
-    // would add to the delay. Without the privilege for it, it does.
-    prctl(PR_SET_TIMERSLACK, 1);
-    const sched_param least{1};
-    sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &least);
-    std::array<epoll_event, 64> ready;
-    while (true) {
-        const std::int64_t left = queue_->send_due();
-        const int count = wait_for_packets(events_, ready, left);
-        for (int i = 0; i < count; ++i) {
-            const std::size_t number = ready[static_cast<std::size_t>(i)].data.u64;
-            if (number % 2 == 0) {
-                from_bridge(number / 2);
-            } else {
-                from_host(number / 2);
-            }
-            queue_->send_due();
-        }
-    }
+void relay_packets(const ClusterShape& shape, const std::function<void()>& ready) {
+    Relay relay(shape);
+    ready();
+    relay.run();
 }
 
 }  // namespace lapwing::tool

@@ -1,17 +1,14 @@
 #include "lapwing/cluster/shape.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <fstream>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -20,35 +17,26 @@
 #include "lapwing/cluster/processors.hpp"
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
+#include "topology/location.hpp"
 
 namespace lapwing::tool {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClusterHost, name, address, cores, holder)
+
 namespace {
 
-constexpr int max_hosts = 250;
 constexpr const char* shape_file = "cluster.json";
-
-std::vector<std::string> split(std::string_view text, char separator) {
-    std::vector<std::string> parts;
-    while (true) {
-        const std::size_t end = text.find(separator);
-        parts.emplace_back(text.substr(0, end));
-        if (end == std::string_view::npos) return parts;
-        text.remove_prefix(end + 1);
-    }
-}
 
 // "3" or "0-1", of the cores that this process may use.
 std::vector<int> read_cores(const std::string& entry) {
     const std::optional<std::vector<int>> cores = parse_processors(entry);
-    if (!cores || cores->back() >= CPU_SETSIZE) {
+    if (!cores) {
         throw_invalid(fmt::format(
             "--cores-per-host must be own, all or a list of cores such as 0,1 or 0-1,2-3, not '{}'", entry));
     }
-    cpu_set_t usable;
-    CPU_ZERO(&usable);
-    sched_getaffinity(0, sizeof usable, &usable);
+    const std::vector<int> usable = topology::allowed_processors();
     for (const int core : *cores) {
-        if (!CPU_ISSET(core, &usable)) {
+        if (!std::binary_search(usable.begin(), usable.end(), core)) {
             throw_invalid(
                 fmt::format("--cores-per-host names core {}, which this process may not use; `taskset -cp "
                             "$$` lists the allowed cores",
@@ -106,80 +94,59 @@ std::vector<SlowLink> read_slow(const std::string& written, int hosts, double bi
     return all;
 }
 
-nlohmann::json as_json(const ClusterHost& host) {
-    return {{"name", host.name}, {"address", host.address}, {"cores", host.cores}, {"holder", host.holder}};
-}
-
-ClusterHost host_of(const nlohmann::json& json) {
-    return {json.at("name"), json.at("address"), json.at("cores"), json.at("holder")};
-}
-
-// Takes a number such as 0.5 from the beginning of the text; the rest stays.
-std::optional<double> read_leading_number(std::string_view& text) {
+struct Unit {
+    std::string_view name;
+    double value;
+};
+// "1.5ms": the number times the value of its unit; nothing for an invalid number or an unknown unit.
+std::optional<double> read_quantity(std::string_view text, std::initializer_list<Unit> units) {
     const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + digits, number);
     if (error != std::errc() || end != text.data() + digits) return std::nullopt;
-    text.remove_prefix(digits);
-    return number;
+    for (const Unit& unit : units) {
+        if (unit.name == text.substr(digits)) return number * unit.value;
+    }
+    return std::nullopt;
+}
+
+// 0.001 of "0.1%"
+double read_loss(std::string_view written) {
+    const std::optional<double> share = read_quantity(written, {{"%", 0.01}});
+    if (!share || *share > 0.5) throw_invalid("--loss must be a share of packets of up to 50%, such as 0.1%");
+    return *share;
 }
 
 }  // namespace
 
 double read_rate(std::string_view written) {
-    struct Unit {
-        const char* name;
-        double bits;
-    };
-    static constexpr std::array units = {
-        Unit{"bit", 1}, Unit{"kbit", 1e3}, Unit{"mbit", 1e6}, Unit{"gbit", 1e9},
-        Unit{"bps", 8}, Unit{"kbps", 8e3}, Unit{"mbps", 8e6}, Unit{"gbps", 8e9},
-    };
-    const std::size_t digits = std::min(written.find_first_not_of("0123456789."), written.size());
-    std::string unit(written.substr(digits));
-    std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
-    double number = 0;
-    const auto [end, error] = std::from_chars(written.data(), written.data() + digits, number);
-    const auto* found =
-        std::find_if(units.begin(), units.end(), [&](const Unit& known) { return unit == known.name; });
-    if (error != std::errc() || end != written.data() + digits || found == units.end()) {
+    std::string lower(written);
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    const std::optional<double> bits = read_quantity(lower, {{"bit", 1},
+                                                             {"kbit", 1e3},
+                                                             {"mbit", 1e6},
+                                                             {"gbit", 1e9},
+                                                             {"bps", 8},
+                                                             {"kbps", 8e3},
+                                                             {"mbps", 8e6},
+                                                             {"gbps", 8e9}});
+    if (!bits)
         throw_invalid(fmt::format(
             "'{}' is not a rate; write 100mbit or 1gbit (bits), 10mbps (bytes), or none", written));
-    }
-    const double bits = number * found->bits;
-    if (bits < 1e5 || bits > 1e12)
+    if (*bits < 1e5 || *bits > 1e12)
         throw_invalid(fmt::format("rate '{}': must be 100kbit to 1000gbit", written));
-    return bits;
+    return *bits;
 }
 
 std::uint64_t read_delay(std::string_view written) {
-    struct Unit {
-        std::string_view name;
-        double nanoseconds;
-    };
-    static constexpr std::array units = {Unit{"us", 1e3}, Unit{"ms", 1e6}, Unit{"s", 1e9}};
-    const std::optional<double> number = read_leading_number(written);
-    const auto* found =
-        std::find_if(units.begin(), units.end(), [&](const Unit& known) { return known.name == written; });
-    if (!number || found == units.end() || *number * found->nanoseconds > 1e9)
+    const std::optional<double> nanoseconds = read_quantity(written, {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}});
+    if (!nanoseconds || *nanoseconds > 1e9)
         throw_invalid("--delay must be a time of up to 1s, such as 50us, 1.5ms or 1s");
-    return static_cast<std::uint64_t>(std::llround(*number * found->nanoseconds));
-}
-
-double read_loss(std::string_view written) {
-    const std::optional<double> number = read_leading_number(written);
-    if (!number || written != "%" || *number > 50)
-        throw_invalid("--loss must be a share of packets of up to 50%, such as 0.1%");
-    return *number / 100;
+    return static_cast<std::uint64_t>(std::llround(*nanoseconds));
 }
 
 ClusterShape read_shape(const ClusterOptions& options) {
-    if (options.hosts < 1 || options.hosts > max_hosts) {
-        throw_invalid(fmt::format("--hosts {}: must be 1 to {}", options.hosts, max_hosts));
-    }
-    if (options.mtu < 576 || options.mtu > 65535) {
-        throw_invalid(fmt::format("--mtu {}: must be 576 to 65535", options.mtu));
-    }
     ClusterShape shape;
     shape.mtu = options.mtu;
     if (options.rate != "none") {
@@ -232,31 +199,25 @@ void write_running_shape(const ClusterShape& shape) {
         json["by"] = shape.netem ? "netem" : "relay";
         if (!shape.netem) json["seed"] = shape.seed;
     }
-    json["head"] = as_json(shape.head);
-    json["hosts"] = nlohmann::json::array();
-    for (const ClusterHost& host : shape.hosts) json["hosts"].push_back(as_json(host));
+    json["head"] = shape.head;
+    json["hosts"] = shape.hosts;
     write_cluster_file(shape_file, json.dump(1) + "\n");
 }
 
-ClusterShape read_running_shape() {
+std::vector<ClusterHost> read_running_hosts() {
     const std::string path = fmt::format("{}/{}", cluster_directory, shape_file);
     struct stat status {};
     // /dev/shm is open to all: what another user has put there is no cluster.
     if (stat(path.c_str(), &status) != 0 || status.st_uid != geteuid()) {
         throw Error(ErrorCode::unsupported,
-                    "no virtual hosts found: this command works only inside "
-                    "`lapwing cluster`");
+                    "no virtual hosts found: this command works only inside `lapwing cluster`");
     }
     std::ifstream file(path);
     try {
         const nlohmann::json json = nlohmann::json::parse(file);
-        ClusterShape shape;
-        shape.rate = json.at("rate");
-        shape.burst = json.at("burst");
-        shape.mtu = json.at("mtu");
-        shape.head = host_of(json.at("head"));
-        for (const nlohmann::json& host : json.at("hosts")) shape.hosts.push_back(host_of(host));
-        return shape;
+        std::vector<ClusterHost> hosts = json.at("hosts");
+        hosts.push_back(json.at("head"));
+        return hosts;
     } catch (const nlohmann::json::exception& error) {
         throw Error(ErrorCode::parse, fmt::format("{}: {}", path, error.what()));
     }

@@ -1,5 +1,5 @@
-// The shape of a cluster: read from the options of `lapwing cluster`, and from a file by every program
-// inside.
+// The shape of a cluster: read from the options of `lapwing cluster`; and its hosts, read from a file by
+// every program inside.
 #pragma once
 
 #include <sys/types.h>
@@ -68,17 +68,16 @@ double read_rate(std::string_view written);
 
 // Nanoseconds of "50us", "1.5ms", "1s". Throws Error (invalid_argument).
 std::uint64_t read_delay(std::string_view written);
-// 0.001 of "0.1%". Throws Error (invalid_argument).
-double read_loss(std::string_view written);
 
 // The directory of files for programs of the cluster, on a tmpfs of the head and all hosts.
 inline constexpr const char* cluster_directory = "/dev/shm/lapwing";
 // On each host a directory of its own.
 inline constexpr const char* host_temporary_directory = "/dev/shm/tmp";
 
-// Writes and reads the shape's file. read_running_shape throws Error (unsupported) outside a cluster.
+// Writes the shape's file, and reads the hosts from it, the head last. read_running_hosts throws Error
+// (unsupported) outside a cluster.
 void write_running_shape(const ClusterShape& shape);
-ClusterShape read_running_shape();
+std::vector<ClusterHost> read_running_hosts();
 
 // Writes a file of the cluster directory. Throws Error (system).
 void write_cluster_file(const std::string& name, std::string_view content, mode_t mode = 0644);

@@ -13,7 +13,7 @@
 #include "base/nearest_name.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/cluster/namespaces.hpp"
-#include "lapwing/cluster/own_cores.hpp"
+#include "lapwing/cluster/processors.hpp"
 #include "lapwing/cluster/shape.hpp"
 #include "lapwing/common/command.hpp"
 
@@ -36,28 +36,25 @@ Call read_call(const std::vector<std::string>& words) {
         if (words[i] == "-n" || words[i] == "-f") call.no_input = true;
         if (words[i].size() == 2 && options_with_a_word.find(words[i][1]) != std::string_view::npos) ++i;
     }
-    if (i >= words.size())
-        throw Error(ErrorCode::invalid_argument, "no host given; for example: ssh node1 hostname");
+    if (i >= words.size()) throw_invalid("no host given; for example: ssh node1 hostname");
     call.host = words[i].substr(words[i].find('@') + 1);
     call.command =
         fmt::format("{}", fmt::join(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end(), " "));
     return call;
 }
 
-ClusterHost find_host(const ClusterShape& shape, const std::string& written) {
+ClusterHost find_host(const std::vector<ClusterHost>& hosts, const std::string& written) {
     std::vector<std::string> names;
-    for (const ClusterHost& host : shape.hosts) {
+    for (const ClusterHost& host : hosts) {
         if (host.name == written || host.address == written) return host;
         names.push_back(host.name);
     }
-    if (shape.head.name == written || shape.head.address == written) return shape.head;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("unknown host '{}'{}", written, suggestion(written, names)));
+    throw_invalid(fmt::format("unknown host '{}'{}", written, suggestion(written, names)));
 }
 
 int run(const std::vector<std::string>& words) {
     const Call call = read_call(words);
-    const ClusterHost host = find_host(read_running_shape(), call.host);
+    const ClusterHost host = find_host(read_running_hosts(), call.host);
     enter_namespaces_of(host.holder);
     take_processors(host);
     // On the head the user's own stays.

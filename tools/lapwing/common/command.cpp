@@ -16,11 +16,11 @@ void require_words(const CommandLine& app, const Words& words, const char* what,
                    const char* none, const char* example) {
     const std::vector<std::string> rest = app.remaining();
     if (!rest.empty()) {
-        throw Error(ErrorCode::invalid_argument, fmt::format("'--' is missing before the {}: {} -- {}", what,
-                                                             begin, fmt::join(rest, " ")));
+        throw_invalid(
+            fmt::format("'--' is missing before the {}: {} -- {}", what, begin, fmt::join(rest, " ")));
     }
     if (!words.words.empty()) return;
-    throw Error(ErrorCode::invalid_argument, fmt::format("{}, as in: {} -- {}", none, begin, example));
+    throw_invalid(fmt::format("{}, as in: {} -- {}", none, begin, example));
 }
 
 void refuse_given(const CommandLine& app, std::initializer_list<const char*> options,

@@ -21,27 +21,14 @@ Json to_json(const Task& task) {
     return json;
 }
 
-Json to_json(const std::vector<Task>& tasks) {
-    Json json = Json::array();
-    for (const Task& task : tasks) json.push_back(to_json(task));
+Json to_json(const QueuedTask& queued) {
+    Json json = to_json(queued.task);
+    json["enabled"] = queued.enabled;
     return json;
 }
 
-Json to_json(const std::vector<QueuedTask>& queue) {
-    Json json = Json::array();
-    for (const QueuedTask& queued : queue) {
-        json.push_back(to_json(queued.task));
-        json.back()["enabled"] = queued.enabled;
-    }
-    return json;
-}
-
-Json to_json(const std::vector<Part>& parts) {
-    Json json = Json::array();
-    for (const Part& part : parts) {
-        json.push_back({{"peer", part.peer}, {"offset", part.offset}, {"bytes", part.bytes}});
-    }
-    return json;
+Json to_json(const Part& part) {
+    return {{"peer", part.peer}, {"offset", part.offset}, {"bytes", part.bytes}};
 }
 
 Json to_json(const Step& step) {
@@ -62,12 +49,10 @@ Json to_json(const Step& step) {
     return {};
 }
 
-Json to_json(const std::vector<Chain>& chains) {
+template <class Element>
+Json to_json(const std::vector<Element>& elements) {
     Json json = Json::array();
-    for (const Chain& chain : chains) {
-        Json& steps = json.emplace_back(Json::array());
-        for (const Step& step : chain) steps.push_back(to_json(step));
-    }
+    for (const Element& element : elements) json.push_back(to_json(element));
     return json;
 }
 

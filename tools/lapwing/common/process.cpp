@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +20,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "lapwing/common/values.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -105,12 +105,16 @@ Finished run_program(const std::vector<std::string>& words, std::string_view inp
     Finished finished;
     finished.timed_out = !ends_within(process, limit);
     if (finished.timed_out) kill(-process, SIGKILL);
-    int status = 0;
-    while (waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
-    finished.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    finished.status = wait_for(process);
     finished.out = out.content();
     finished.err = err.content();
     return finished;
+}
+
+int wait_for(pid_t process) {
+    int status = 0;
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 std::vector<RunningProcess> all_processes() {
@@ -148,30 +152,23 @@ std::optional<std::string> find_program(const std::string& name) {
     };
     if (name.find('/') != std::string::npos) return executable(name) ? std::optional(name) : std::nullopt;
     const char* path = std::getenv("PATH");
-    std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
-    while (true) {
-        const std::size_t colon = rest.find(':');
-        const std::string_view directory = rest.substr(0, colon);
+    for (const std::string& directory : split(path != nullptr ? path : "/usr/bin:/bin", ':')) {
         const std::string candidate = fmt::format("{}/{}", directory.empty() ? "." : directory, name);
         if (executable(candidate)) return candidate;
-        if (colon == std::string_view::npos) return std::nullopt;
-        rest.remove_prefix(colon + 1);
     }
+    return std::nullopt;
 }
 
 std::string require_program(const std::string& name) {
     if (const std::optional<std::string> path = find_program(name)) return *path;
-    throw Error(
-        ErrorCode::invalid_argument,
+    throw_invalid(
         fmt::format("'{}' is not a program{}", name, name.find('/') == std::string::npos ? " on PATH" : ""));
 }
 
 std::string quote(std::string_view word) {
-    const auto plain = [](unsigned char c) {
-        return std::isalnum(c) != 0 ||
-               std::string_view("_@%+=:,./-").find(static_cast<char>(c)) != std::string_view::npos;
-    };
-    if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return std::string(word);
+    constexpr std::string_view plain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
     std::string result = "'";
     for (const char c : word) {
         if (c == '\'') {

@@ -23,6 +23,10 @@ struct Finished {
 Finished run_program(const std::vector<std::string>& words, std::string_view input,
                      std::chrono::milliseconds limit);
 
+// Waits for the end of a child process. Returns its exit status, or 128 + the number of the signal that ended
+// it.
+int wait_for(pid_t process);
+
 // The processes of this host, from /proc.
 struct RunningProcess {
     pid_t id;

@@ -13,10 +13,13 @@
 namespace lapwing::tool {
 namespace {
 
-// Rows that belong together, for each rank.
-struct Section {
-    std::string heading;
-    std::vector<std::vector<std::string>> columns;
+using Cells = std::vector<std::string>;
+
+// What a rank has under each heading.
+struct RankColumn {
+    int rank;
+    std::vector<Cells> sections;
+    std::size_t width;  // set by lay_out()
 };
 
 std::string with_span(std::string text, Span span) {
@@ -49,80 +52,61 @@ std::string words(const Task& task) {
     return {};
 }
 
-std::string management_words(const Task& task) {
-    return fmt::format("{}{}", task.kind == Kind::wait ? "MQ " : "", words(task));
-}
-
 // Table III has two rows for each: the task, and whether it is enabled when it is posted.
-void add_queue(std::vector<std::string>& column, const std::vector<QueuedTask>& queue, const char* kind) {
+void add_queue(Cells& cells, const std::vector<QueuedTask>& queue, const char* kind) {
     for (const QueuedTask& queued : queue) {
-        column.push_back(words(queued.task));
-        column.push_back(fmt::format("{} {}", kind, queued.enabled ? "enabled" : "not enabled"));
+        cells.push_back(words(queued.task));
+        cells.push_back(fmt::format("{} {}", kind, queued.enabled ? "enabled" : "not enabled"));
     }
 }
 
-std::size_t longest(const std::vector<std::string>& cells) {
-    std::size_t result = 0;
-    for (const std::string& cell : cells) result = std::max(result, cell.size());
-    return result;
-}
-
-void append_row(std::string& text, const std::vector<std::string>& cells,
-                const std::vector<std::size_t>& widths) {
-    std::string line = "  ";
-    for (std::size_t i = 0; i < cells.size(); ++i) line += fmt::format("{:<{}}  ", cells[i], widths[i]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-}
-
-// The columns from `first` to `last` of every section.
-std::string side_by_side(const std::vector<int>& ranks, const std::vector<Section>& sections,
-                         std::size_t first, std::size_t last) {
-    std::vector<std::string> header;
-    std::vector<std::string> ruler;
-    std::vector<std::size_t> widths;
-    for (std::size_t i = first; i < last; ++i) {
-        header.push_back(fmt::format("rank {}", ranks[i]));
-        std::size_t width = header.back().size();
-        for (const Section& section : sections) width = std::max(width, longest(section.columns[i]));
-        widths.push_back(width);
-        ruler.push_back(std::string(width, '-'));
+std::size_t width_of(const RankColumn& column) {
+    std::size_t width = fmt::formatted_size("rank {}", column.rank);
+    for (const Cells& cells : column.sections) {
+        for (const std::string& cell : cells) width = std::max(width, cell.size());
     }
-    std::string text;
-    append_row(text, header, widths);
-    append_row(text, ruler, widths);
-    for (const Section& section : sections) {
+    return width;
+}
+
+std::string side_by_side(std::span<const char* const> headings, std::span<const RankColumn> columns) {
+    // A line of what `cell` returns for each column.
+    const auto line_of = [&](const auto& cell) {
+        std::string line = "  ";
+        for (const RankColumn& column : columns) line += fmt::format("{:<{}}  ", cell(column), column.width);
+        line.erase(line.find_last_not_of(' ') + 1);
+        return line + "\n";
+    };
+    std::string text = line_of([](const RankColumn& column) { return fmt::format("rank {}", column.rank); }) +
+                       line_of([](const RankColumn& column) { return std::string(column.width, '-'); });
+    for (std::size_t section = 0; section < headings.size(); ++section) {
         std::size_t rows = 0;
-        for (std::size_t i = first; i < last; ++i) rows = std::max(rows, section.columns[i].size());
-        if (rows == 0) continue;
-        text += fmt::format("{}\n", section.heading);
+        for (const RankColumn& column : columns) rows = std::max(rows, column.sections[section].size());
+        if (rows > 0) text += fmt::format("{}\n", headings[section]);
         for (std::size_t row = 0; row < rows; ++row) {
-            std::vector<std::string> cells;
-            for (std::size_t i = first; i < last; ++i) {
-                cells.push_back(row < section.columns[i].size() ? section.columns[i][row] : "");
-            }
-            append_row(text, cells, widths);
+            text += line_of([&](const RankColumn& column) {
+                const Cells& cells = column.sections[section];
+                return row < cells.size() ? cells[row] : "";
+            });
         }
     }
     return text;
 }
 
 // As many ranks beside each other as fit, then the next ones below.
-std::string lay_out(const std::vector<int>& ranks, const std::vector<Section>& sections, std::size_t width) {
+std::string lay_out(std::span<const char* const> headings, std::span<RankColumn> columns, std::size_t width) {
     std::string text;
     std::size_t first = 0;
     std::size_t used = 0;
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-        std::size_t column = fmt::formatted_size("rank {}", ranks[i]);
-        for (const Section& section : sections) column = std::max(column, longest(section.columns[i]));
-        if (i > first && used + column + 2 > width) {
-            text += side_by_side(ranks, sections, first, i) + "\n";
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        columns[i].width = width_of(columns[i]);
+        if (i > first && used + columns[i].width + 2 > width) {
+            text += side_by_side(headings, columns.subspan(first, i - first)) + "\n";
             first = i;
             used = 0;
         }
-        used += column + 2;
+        used += columns[i].width + 2;
     }
-    return text + side_by_side(ranks, sections, first, ranks.size());
+    return text + side_by_side(headings, columns.subspan(first));
 }
 
 bool is_number(const std::string& cell) {
@@ -133,41 +117,39 @@ bool is_number(const std::string& cell) {
 }  // namespace
 
 std::string table(std::span<const List> lists, std::size_t width) {
-    std::vector<int> ranks;
-    Section offered{"receives, posted at the start", {}};
-    Section tasks{"tasks", {}};
+    static constexpr const char* headings[] = {"receives, posted at the start", "tasks"};
+    std::vector<RankColumn> columns;
     for (const List& list : lists) {
-        ranks.push_back(list.rank);
-        std::vector<std::string>& first = offered.columns.emplace_back();
-        std::vector<std::string>& then = tasks.columns.emplace_back();
+        Cells offered;
+        Cells tasks;
         for (const Task& task : list.tasks) {
-            const bool leads = task.kind == Kind::recv && then.empty();
-            (leads ? first : then).push_back(words(task));
+            const bool leads = task.kind == Kind::recv && tasks.empty();
+            (leads ? offered : tasks).push_back(words(task));
         }
-        if (list.tasks.empty()) then.push_back("nothing to do");
+        if (list.tasks.empty()) tasks.push_back("nothing to do");
+        columns.push_back({list.rank, {std::move(offered), std::move(tasks)}, 0});
     }
-    return lay_out(ranks, {offered, tasks}, width);
+    return lay_out(headings, columns, width);
 }
 
 std::string table(std::span<const Queues> queues, std::size_t width) {
-    std::vector<int> ranks;
-    Section receive{"receive queues, one for each peer", {}};
-    Section send{"send queues, one for each peer", {}};
-    Section management{"management queue", {}};
+    static constexpr const char* headings[] = {"receive queues, one for each peer",
+                                               "send queues, one for each peer", "management queue"};
+    std::vector<RankColumn> columns;
     for (const Queues& of_rank : queues) {
-        ranks.push_back(of_rank.rank);
-        receive.columns.emplace_back();
-        send.columns.emplace_back();
-        management.columns.emplace_back();
+        Cells receive;
+        Cells send;
+        Cells management;
         for (const PeerQueues& peer : of_rank.peers) {
-            add_queue(receive.columns.back(), peer.receive, "recv");
-            add_queue(send.columns.back(), peer.send, "send");
+            add_queue(receive, peer.receive, "recv");
+            add_queue(send, peer.send, "send");
         }
         for (const Task& task : of_rank.management)
-            management.columns.back().push_back(management_words(task));
-        if (of_rank.management.empty()) management.columns.back().push_back("nothing to do");
+            management.push_back((task.kind == Kind::wait ? "MQ " : "") + words(task));
+        if (management.empty()) management.push_back("nothing to do");
+        columns.push_back({of_rank.rank, {std::move(receive), std::move(send), std::move(management)}, 0});
     }
-    return lay_out(ranks, {receive, send, management}, width) +
+    return lay_out(headings, columns, width) +
            "\nCompletion of the last task in the management queue signals the completion of the list.\n";
 }
 

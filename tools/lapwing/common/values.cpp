@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -72,35 +71,24 @@ std::uint64_t read_bytes(std::string_view option, std::string_view written) {
     refuse_value(option, "a number of bytes, such as 4096, 64Ki, 1Mi or 2Gi", written);
 }
 
-std::vector<std::string> read_list(const char* option, const std::string& written,
-                                   const std::function<std::string(const std::string&)>& read) {
-    std::vector<std::string> result;
-    std::size_t begin = 0;
-    while (begin <= written.size()) {
-        const std::size_t end = std::min(written.find(',', begin), written.size());
-        const std::string word = written.substr(begin, end - begin);
-        if (word.empty()) throw_invalid(fmt::format("{}: empty value in '{}'", option, written));
-        const std::string value = named(option, [&] { return read(word); });
-        if (std::find(result.begin(), result.end(), value) == result.end()) result.push_back(value);
-        begin = end + 1;
+std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> parts;
+    while (true) {
+        const std::size_t end = text.find(separator);
+        parts.emplace_back(text.substr(0, end));
+        if (end == std::string_view::npos) return parts;
+        text.remove_prefix(end + 1);
     }
-    return result;
 }
 
 std::vector<std::uint64_t> read_blocks(const std::string& written) {
     const std::size_t colon = written.find(':');
-    std::vector<std::uint64_t> sizes;
-    if (colon == std::string::npos) {
-        read_list("--bytes", written, [&](const std::string& word) {
-            sizes.push_back(read_block(word));
-            return word;
-        });
-        return sizes;
-    }
+    if (colon == std::string::npos) return read_list("--bytes", written, read_block);
     const std::uint64_t first = read_block(written.substr(0, colon));
     const std::uint64_t last = read_block(written.substr(colon + 1));
     if (last < first)
         throw_invalid(fmt::format("--bytes: '{}': the last value is smaller than the first", written));
+    std::vector<std::uint64_t> sizes;
     for (std::uint64_t bytes = first; bytes <= last; bytes *= step_of_range) sizes.push_back(bytes);
     return sizes;
 }
@@ -158,12 +146,8 @@ Hosts read_hosts(std::string_view written) {
     const std::size_t at = written.find_first_of("x+,");
     const char between = at == std::string_view::npos ? '+' : written[at];
     std::vector<int> numbers;
-    for (std::size_t from = 0; from <= written.size();) {
-        const std::size_t end = std::min(written.find(between, from), written.size());
-        int number = 0;
-        if (!read_number(written.substr(from, end - from), number) || number > max_ranks) wrong();
-        numbers.push_back(number);
-        from = end + 1;
+    for (const std::string& word : split(written, between)) {
+        if (!read_number(word, numbers.emplace_back()) || numbers.back() > max_ranks) wrong();
     }
     std::vector<std::uint64_t> host_of;
     const auto add = [&](std::uint64_t host, int ranks) {

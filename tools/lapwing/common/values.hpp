@@ -3,13 +3,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -45,9 +46,20 @@ auto named(std::string_view option, Read read) {
 // "4096", "64Ki", "1Mi", "2Gi". Throws Error (invalid_argument).
 std::uint64_t read_bytes(std::string_view option, std::string_view written);
 
+// The texts between the separators; one empty text for an empty text.
+std::vector<std::string> split(std::string_view text, char separator);
+
 // Reads "a,b,c" with `read`; returns each value once. Throws Error (invalid_argument) that names the option.
-std::vector<std::string> read_list(const char* option, const std::string& written,
-                                   const std::function<std::string(const std::string&)>& read);
+template <class Read>
+auto read_list(const char* option, const std::string& written, Read read) {
+    std::vector<std::decay_t<decltype(read(written))>> result;
+    for (const std::string& word : split(written, ',')) {
+        if (word.empty()) throw_invalid(std::string(option) + ": empty value in '" + written + "'");
+        const auto value = named(option, [&] { return read(word); });
+        if (std::find(result.begin(), result.end(), value) == result.end()) result.push_back(value);
+    }
+    return result;
+}
 
 // Blocks of 1 byte to 1 GiB: "64Ki,256Ki", or "4Ki:1Mi" for 4Ki, 16Ki, 64Ki, 256Ki, 1Mi. Throws Error
 // (invalid_argument).

@@ -57,8 +57,7 @@ std::string read_measurable(const std::string& written) {
     const std::vector<std::string> names = measurable_collectives();
     const std::string name = mpi_name(read_collective(written));
     if (std::find(names.begin(), names.end(), name) != names.end()) return name;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} has only one algorithm, so there is no choice to measure", name));
+    throw_invalid(fmt::format("{} has only one algorithm, so there is no choice to measure", name));
 }
 
 std::vector<std::string> read_engines(const std::string& written) {
@@ -73,14 +72,10 @@ std::vector<std::string> read_engines(const std::string& written) {
                      [&](const std::string& word) { return names[pick("--engine", word, names)]; });
 }
 
-std::vector<int> read_ranks(const std::string& written) {
-    std::vector<int> ranks;
-    if (written.empty()) return ranks;
-    read_list("--ranks", written, [&](const std::string& word) {
-        ranks.push_back(static_cast<int>(number_in("--ranks", word, 2, max_ranks)));
-        return word;
-    });
-    return ranks;
+std::vector<std::uint64_t> read_ranks(const std::string& written) {
+    if (written.empty()) return {};
+    return read_list("--ranks", written,
+                     [](const std::string& word) { return number_in("--ranks", word, 2, max_ranks); });
 }
 
 // As written, once it is known to be right.
