@@ -10,16 +10,6 @@ namespace {
 
 using Unit = Column::Unit;
 
-const std::vector<Benchmark>& all() {
-    static const std::vector<Benchmark> list = {
-#define LAPWING_BENCHMARK_BY(row, measured_by, ...) \
-    Benchmark{.name = #row, .program = #measured_by, __VA_ARGS__},
-#define LAPWING_BENCHMARK(row, ...) LAPWING_BENCHMARK_BY(row, row, __VA_ARGS__)
-#include "program/benchmarks.def"
-    };
-    return list;
-}
-
 }  // namespace
 
 const BenchmarkOption* Benchmark::find(const std::string& option) const {
@@ -34,18 +24,24 @@ bool Benchmark::shows(const std::string& quantity) const {
 }
 
 std::span<const Benchmark> benchmarks() {
-    return all();
+    static const std::vector<Benchmark> list = {
+#define LAPWING_BENCHMARK_BY(row, measured_by, ...) \
+    Benchmark{.name = #row, .program = #measured_by, __VA_ARGS__},
+#define LAPWING_BENCHMARK(row, ...) LAPWING_BENCHMARK_BY(row, row, __VA_ARGS__)
+#include "program/benchmarks.def"
+    };
+    return list;
 }
 
 const Benchmark& find_benchmark(const std::string& name) {
     std::vector<std::string> names;
-    for (const Benchmark& one : all()) names.emplace_back(one.name);
-    return all()[pick("benchmark", name, names)];
+    for (const Benchmark& one : benchmarks()) names.emplace_back(one.name);
+    return benchmarks()[pick("benchmark", name, names)];
 }
 
 nlohmann::ordered_json benchmarks_as_json() {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const Benchmark& one : all()) {
+    for (const Benchmark& one : benchmarks()) {
         list.push_back({{"name", one.name},
                         {"source", one.source},
                         {"question", one.question},
@@ -56,19 +52,26 @@ nlohmann::ordered_json benchmarks_as_json() {
     return list;
 }
 
-const std::vector<Column>& columns_of(const std::string& benchmark, bool by_steps) {
-    static const std::vector<Column> of_fixed = {{"base", "base us", Unit::microseconds},
-                                                 {"total", "total us", Unit::microseconds},
-                                                 {"overlap", "overlap %", Unit::percent, true},
-                                                 {"available", "available %", Unit::percent}};
-    static const std::vector<Column> of_steps = {{"base", "base us", Unit::microseconds},
-                                                 {"alone", "alone us", Unit::microseconds},
-                                                 {"total", "total us", Unit::microseconds},
-                                                 {"overlap", "overlap %", Unit::percent, true},
-                                                 {"available", "available %", Unit::percent}};
+const std::vector<Column>& columns_of(const std::string& benchmark, const std::string& method,
+                                      bool by_steps) {
+    static const Column base{"base", "base us", Unit::microseconds};
+    static const Column start{"start", "start us", Unit::microseconds};
+    static const Column wait{"wait", "wait us", Unit::microseconds};
+    static const Column alone{"alone", "alone us", Unit::microseconds};
+    static const Column total{"total", "total us", Unit::microseconds};
+    static const Column share{"overlap", "overlap %", Unit::share, true};
+    static const Column overlap{"overlap", "overlap %", Unit::percent, true};
+    static const Column available{"available", "available %", Unit::percent};
+    static const Column stolen{"stolen_per_mib", "stolen us/MiB", Unit::microseconds};
+    static const Column per_time{"available_per_second", "overlap %/ms", Unit::percent_per_ms};
+    static const std::vector<Column> of_steps = {base, alone, total, overlap, available};
+    static const std::vector<Column> of_fixed = {base, total, overlap, available};
+    static const std::vector<Column> of_wait = {base, start, wait, alone, total, share, stolen};
+    static const std::vector<Column> of_poll = {base, start, total, share, per_time};
     const std::vector<Column>& own = find_benchmark(benchmark).columns;
     if (!own.empty()) return own;
-    return by_steps ? of_steps : of_fixed;
+    if (by_steps) return of_steps;
+    return method == "wait" ? of_wait : method == "poll" ? of_poll : of_fixed;
 }
 
 }  // namespace lapwing::tool

@@ -11,7 +11,8 @@ namespace lapwing::tool {
 
 // A quantity of a summary as a column of a table.
 struct Column {
-    enum class Unit { microseconds, percent, gflops, number };
+    // `share`: a percentage that is clipped to 0 to 100, which noise may exceed.
+    enum class Unit { microseconds, percent, share, percent_per_ms, gflops, number };
     const char* quantity;
     const char* title;
     Unit unit;
@@ -42,7 +43,7 @@ struct Benchmark {
     // The options that it has besides those that all have, and the defaults of both.
     std::vector<BenchmarkOption> options{};
     bool only_these_collectives = false;  // those of the option --collective; else any
-    std::vector<Column> columns{};        // empty: its table has a form of its own
+    std::vector<Column> columns{};        // of its table; empty: by the method, as overlap
     std::vector<SuitePart> suite{{}};     // its parts of `lapwing bench all`
 
     // In the report.
@@ -61,8 +62,8 @@ const Benchmark& find_benchmark(const std::string& name);
 // What the report reads of them.
 nlohmann::ordered_json benchmarks_as_json();
 
-// The columns of a benchmark's rows; those of overlap for a fixed time, or `by_steps`, where they differ by
-// the work.
-const std::vector<Column>& columns_of(const std::string& benchmark, bool by_steps);
+// The columns of a benchmark's rows; those of overlap by the method, or `by_steps`, where they differ by the
+// work.
+const std::vector<Column>& columns_of(const std::string& benchmark, const std::string& method, bool by_steps);
 
 }  // namespace lapwing::tool

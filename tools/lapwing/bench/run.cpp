@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/error.hpp"
 #include "lapwing/bench/statistics.hpp"
-#include "lapwing/bench/table.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
@@ -51,10 +51,10 @@ MethodVariant read_variant(const std::string& written) {
     const std::size_t first = written.find(':');
     const std::size_t second = first == std::string::npos ? first : written.find(':', first + 1);
     if (second == std::string::npos || first == 0) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--variant {}: write NAME:ENGINE:VARIABLES, such as "
-                                "fast:host:LAPWING_TRANSFER=kernel,LAPWING_PROGRESS_THREAD=any",
-                                written));
+        throw_invalid(
+            fmt::format("--variant {}: write NAME:ENGINE:VARIABLES, such as "
+                        "fast:host:LAPWING_TRANSFER=kernel,LAPWING_PROGRESS_THREAD=any",
+                        written));
     }
     const std::vector<std::string> engines = engine_names();
     MethodVariant variant;
@@ -63,8 +63,7 @@ MethodVariant read_variant(const std::string& written) {
     if (second + 1 == written.size()) return variant;
     variant.variables = read_list("--variant", written.substr(second + 1), [&](const std::string& variable) {
         if (variable.starts_with("LAPWING_") && variable.find('=') != std::string::npos) return variable;
-        throw Error(
-            ErrorCode::invalid_argument,
+        throw_invalid(
             fmt::format("--variant {}: '{}' must have the form LAPWING_NAME=VALUE", variant.name, variable));
     });
     return variant;
@@ -85,8 +84,7 @@ std::vector<MethodVariant> method_variants(const std::vector<std::string>& writt
     for (std::size_t i = 1; i < variants.size(); ++i) {
         for (std::size_t before = 0; before < i; ++before) {
             if (variants[before].name != variants[i].name) continue;
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--variant: two variants have the name '{}'", variants[i].name));
+            throw_invalid(fmt::format("--variant: two variants have the name '{}'", variants[i].name));
         }
     }
     return variants;
@@ -171,6 +169,14 @@ Settings lapwing_settings(const BenchOptions& options, const Json& asked,
     return settings_with(variables, given);
 }
 
+// One of the commands that a benchmark starts: of methods one for each variant, else the only one.
+struct BenchVariant {
+    std::string name;  // empty where there is only one
+    Json settings;
+    std::string algorithm;
+    Launch launch;
+};
+
 // Nothing when the job ended without a result.
 std::optional<Json> run_job(const BenchVariant& variant) {
     ProgramJob job = run_mpi_program(variant.launch, program_name, time_to_end);
@@ -194,10 +200,8 @@ std::optional<Json> run_all(const BenchOptions& options, const std::vector<Bench
     return joined;
 }
 
-}  // namespace
-
-std::vector<BenchVariant> arrange_bench(const BenchOptions& options,
-                                        const std::vector<std::string>& launcher) {
+// Throws Error (invalid_argument) for wrong options and launchers.
+std::vector<BenchVariant> arrange(const BenchOptions& options, const std::vector<std::string>& launcher) {
     const Json asked = program_settings(options);
     const std::vector<MethodVariant> methods =
         options.has("--variant") ? method_variants(options.variants) : std::vector<MethodVariant>(1);
@@ -224,9 +228,11 @@ std::vector<BenchVariant> arrange_bench(const BenchOptions& options,
     return variants;
 }
 
+}  // namespace
+
 int run_benchmark(const BenchOptions& options, const std::vector<std::string>& launcher,
                   const std::vector<std::string>& command) {
-    const std::vector<BenchVariant> variants = arrange_bench(options, launcher);
+    const std::vector<BenchVariant> variants = arrange(options, launcher);
     if (options.dry_run) {
         for (const BenchVariant& variant : variants) fmt::print("{}", print(variant.launch));
         return success;

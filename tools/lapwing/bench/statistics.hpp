@@ -1,9 +1,8 @@
-// From the samples of each round to what is printed.
+// From the samples of each round to tables.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
 namespace lapwing::tool {
 
@@ -13,10 +12,11 @@ namespace lapwing::tool {
 // Shares are fractions, and not clipped: noise may take an overlap below 0 or above 1.
 void summarize(nlohmann::json& result);
 
-// Of values in any order, at least one: {"q1", "median", "q3"}.
-nlohmann::json spread(std::vector<double> values);
-
 // True when every engine that was asked for is the one that did the work.
 bool all_confirmed(const nlohmann::json& result);
+
+// Of results that summarize() has completed. Times in microseconds, shares in percent. A table for each
+// collective and method; of base one for all.
+std::string bench_tables(const nlohmann::json& result);
 
 }  // namespace lapwing::tool

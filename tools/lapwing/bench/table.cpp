@@ -1,4 +1,4 @@
-#include "lapwing/bench/table.hpp"
+#include "lapwing/bench/statistics.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,25 +17,6 @@ namespace {
 
 using Json = nlohmann::json;
 using Rows = std::vector<std::vector<std::string>>;
-
-std::string microseconds(const Json& summary, const char* what) {
-    if (!summary.contains(what)) return "-";
-    const double value = summary.at(what).at("median").get<double>() * 1e6;
-    return fmt::format("{:.{}f}", value, value < 100 ? 2 : 0);
-}
-
-double percent(const Json& share) {
-    return std::clamp(share.get<double>() * 100, 0.0, 100.0);
-}
-
-std::string share(const Json& summary, const char* what) {
-    return summary.contains(what) ? fmt::format("{:.1f}", percent(summary.at(what).at("median"))) : "-";
-}
-
-std::string quartiles(const Json& summary, const char* what) {
-    const Json& spread = summary.at(what);
-    return fmt::format("{:.1f}..{:.1f}", percent(spread.at("q1")), percent(spread.at("q3")));
-}
 
 std::string note(const Json& engine) {
     if (engine.at("confirmed").get<bool>()) return "";
@@ -60,26 +41,6 @@ std::string align_numbers(Rows rows, std::size_t first) {
     return align(rows);
 }
 
-std::string heading(const Json& result, const std::string& collective, const std::string& method) {
-    const Json& settings = result.at("settings");
-    const bool works = settings.at("compute") == "work";
-    const std::string block = method == "wait"
-                                  ? fmt::format("{} of {} x the base time", works ? "work" : "sleep",
-                                                settings.at("work_factor").get<double>())
-                                  : fmt::format("quanta of {}", works ? "work" : "sleep");
-    return fmt::format("{}: {} method, {}\n", collective, method, block);
-}
-
-std::string parameter_title(const std::string& name) {
-    return name == "work_share" ? "work %" : name;
-}
-
-std::string parameter_value(const Json& parameter) {
-    const double value = parameter.at("value");
-    return parameter.at("name") == "work_share" ? fmt::format("{:.0f}", value * 100)
-                                                : fmt::format("{:.0f}", value);
-}
-
 bool by_steps(const Json& row) {
     return row.contains("parameter") && row.at("parameter").at("name") == "work_share";
 }
@@ -88,7 +49,8 @@ bool by_steps(const Json& row) {
 std::vector<std::string> place_titles(const Json& row) {
     std::vector<std::string> titles{"bytes"};
     if (row.contains("frequency_hz")) titles.insert(titles.end(), {"Hz", "burst us"});
-    if (row.contains("parameter")) titles.push_back(parameter_title(row.at("parameter").at("name")));
+    if (row.contains("parameter"))
+        titles.push_back(by_steps(row) ? "work %" : row.at("parameter").at("name"));
     if (row.contains("variant")) titles.emplace_back("variant");
     titles.emplace_back("engine");
     return titles;
@@ -100,7 +62,10 @@ std::vector<std::string> place_cells(const Json& row, const Json& engine) {
         cells.push_back(fmt::format("{:.0f}", row.at("frequency_hz").get<double>()));
         cells.push_back(fmt::format("{:.0f}", row.at("burst_seconds").get<double>() * 1e6));
     }
-    if (row.contains("parameter")) cells.push_back(parameter_value(row.at("parameter")));
+    if (row.contains("parameter")) {
+        const double value = row.at("parameter").at("value");
+        cells.push_back(fmt::format("{:.0f}", by_steps(row) ? value * 100 : value));
+    }
     if (row.contains("variant")) cells.push_back(row.at("variant"));
     cells.push_back(engine_asked_for(engine));
     return cells;
@@ -112,38 +77,6 @@ std::vector<Json> rows_of(const Json& result, const std::string& collective, con
         if (row.at("collective") == collective && row.at("method") == method) rows.push_back(row);
     }
     return rows;
-}
-
-std::string table_of(const Json& result, const std::string& collective, const std::string& method) {
-    const bool waits = method == "wait";
-    const std::vector<Json> all = rows_of(result, collective, method);
-    Rows rows;
-    rows.push_back(place_titles(all.front()));
-    const std::size_t first_number = rows.front().size();
-    rows.front().insert(rows.front().end(), {"base us", "start us"});
-    if (waits) rows.front().insert(rows.front().end(), {"wait us", "alone us"});
-    rows.front().insert(rows.front().end(), {"total us", "overlap %", "quartiles"});
-    rows.front().push_back(waits ? "stolen us/MiB" : "overlap %/ms");
-    rows.front().push_back("");
-    for (const Json& row : all) {
-        for (const Json& engine : row.at("engines")) {
-            const Json& summary = engine.at("summary");
-            std::vector<std::string> cells = place_cells(row, engine);
-            cells.insert(cells.end(), {microseconds(summary, "base"), microseconds(summary, "start")});
-            if (waits) cells.push_back(microseconds(summary, "wait"));
-            if (waits) cells.push_back(microseconds(summary, "alone"));
-            cells.push_back(microseconds(summary, "total"));
-            cells.push_back(share(summary, "overlap"));
-            cells.push_back(quartiles(summary, "overlap"));
-            cells.push_back(
-                waits ? microseconds(summary, "stolen_per_mib")
-                      : fmt::format("{:.3g}",
-                                    summary.at("available_per_second").at("median").get<double>() / 10));
-            cells.push_back(note(engine));
-            rows.push_back(std::move(cells));
-        }
-    }
-    return heading(result, collective, method) + align_numbers(rows, first_number) + "\n";
 }
 
 // Where and on what it was measured.
@@ -159,23 +92,6 @@ std::string title(const Json& result) {
                        result.at("kernel").get<std::string>(), counted(rounds, "round"));
 }
 
-// The median and the quartiles of seconds, in microseconds.
-std::pair<std::string, std::string> short_time(const Json& spread) {
-    const auto in_microseconds = [&](const char* which) { return spread.at(which).get<double>() * 1e6; };
-    const double median = in_microseconds("median");
-    const int digits = median < 10 ? 3 : median < 1000 ? 1 : 0;
-    return {fmt::format("{:.{}f}", median, digits),
-            fmt::format("{:.{}f}..{:.{}f}", in_microseconds("q1"), digits, in_microseconds("q3"), digits)};
-}
-
-// An engine's time over the MPI's.
-std::pair<std::string, std::string> times_mpi(const Json& engine) {
-    const Json& summary = engine.at("summary");
-    if (!summary.contains("ratio") || engine.at("engine") == "mpi") return {"-", "-"};
-    const auto value = [&](const char* which) { return summary.at("ratio").at(which).get<double>(); };
-    return {fmt::format("{:.2f}", value("median")), fmt::format("{:.2f}..{:.2f}", value("q1"), value("q3"))};
-}
-
 std::string in_unit(double value, Column::Unit unit) {
     switch (unit) {
         case Column::Unit::microseconds: {
@@ -184,6 +100,10 @@ std::string in_unit(double value, Column::Unit unit) {
         }
         case Column::Unit::percent:
             return fmt::format("{:.1f}", value * 100);
+        case Column::Unit::share:
+            return fmt::format("{:.1f}", std::clamp(value * 100, 0.0, 100.0));
+        case Column::Unit::percent_per_ms:
+            return fmt::format("{:.3g}", value / 10);
         case Column::Unit::gflops:
             return fmt::format("{:.3f}", value * 1e-9);
         case Column::Unit::number:
@@ -192,7 +112,6 @@ std::string in_unit(double value, Column::Unit unit) {
     return value < 100 ? fmt::format("{:.2f}", value) : fmt::format("{:.0f}", value);
 }
 
-// Not clipped as overlap's are: a loss may be below 0, and an overhead above the base time.
 void add_cells(std::vector<std::string>& cells, const Json& summary, const std::vector<Column>& columns) {
     for (const Column& column : columns) {
         const bool known = summary.contains(column.quantity);
@@ -206,22 +125,34 @@ void add_cells(std::vector<std::string>& cells, const Json& summary, const std::
     }
 }
 
-// Of the rows of a collective and a method, by the columns of the benchmark.
-std::string table_by_columns(const Json& result, const std::string& collective, const std::string& method) {
+void add_titles(std::vector<std::string>& titles, const std::vector<Column>& columns) {
+    for (const Column& column : columns) {
+        titles.emplace_back(column.title);
+        if (column.quartiles) titles.emplace_back("quartiles");
+    }
+}
+
+// What is measured in the rows of a collective and a method.
+std::string heading(const Json& result, const Json& row) {
     const std::string benchmark = result.at("benchmark");
-    Rows rows;
-    std::size_t first_number = 0;
-    for (const Json& row : rows_of(result, collective, method)) {
-        const std::vector<Column>& columns = columns_of(benchmark, by_steps(row));
-        if (rows.empty()) {
-            rows.push_back(place_titles(row));
-            first_number = rows.front().size();
-            for (const Column& column : columns) {
-                rows.front().emplace_back(column.title);
-                if (column.quartiles) rows.front().emplace_back("quartiles");
-            }
-            rows.front().emplace_back("");
-        }
+    const std::string method = row.at("method");
+    if (benchmark == "overlap" && method == "fixed") return "overlap for a fixed time";
+    if (benchmark != "overlap" || by_steps(row)) return benchmark;
+    const Json& settings = result.at("settings");
+    const char* const what = settings.at("compute") == "work" ? "work" : "sleep";
+    if (method == "poll") return fmt::format("poll method, quanta of {}", what);
+    return fmt::format("{} method, {} of {} x the base time", method, what,
+                       settings.at("work_factor").get<double>());
+}
+
+std::string table_of(const Json& result, const std::string& collective, const std::string& method) {
+    const std::vector<Json> all = rows_of(result, collective, method);
+    const std::vector<Column>& columns = columns_of(result.at("benchmark"), method, by_steps(all.front()));
+    Rows rows = {place_titles(all.front())};
+    const std::size_t first_number = rows.front().size();
+    add_titles(rows.front(), columns);
+    rows.front().emplace_back("");
+    for (const Json& row : all) {
         for (const Json& engine : row.at("engines")) {
             std::vector<std::string> cells = place_cells(row, engine);
             add_cells(cells, engine.at("summary"), columns);
@@ -229,29 +160,26 @@ std::string table_by_columns(const Json& result, const std::string& collective, 
             rows.push_back(std::move(cells));
         }
     }
-    const std::string what =
-        method == "fixed" && benchmark == "overlap" ? "overlap for a fixed time" : benchmark;
-    return fmt::format("{}: {}\n", collective, what) + align_numbers(rows, first_number) + "\n";
+    return fmt::format("{}: {}\n", collective, heading(result, all.front())) +
+           align_numbers(rows, first_number) + "\n";
 }
 
+// One table for all collectives.
 std::string base_table(const Json& result) {
-    Rows rows;
-    std::size_t first_number = 0;
+    static const std::vector<Column> columns = {{"base", "base us", Column::Unit::microseconds, true},
+                                                {"ratio", "/ mpi", Column::Unit::number, true}};
+    Rows rows = {place_titles(result.at("rows").front())};
+    rows.front().insert(rows.front().begin(), "collective");
+    const std::size_t first_number = rows.front().size();
+    add_titles(rows.front(), columns);
+    rows.front().insert(rows.front().end(), {"rounds", ""});
     for (const Json& row : result.at("rows")) {
-        if (rows.empty()) {
-            rows.push_back(place_titles(row));
-            rows.front().insert(rows.front().begin(), "collective");
-            first_number = rows.front().size();
-            rows.front().insert(rows.front().end(),
-                                {"base us", "quartiles", "/ mpi", "quartiles", "rounds", ""});
-        }
         for (const Json& engine : row.at("engines")) {
-            const auto [base, base_quartiles] = short_time(engine.at("summary").at("base"));
-            const auto [ratio, ratio_quartiles] = times_mpi(engine);
             std::vector<std::string> cells = place_cells(row, engine);
             cells.insert(cells.begin(), row.at("collective"));
-            cells.insert(cells.end(), {base, base_quartiles, ratio, ratio_quartiles,
-                                       std::to_string(engine.at("rounds").size()), note(engine)});
+            add_cells(cells, engine.at("summary"), columns);
+            cells.push_back(std::to_string(engine.at("rounds").size()));
+            cells.push_back(note(engine));
             rows.push_back(std::move(cells));
         }
     }
@@ -269,9 +197,7 @@ std::string bench_tables(const Json& result) {
         const std::pair<std::string, std::string> key{row.at("collective"), row.at("method")};
         if (std::find(shown.begin(), shown.end(), key) != shown.end()) continue;
         shown.push_back(key);
-        const bool of_its_own = benchmark == "overlap" && key.second != "fixed" && !by_steps(row);
-        text += of_its_own ? table_of(result, key.first, key.second)
-                           : table_by_columns(result, key.first, key.second);
+        text += table_of(result, key.first, key.second);
     }
     if (result.at("more_ranks_than_processors").get<bool>() && result.contains("operations_per_second") &&
         result.at("settings").at("compute") == "work") {
