@@ -50,31 +50,20 @@ bool has_progress_thread() {
            std::string_view(variable) != "auto";
 }
 
-// A network of a library, as one process finds it.
-struct FoundNetwork {
-    const char* name;
-    bool available;
-    bool rdma;
-    std::string words;  // a description, or why the network is unavailable
-};
-std::vector<FoundNetwork> networks() {
-    std::vector<FoundNetwork> all;
+// The networks of libraries, as one process finds them.
+Json networks_as_json() {
+    Json rows = Json::array();
     for (const FabricKind& kind : fabrics()) {
         try {
             const std::unique_ptr<Fabric> fabric = kind.open({});
-            all.push_back({kind.name, true, fabric->rdma(), fabric->description()});
+            rows.push_back({{"name", kind.name},
+                            {"available", true},
+                            {"rdma", fabric->rdma()},
+                            {"description", fabric->description()}});
         } catch (const Error& error) {
-            all.push_back({kind.name, false, false, error.what()});
+            rows.push_back(
+                {{"name", kind.name}, {"available", false}, {"rdma", false}, {"reason", error.what()}});
         }
-    }
-    return all;
-}
-
-Json networks_as_json() {
-    Json rows = Json::array();
-    for (const FoundNetwork& network : networks()) {
-        rows.push_back({{"name", network.name}, {"available", network.available}, {"rdma", network.rdma}});
-        rows.back()[network.available ? "description" : "reason"] = network.words;
     }
     return rows;
 }
@@ -83,38 +72,21 @@ void print_networks() {
     fmt::print("\nbetween hosts (LAPWING_NETWORK)\n");
     std::vector<std::vector<std::string>> rows;
     std::string first;
-    for (const FoundNetwork& network : networks()) {
-        rows.push_back({network.name,
-                        !network.available ? "unavailable"
-                        : network.rdma     ? "RDMA"
-                                           : "no RDMA",
-                        network.words});
-        if (network.rdma && first.empty()) first = network.name;
+    for (const Json& network : networks_as_json()) {
+        const std::string name = network.at("name");
+        const bool available = network.at("available");
+        const bool rdma = network.at("rdma");
+        rows.push_back({name,
+                        !available ? "unavailable"
+                        : rdma     ? "RDMA"
+                                   : "no RDMA",
+                        network.at(available ? "description" : "reason")});
+        if (rdma && first.empty()) first = name;
     }
     fmt::print("{}  auto takes {}\n", align(rows),
                first.empty()
                    ? "tcp, with the kernel engine if it is available, otherwise with a progress thread"
                    : first + " if all ranks have it");
-}
-
-Json mpi_as_json() {
-    Json rows = Json::array();
-    for (const FoundMpi& found : survey_mpi()) {
-        Json libraries = Json::array();
-        for (const FoundLibrary& library : found.libraries) {
-            libraries.push_back({{"path", library.path}, {"version", library.version}});
-        }
-        Json launchers = Json::array();
-        for (const FoundLauncher& launcher : found.launchers) {
-            launchers.push_back({{"paths", launcher.paths}, {"version", launcher.version}});
-        }
-        rows.push_back({{"name", found.family->name},
-                        {"title", found.family->title},
-                        {"libraries", libraries},
-                        {"launchers", launchers},
-                        {"preload", found.preload ? Json(*found.preload) : Json()}});
-    }
-    return rows;
 }
 
 Json variables_as_json() {
@@ -153,10 +125,11 @@ void print_engines() {
     fmt::print("\nengines\n");
     std::vector<std::vector<std::string>> rows;
     std::string reasons;
-    for (const Engine* engine : engines()) {
-        const Verdict verdict = engine->available();
-        rows.push_back({engine->name(), verdict ? "available" : "unavailable", engine->summary()});
-        if (!verdict) reasons += fmt::format("  {} is unavailable: {}\n", engine->name(), verdict.reason());
+    for (const Json& engine : engines_as_json(engines())) {
+        const std::string name = engine.at("name");
+        const std::string reason = engine.value("reason", "");
+        rows.push_back({name, reason.empty() ? "available" : "unavailable", engine.at("summary")});
+        if (!reason.empty()) reasons += fmt::format("  {} is unavailable: {}\n", name, reason);
     }
     const shm::Survey host = survey_shared_memory();
     fmt::print("{}{}\ninside a host\n  {}\n", align(rows), reasons, host.shared_memory);
@@ -169,20 +142,25 @@ void print_engines() {
 
 void print_mpi() {
     fmt::print("\nMPI\n");
-    for (const FoundMpi& found : survey_mpi()) {
+    for (const Json& found : survey_mpi()) {
         const auto line = [](const char* key, const std::string& value) {
             fmt::print("    {:<9} {}\n", key, value);
         };
-        fmt::print("  {}{}\n", found.family->title,
-                   found.libraries.empty() && found.launchers.empty() ? ": not found" : "");
-        for (const FoundLibrary& library : found.libraries) {
-            line("library", fmt::format("{}  ({})", library.path, library.version));
-        }
-        for (const FoundLauncher& launcher : found.launchers) {
-            line("launcher", fmt::format("{}  ({})", fmt::join(launcher.paths, ", "), launcher.version));
-        }
-        line("preload",
-             found.preload ? *found.preload : fmt::format("{} is not installed", found.family->preload));
+        const Json& libraries = found.at("libraries");
+        const Json& launchers = found.at("launchers");
+        const Json& preload = found.at("preload");
+        fmt::print("  {}{}\n", found.value("title", ""),
+                   libraries.empty() && launchers.empty() ? ": not found" : "");
+        for (const Json& library : libraries)
+            line("library", fmt::format("{}  ({})", library.value("path", ""), library.value("version", "")));
+        for (const Json& launcher : launchers)
+            line(
+                "launcher",
+                fmt::format("{}  ({})", fmt::join(launcher.at("paths").get<std::vector<std::string>>(), ", "),
+                            launcher.value("version", "")));
+        line("preload", preload.is_string()
+                            ? preload.get<std::string>()
+                            : fmt::format("{} is not installed", find_mpi_family(found.at("name")).preload));
     }
 }
 
@@ -246,7 +224,7 @@ Json as_json(Topic topic) {
         }
         all["progress_inside_a_host"] = has_progress_thread() ? "thread" : "caller";
         all["networks"] = networks_as_json();
-        all["mpi"] = mpi_as_json();
+        all["mpi"] = survey_mpi();
     }
     if (topic != Topic::algorithms) all["variables"] = variables_as_json();
     if (topic != Topic::variables) all["algorithms"] = algorithms_as_json();
@@ -269,7 +247,7 @@ int info(bool json, Topic topic) {
     }
     // Last, because a user may run this command to find the invalid variable.
     const std::string wrong = wrong_variable();
-    if (!wrong.empty()) throw Error(ErrorCode::invalid_argument, wrong);
+    if (!wrong.empty()) throw_invalid(wrong);
     return success;
 }
 
@@ -298,8 +276,7 @@ Command add_info(CommandLine& tool) {
         "The exit status is 2 if a LAPWING_* variable is unknown or has an invalid value.");
     return {app, [options] {
                 if (options->algorithms && options->variables)
-                    throw Error(ErrorCode::invalid_argument,
-                                "use either --algorithms or --variables, not both");
+                    throw_invalid("use either --algorithms or --variables, not both");
                 return info(options->json, options->algorithms  ? Topic::algorithms
                                            : options->variables ? Topic::variables
                                                                 : Topic::all);

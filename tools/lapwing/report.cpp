@@ -11,6 +11,7 @@
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/process.hpp"
 #include "lapwing/launch/launch.hpp"
+#include "lapwing/mpi/family.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -22,35 +23,25 @@ struct Options {
     std::string vega;
 };
 
-// libexec/lapwing beside bin, both in the build tree and when installed.
 std::string find_program_directory() {
-    const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     std::vector<std::string> searched;
-    for (const char* directory : {LAPWING_INSTALL_LIBEXECDIR, "libexec"}) {
-        const std::filesystem::path place = std::filesystem::path(directory).is_absolute()
-                                                ? std::filesystem::path(directory)
-                                                : bin.parent_path() / directory;
-        const std::filesystem::path program = place / "lapwing/report";
-        if (std::filesystem::exists(program / "__main__.py")) return program;
-        searched.push_back(program);
-    }
-    throw Error(
-        ErrorCode::invalid_argument,
+    const auto program = find_installed(
+        {LAPWING_INSTALL_LIBEXECDIR "/lapwing/report", "libexec/lapwing/report"}, "__main__.py", searched);
+    if (program) return std::filesystem::path(*program).parent_path();
+    throw_invalid(
         fmt::format("the program that writes the page is not installed in {}", fmt::join(searched, ", ")));
 }
 
 int make_page(const Options& options) {
     if (options.files.empty()) {
-        throw Error(ErrorCode::invalid_argument,
-                    "no file given; for example: lapwing report overlap.json -o report.html");
+        throw_invalid("no file given; for example: lapwing report overlap.json -o report.html");
     }
     if (options.output.empty()) {
-        throw Error(ErrorCode::invalid_argument, "-o is missing: the page's file, such as report.html");
+        throw_invalid("-o is missing: the page's file, such as report.html");
     }
     const std::optional<std::string> python = find_program("python3");
     if (!python) {
-        throw Error(ErrorCode::invalid_argument,
-                    "python3, which writes the page, is not on PATH (Debian: apt-get install python3)");
+        throw_invalid("python3, which writes the page, is not on PATH (Debian: apt-get install python3)");
     }
     Launch launch;
     // Isolated from the user's own modules, and leaving no compiled ones behind.

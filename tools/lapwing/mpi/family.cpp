@@ -170,18 +170,22 @@ std::string address_sanitizer_of(const std::vector<std::string>& words) {
     return "";
 }
 
-std::optional<std::string> find_preload(const std::string& file, std::vector<std::string>& searched) {
+std::optional<std::string> find_installed(std::initializer_list<const char*> directories,
+                                          const std::string& file, std::vector<std::string>& searched) {
     const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    const std::filesystem::path prefix = bin.parent_path();
     searched.clear();
-    for (const char* directory : {"lib", LAPWING_INSTALL_PRELOADDIR, "lib64"}) {
-        const std::filesystem::path place = (prefix / directory).lexically_normal();
+    for (const char* directory : directories) {
+        const std::filesystem::path place = (bin.parent_path() / directory).lexically_normal();
         if (std::find(searched.begin(), searched.end(), place.string()) != searched.end()) continue;
         searched.push_back(place);
-        const std::filesystem::path library = place / file;
-        if (access(library.c_str(), R_OK) == 0) return library.string();
+        const std::filesystem::path found = place / file;
+        if (access(found.c_str(), R_OK) == 0) return found.string();
     }
     return std::nullopt;
+}
+
+std::optional<std::string> find_preload(const std::string& file, std::vector<std::string>& searched) {
+    return find_installed({"lib", LAPWING_INSTALL_PRELOADDIR, "lib64"}, file, searched);
 }
 
 }  // namespace lapwing::tool

@@ -1,6 +1,7 @@
 // The MPI families that Lapwing has a preload library for, and how to tell them apart.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,8 +48,11 @@ const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std:
 // none is. It ends a program that loads another library before it.
 std::string address_sanitizer_of(const std::vector<std::string>& words);
 
-// The preload library beside this tool: in a build tree, or where it was installed. None when it is in
-// none of the `searched` directories.
+// A file beside this tool: in a build tree, or where it was installed. `directories`: absolute, or below the
+// directory that has bin. None when it is in none of the `searched` directories.
+std::optional<std::string> find_installed(std::initializer_list<const char*> directories,
+                                          const std::string& file, std::vector<std::string>& searched);
+// The preload library.
 std::optional<std::string> find_preload(const std::string& file, std::vector<std::string>& searched);
 
 }  // namespace lapwing::tool

@@ -18,6 +18,8 @@
 namespace lapwing::tool {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // MPI_MAX_LIBRARY_VERSION_STRING is 256 in Open MPI and 8192 in MPICH.
 constexpr std::size_t max_version_bytes = 16384;
 
@@ -44,19 +46,26 @@ std::string first_line(std::string& text) {
     return line;
 }
 
-std::optional<FoundLibrary> find_library(const std::string& name) {
+// Null if there is no such library.
+Json find_library(const std::string& name) {
     const std::string self = std::filesystem::read_symlink("/proc/self/exe");
     Finished answer = run_program({self, "probe", name}, "", std::chrono::seconds(10));
-    if (answer.status != 0 || answer.out.empty()) return std::nullopt;
-    FoundLibrary library;
-    library.path = first_line(answer.out);
-    library.version = first_line(answer.out);
+    if (answer.status != 0 || answer.out.empty()) return {};
+    Json library;
+    library["path"] = first_line(answer.out);
+    library["version"] = first_line(answer.out);
     return library;
 }
 
+struct FoundLauncher {
+    const MpiFamily* family = nullptr;
+    std::vector<std::string> paths;
+    std::string version;
+};
+
 // Launchers by the program that their names lead to.
-std::map<std::string, std::pair<const MpiFamily*, FoundLauncher>> find_launchers() {
-    std::map<std::string, std::pair<const MpiFamily*, FoundLauncher>> found;
+std::map<std::string, FoundLauncher> find_launchers() {
+    std::map<std::string, FoundLauncher> found;
     for (const char* name : {"mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich",
                              "mpiexec.mpich", "mpiexec.hydra", "prterun"}) {
         const std::optional<std::string> path = find_program(name);
@@ -64,12 +73,12 @@ std::map<std::string, std::pair<const MpiFamily*, FoundLauncher>> find_launchers
         const std::string program = std::filesystem::canonical(*path);
         const auto known = found.find(program);
         if (known != found.end()) {
-            known->second.second.paths.push_back(*path);
+            known->second.paths.push_back(*path);
             continue;
         }
         try {
             const Launcher launcher = identify_launcher(name, *path);
-            if (launcher.family != nullptr) found[program] = {launcher.family, {{*path}, launcher.version}};
+            if (launcher.family != nullptr) found[program] = {launcher.family, {*path}, launcher.version};
         } catch (const Error&) {
             // It does not answer: no launcher that `run` could use.
         }
@@ -77,45 +86,49 @@ std::map<std::string, std::pair<const MpiFamily*, FoundLauncher>> find_launchers
     return found;
 }
 
-void add_libraries_beside(const std::string& launcher, const MpiFamily& family,
-                          std::vector<FoundLibrary>& libraries) {
+void add_libraries_beside(const std::string& launcher, const MpiFamily& family, Json& libraries) {
     const std::filesystem::path prefix = std::filesystem::path(launcher).parent_path().parent_path();
     for (const std::string& name : family.libraries) {
         const std::string path = prefix / "lib" / name;
         if (!std::filesystem::exists(path)) continue;
-        const bool known = std::any_of(libraries.begin(), libraries.end(), [&](const FoundLibrary& one) {
-            return std::filesystem::equivalent(one.path, path);
+        const bool known = std::any_of(libraries.begin(), libraries.end(), [&](const Json& one) {
+            return std::filesystem::equivalent(one.value("path", ""), path);
         });
         if (known) continue;
-        if (auto library = find_library(path)) libraries.push_back(std::move(*library));
+        if (Json library = find_library(path); !library.is_null()) libraries.push_back(std::move(library));
     }
 }
 
 }  // namespace
 
-std::vector<FoundLibrary> find_libraries(const MpiFamily& family) {
-    std::vector<FoundLibrary> found;
+Json find_libraries(const MpiFamily& family) {
+    Json found = Json::array();
     for (const std::string& soname : family.libraries) {
-        if (auto library = find_library(soname)) found.push_back(std::move(*library));
+        if (Json library = find_library(soname); !library.is_null()) found.push_back(std::move(library));
     }
     return found;
 }
 
-std::vector<FoundMpi> survey_mpi() {
+Json survey_mpi() {
     const auto launchers = find_launchers();
-    std::vector<FoundMpi> result;
+    Json result = Json::array();
     for (const MpiFamily& family : mpi_families()) {
-        FoundMpi& found = result.emplace_back();
-        found.family = &family;
-        found.libraries = find_libraries(family);
+        Json libraries = find_libraries(family);
+        Json own = Json::array();
         for (const auto& [program, launcher] : launchers) {
-            if (launcher.first == &family) found.launchers.push_back(launcher.second);
+            if (launcher.family == &family)
+                own.push_back({{"paths", launcher.paths}, {"version", launcher.version}});
             // An MPI that the loader does not look for stands beside its launcher.
-            if (launcher.first != &family && !family.signs.empty()) continue;
-            add_libraries_beside(program, family, found.libraries);
+            if (launcher.family != &family && !family.signs.empty()) continue;
+            add_libraries_beside(program, family, libraries);
         }
         std::vector<std::string> searched;
-        found.preload = find_preload(family.preload, searched);
+        const auto preload = find_preload(family.preload, searched);
+        result.push_back({{"name", family.name},
+                          {"title", family.title},
+                          {"libraries", std::move(libraries)},
+                          {"launchers", std::move(own)},
+                          {"preload", preload ? Json(*preload) : Json()}});
     }
     return result;
 }

@@ -40,10 +40,7 @@ std::vector<std::string> preloaded_tools() {
 }
 
 Facts mpi_facts(const MpiFamily& family) {
-    Facts libraries = Facts::array();
-    for (const FoundLibrary& library : find_libraries(family))
-        libraries.push_back({{"path", library.path}, {"version", library.version}});
-    return {{"libraries", libraries}, {"preloaded_tools", preloaded_tools()}};
+    return {{"libraries", find_libraries(family)}, {"preloaded_tools", preloaded_tools()}};
 }
 
 std::string mpi_line(const Facts& facts) {
