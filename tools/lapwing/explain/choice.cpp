@@ -32,20 +32,6 @@ Surroundings surroundings_of(bool several_hosts, const Settings& settings) {
     return surroundings;
 }
 
-const char* word(Selection::By by) {
-    switch (by) {
-        case Selection::By::request:
-            return "variable";
-        case Selection::By::tuning:
-            return "tuning";
-        case Selection::By::defaults:
-            return "defaults";
-        case Selection::By::cost:
-            break;
-    }
-    return "cost";
-}
-
 }  // namespace
 
 std::string Chosen::place() const {
@@ -101,7 +87,8 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
     const Selection selection = select(problem, RequestedAlgorithms::parse(settings.algorithm), guidance);
     const Machine machine = guidance.machine(problem);
     chosen.choice = selection.choice;
-    chosen.by = word(selection.by);
+    static constexpr const char* words[] = {"variable", "tuning", "defaults", "cost"};
+    chosen.by = words[static_cast<std::size_t>(selection.by)];
     chosen.why = selection.why;
     if (selection.by == Selection::By::request) chosen.why += " by LAPWING_ALGORITHM";
     chosen.seconds = modelled_seconds(problem, chosen.choice, machine);

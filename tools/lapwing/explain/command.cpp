@@ -62,8 +62,7 @@ AskedProblem read(const Options& options) {
     AskedProblem asked = read_problem(options.problem);
     const int ranks = asked.problem.ranks;
     if (options.rank && (*options.rank < 0 || *options.rank >= ranks)) {
-        throw Error(
-            ErrorCode::invalid_argument,
+        throw_invalid(
             fmt::format("rank {} is out of range: the group has ranks 0 to {}", *options.rank, ranks - 1));
     }
     return asked;
@@ -104,11 +103,12 @@ std::string header(const Explained& explained) {
     const auto line = [&](const char* key, const std::string& value) {
         text += fmt::format("  {:<11} {}\n", key, value);
     };
-    for (const auto& [key, value] : {std::pair("blocks", explained.asked.lengths()),
-                                     {"neighbours", explained.asked.neighbors()},
-                                     {"hosts", explained.asked.hosts()}}) {
-        if (!value.empty()) line(key, value);
-    }
+    const std::string lengths = explained.asked.lengths();
+    const std::string hosts = explained.asked.hosts();
+    if (!lengths.empty()) line("blocks", lengths);
+    if (has_neighbors(explained.problem().collective))
+        line("neighbours", "the ranks before and after each rank, in a ring");
+    if (!hosts.empty()) line("hosts", hosts);
     line("algorithm", algorithm.summary);
     line("source", algorithm.source);
     for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {

@@ -80,11 +80,6 @@ std::string AskedProblem::lengths() const {
                        sizes.seed);
 }
 
-std::string AskedProblem::neighbors() const {
-    if (!has_neighbors(problem.collective)) return "";
-    return "the ranks before and after each rank, in a ring";
-}
-
 std::string AskedProblem::hosts() const {
     const Placement* placement = problem.placement.get();
     if (placement == nullptr) return "";

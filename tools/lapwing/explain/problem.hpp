@@ -36,9 +36,8 @@ struct AskedProblem {
 
     // "reduce on 4 ranks, root 2, 8 bytes in a block, sum of float64"
     std::string what() const;
-    // The lengths of the blocks, and the neighbours; empty if neither applies.
+    // The lengths of the blocks; empty if all are alike.
     std::string lengths() const;
-    std::string neighbors() const;
     // The ranks of each host, if known, with a bar between two NUMA nodes or caches: "2: ranks 0 1 | 2 3;
     // ...".
     std::string hosts() const;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -14,7 +15,6 @@
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/program.hpp"
 #include "lapwing/topology/drawing.hpp"
-#include "lapwing/topology/links.hpp"
 #include "lapwing/topology/places.hpp"
 
 namespace lapwing::tool {
@@ -46,6 +46,49 @@ int show_network(const Options& options) {
         fmt::print("{}", draw_network(order, output_width()));
     }
     return success;
+}
+
+// The text of a link file from measurements: bits per second and seconds from rank i to rank j at i * ranks +
+// j. A port is as fast as its fastest link, and only what differs from all others by more than a fifth has a
+// line.
+std::string print_links(int ranks, const std::vector<double>& rates, const std::vector<double>& latencies) {
+    constexpr double noticed = 0.8;
+    const auto at = [&](const std::vector<double>& values, int from, int to) {
+        return values[static_cast<std::size_t>(from * ranks + to)];
+    };
+    const auto median = [](std::vector<double> values) {
+        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+        std::nth_element(values.begin(), middle, values.end());
+        return *middle;
+    };
+    const auto written = [](double rate) { return fmt::format("{:.1f}mbit", rate / 1e6); };
+    std::vector<double> ports;
+    std::vector<double> all_latencies;
+    for (int rank = 0; rank < ranks; ++rank) {
+        double fastest = 0;
+        for (int peer = 0; peer < ranks; ++peer) {
+            if (peer == rank) continue;
+            fastest = std::max({fastest, at(rates, rank, peer), at(rates, peer, rank)});
+            all_latencies.push_back(at(latencies, rank, peer));
+        }
+        ports.push_back(fastest);
+    }
+    const double rate = median(ports);
+    std::string text = fmt::format("ranks {}\nrate {}\nlatency {:.1f}us\n", ranks, written(rate),
+                                   std::max(0.1, median(all_latencies) * 1e6));
+    const auto port_of = [&](int rank) {
+        const double port = ports[static_cast<std::size_t>(rank)];
+        return port < noticed * rate || port > rate / noticed ? port : rate;
+    };
+    for (int rank = 0; rank < ranks; ++rank)
+        if (port_of(rank) != rate) text += fmt::format("port {} rate {}\n", rank, written(port_of(rank)));
+    for (int from = 0; from < ranks; ++from) {
+        for (int to = 0; to < ranks; ++to) {
+            if (from == to || at(rates, from, to) >= noticed * std::min(port_of(from), port_of(to))) continue;
+            text += fmt::format("link {}>{} rate {}\n", from, to, written(at(rates, from, to)));
+        }
+    }
+    return text;
 }
 
 int show_job(const Options& options, const Words& words) {
@@ -87,13 +130,13 @@ int show_job(const Options& options, const Words& words) {
 int show(const CommandLine& app, const Options& options, const Words& words) {
     if (!words.separated && app.remaining().empty()) {
         if (!options.engine.empty() || !options.mpi.empty() || !options.links.empty() || options.dry_run) {
-            throw Error(ErrorCode::invalid_argument,
-                        "--engine, --links, --mpi and --dry-run need a job: lapwing topology -- mpirun -n 2");
+            throw_invalid(
+                "--engine, --links, --mpi and --dry-run need a job: lapwing topology -- mpirun -n 2");
         }
         if (options.file.empty()) {
-            throw Error(ErrorCode::invalid_argument,
-                        "name a topology file (--file) or a job, such as: lapwing topology -- mpirun -n 2; "
-                        "hwloc's lstopo draws this machine");
+            throw_invalid(
+                "name a topology file (--file) or a job, such as: lapwing topology -- mpirun -n 2; "
+                "hwloc's lstopo draws this machine");
         }
         return show_network(options);
     }

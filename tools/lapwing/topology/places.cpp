@@ -55,9 +55,8 @@ JobPlaces::JobPlaces(const nlohmann::json& told, const topology::HostOrder& orde
                          number("core"),
                          number("thread"),
                          static_cast<Part>(number("bound_to"))};
-        rank.card = topology::rank_location(one.at("host").get<std::uint64_t>(), order.find(rank.host),
-                                            rank.location);
-        cards.push_back(rank.card);
+        cards.push_back(topology::rank_location(one.at("host").get<std::uint64_t>(), order.find(rank.host),
+                                                rank.location));
         ranks.push_back(std::move(rank));
     }
     for (const int rank : topology::order_of(cards)) {

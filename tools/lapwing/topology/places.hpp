@@ -16,7 +16,6 @@ struct JobPlaces {
         std::string host;             // its name
         std::vector<int> processors;  // that it may run on
         topology::Location location;
-        topology::RankLocation card;
     };
     std::string engine;  // of MPI_COMM_WORLD; empty: every call is left to the MPI
     std::string link_inside_host;
