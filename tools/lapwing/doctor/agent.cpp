@@ -32,16 +32,6 @@ int job_ranks() {
     return number_by({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_SIZE", "SLURM_NTASKS"});
 }
 
-// The names of Unix sockets belong to a network namespace, as the numbers of hosts do. Returns no socket if
-// another rank of the host was first.
-tcp::Socket be_first_of_host(const std::string& run) {
-    try {
-        return watch::listen_locally("lapwing-doctor-" + run);
-    } catch (const Error&) {
-        return {};
-    }
-}
-
 nlohmann::json variables_that_are_set() {
     nlohmann::json found = nlohmann::json::object();
     for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -67,6 +57,15 @@ std::string wrong_with_variables() {
 
 }  // namespace
 
+// The names of Unix sockets belong to a network namespace, as the numbers of hosts do.
+tcp::Socket be_first_of_host(const std::string& run) {
+    try {
+        return watch::listen_locally("lapwing-doctor-" + run);
+    } catch (const Error&) {
+        return {};
+    }
+}
+
 int survey_host(const std::string& run, const std::string& family, int seconds) {
     // Nothing of it outlives a launcher that was killed.
     alarm(static_cast<unsigned>(seconds));
@@ -89,28 +88,6 @@ int survey_host(const std::string& run, const std::string& family, int seconds) 
             facts = {{"error", error.what()}};
         }
         write_report({{"kind", "facts"}, {"host", host}, {"check", check->name}, {"facts", facts}});
-    }
-    return success;
-}
-
-int reach_hosts(const std::string& run, int seconds) {
-    alarm(static_cast<unsigned>(seconds));
-    const tcp::Socket first = be_first_of_host(run);
-    if (!first) return success;
-    const char* const told = std::getenv(reach_variable);
-    const auto tell = [](nlohmann::json report) {
-        report["kind"] = "reach";
-        report["host"] = tcp::host_number();
-        report["name"] = tcp::host_name();
-        write_report(report);
-    };
-    try {
-        if (told == nullptr)
-            throw Error(ErrorCode::system,
-                        fmt::format("the launcher did not pass {} to this rank", reach_variable));
-        reach(told, tcp::read_options(read_settings(environ)), tell);
-    } catch (const std::exception& error) {
-        tell({{"wrong", error.what()}});
     }
     return success;
 }

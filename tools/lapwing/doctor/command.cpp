@@ -159,16 +159,10 @@ int doctor(const CommandLine& app, const Options& options, const Words& words) {
     if (options.nic) {
         refuse_given(app, {"--limit", "--mpi", "--dry-run"},
                      "cannot be used with --nic, which starts nothing");
-        if (words.separated)
-            throw Error(ErrorCode::invalid_argument,
-                        "--nic examines the cards of this host and starts nothing");
+        if (words.separated) throw_invalid("--nic examines the cards of this host and starts nothing");
         return examine_nics(options.card, options.json);
     }
-    if (!options.card.empty()) throw Error(ErrorCode::invalid_argument, "--card needs --nic");
-    constexpr int min_limit = 5;
-    if (options.limit < min_limit)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--limit must be at least {} seconds", min_limit));
+    if (!options.card.empty()) throw_invalid("--card needs --nic");
     require_words(app, words, "launcher", "lapwing doctor", "no launcher", "mpirun -n 2");
     const Settings settings = checked_settings();
     const JobToExamine job{find_launcher(words.words, options.mpi), words.words, settings};
@@ -198,7 +192,9 @@ Command add_doctor(CommandLine& tool, const Words& words) {
         "Usage: lapwing doctor [OPTIONS] -- LAUNCHER ARGUMENTS...\n"
         "       lapwing doctor --nic [--card NAME] [--json]");
     app->add_flag("--json", options->json, "Print JSON");
-    app->add_option("--limit", options->limit, "Time limit in seconds for all steps (60)")->type_name("S");
+    app->add_option("--limit", options->limit, "Time limit in seconds for all steps (60)")
+        ->type_name("S")
+        ->range(5, 86400);
     app->add_flag("--nic", options->nic,
                   "Instead, test whether the ConnectX cards of this host support cross-channel work "
                   "requests");

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
@@ -103,12 +104,9 @@ std::string how_far(const Trial& trial) {
 
 // "Open MPI v4.1.4, package: ..." and MPICH's lines
 std::string short_version(const std::string& version) {
-    std::string text = version.substr(0, version.find_first_of(",\n"));
-    std::replace(text.begin(), text.end(), '\t', ' ');
-    text.erase(std::unique(text.begin(), text.end(),
-                           [](char one, char other) { return one == ' ' && other == ' '; }),
-               text.end());
-    return text;
+    std::istringstream words(version.substr(0, version.find_first_of(",\n")));
+    const std::istream_iterator<std::string> first(words);
+    return fmt::format("{}", fmt::join(std::vector<std::string>(first, {}), " "));
 }
 
 void judge_result(const JobToExamine& job, const JobReport& report, const nlohmann::json& result,

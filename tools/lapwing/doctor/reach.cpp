@@ -3,14 +3,19 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <set>
 
 #include "base/error.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/doctor/reports.hpp"
 #include "links/tcp/addresses.hpp"
 #include "links/tcp/sockets.hpp"
 
@@ -270,15 +275,31 @@ std::pair<int, int> system_range() {
 
 }  // namespace
 
-void reach(const std::string& task, const tcp::Options& options,
-           const std::function<void(const Json&)>& report) {
-    const Task parsed(Json::parse(task));
-    const std::size_t self = parsed.self();
+int reach_hosts(const std::string& run, int seconds) {
+    alarm(static_cast<unsigned>(seconds));
+    const tcp::Socket first = be_first_of_host(run);
+    if (!first) return success;
+    const auto tell = [](Json report) {
+        report["kind"] = "reach";
+        report["host"] = tcp::host_number();
+        report["name"] = tcp::host_name();
+        write_report(report);
+    };
+    Json self;  // unknown if the task is
     try {
-        Agent(parsed, options, self).run(report);
-    } catch (const Error& error) {
-        report({{"self", self}, {"wrong", error.what()}});
+        const char* const told = std::getenv(reach_variable);
+        if (told == nullptr)
+            throw Error(ErrorCode::system,
+                        fmt::format("the launcher did not pass {} to this rank", reach_variable));
+        const Task task(Json::parse(told));
+        self = task.self();
+        Agent(task, tcp::read_options(read_settings(environ)), self).run(tell);
+    } catch (const std::exception& error) {
+        Json report = {{"wrong", error.what()}};
+        if (!self.is_null()) report["self"] = self;
+        tell(report);
     }
+    return success;
 }
 
 std::vector<std::uint16_t> free_ports(const tcp::Options& options) {

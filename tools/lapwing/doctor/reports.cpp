@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view report_mark = "lapwing-doctor ";
 constexpr char end_of_text = '|';
+constexpr std::size_t report_line_bytes = 512;
 constexpr std::size_t max_lines = 4096;  // of one report
 
 }  // namespace

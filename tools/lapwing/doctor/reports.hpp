@@ -14,8 +14,6 @@
 
 namespace lapwing::tool {
 
-inline constexpr std::size_t report_line_bytes = 512;
-
 // Writes a report to standard output. Not thread-safe.
 void write_report(const nlohmann::json& report);
 

@@ -21,14 +21,14 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 // The first lines, shortened; "..." for those left out.
-std::string first_of(const std::vector<std::string>& lines, std::size_t max_lines, const char* between) {
+std::string first_of(const std::vector<std::string>& lines, std::size_t count, const char* between) {
     constexpr std::size_t max_length = 160;
     std::vector<std::string> shown;
     for (const std::string& line : lines) {
-        if (shown.size() == max_lines) break;
+        if (shown.size() == count) break;
         shown.push_back(line.size() <= max_length ? line : line.substr(0, max_length) + "...");
     }
-    if (lines.size() > max_lines) shown.emplace_back("...");
+    if (lines.size() > count) shown.emplace_back("...");
     return fmt::format("{}", fmt::join(shown, between));
 }
 
@@ -215,12 +215,12 @@ Launch agent_launch(const JobToExamine& job, const char* task, std::int64_t seco
 }
 
 std::string last_words(const std::vector<std::string>& lines) {
-    constexpr std::size_t max_lines = 4;
+    constexpr std::size_t max_shown = 4;
     std::vector<std::string> words = lines;
     // Frames of dashes and empty lines.
     std::erase_if(
         words, [](const std::string& line) { return line.find_first_not_of("-=* \t") == std::string::npos; });
-    return words.empty() ? "" : fmt::format("; its output: {}", first_of(words, max_lines, " / "));
+    return words.empty() ? "" : fmt::format("; its output: {}", first_of(words, max_shown, " / "));
 }
 
 JobReport survey_job(const JobToExamine& job, milliseconds limit, Findings& findings, Phase& phase,
