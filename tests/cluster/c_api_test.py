@@ -1,7 +1,5 @@
 """Groups of the C API on two virtual hosts: shared memory inside each, TCP between them."""
 
-import tempfile
-
 import support
 from support import BUILD, ClusterTest
 
@@ -12,10 +10,9 @@ RANKS = 4
 class CApi(ClusterTest):
     def run_ranks(self, first="", **variables):
         """The output of the ranks, two on each host. `first`: words before the program of rank 0."""
-        with tempfile.TemporaryDirectory(dir=BUILD) as place:
-            parts = [f"ssh node{1 + rank // 2} {first if rank == 0 else ''} {PROGRAM} {place} {rank} {RANKS} &"
-                     for rank in range(RANKS)]
-            output = self.shell(2, " ".join([*parts, "wait"]), "--rate", "none", **variables)
+        parts = [f"ssh node{1 + rank // 2} {first if rank == 0 else ''} {PROGRAM} {self.scratch} {rank} {RANKS} &"
+                 for rank in range(RANKS)]
+        output = self.shell(2, " ".join([*parts, "wait"]), "--rate", "none", **variables)
         return sorted(line for line in output.splitlines() if line.startswith("rank "))
 
     def test_ranks_of_a_host_share_memory(self):

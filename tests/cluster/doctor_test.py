@@ -5,10 +5,8 @@ python3 doctor_test.py BUILD openmpi|mpich
 
 import json
 import os
-import pathlib
 import shlex
 import sys
-import tempfile
 
 import jobs
 import support
@@ -19,15 +17,9 @@ LIMIT = 30  # seconds that the doctor gets
 
 
 class DoctorTest(ClusterTest):
-    def setUp(self):
-        super().setUp()
-        self.directory = tempfile.TemporaryDirectory()
-        self.addCleanup(self.directory.cleanup)
-        self.folder = pathlib.Path(self.directory.name)
-
     def examine(self, prepare="true", hosts=2, ranks=None, status=0, limit=LIMIT, launcher=None, **variables):
         """The doctor's findings on a cluster, after `prepare` has run in its head."""
-        told = self.folder / "told.json"
+        told = self.scratch / "told.json"
         launcher = launcher or f"mpirun.{MPI} -n {ranks or hosts}"
         script = f"{prepare}\n{TOOL} doctor --limit {limit} --json -- {launcher} > {told}; echo status $?"
         output = self.shell(hosts, script, "--rate", "none", limit=100, **variables)
@@ -36,6 +28,12 @@ class DoctorTest(ClusterTest):
         self.assertEqual(found["works"], status == 0, output)
         self.assertEqual(bool(found["problems"]), status != 0)
         return found
+
+    def on_this_host(self, *command, status=0):
+        """The output of a command that runs the doctor without a cluster."""
+        ended, output = jobs.execute(command, 60, support.environment())
+        self.assertEqual(ended, status, output)
+        return output
 
     def expect(self, found, kind, where, *words):
         """One finding of this kind names this place, has this text, and says what to do."""
@@ -69,9 +67,7 @@ class Sound(DoctorTest):
             self.assertEqual(facts["interfaces"]["used"][0]["interface"], "eth0")
 
     def test_the_table_of_one_host(self):
-        command = [TOOL, "doctor", "--", *jobs.launcher(MPI, 2)]
-        status, output = jobs.execute(command, 60, support.environment())
-        self.assertEqual(status, 0, output)
+        output = self.on_this_host(TOOL, "doctor", "--", *jobs.launcher(MPI, 2))
         for part in ("2 ranks on 1 host\n", "\nsteps\n", "\nhosts\n", "Lapwing can work here."):
             self.assertIn(part, output)
         self.assertNotIn("problems", output)
@@ -80,9 +76,7 @@ class Sound(DoctorTest):
 class Hosts(DoctorTest):
     def launcher_with(self, command, ranks=2):
         """A launcher that runs the ranks of node2 under this shell command."""
-        script = self.folder / "under"
-        script.write_text(f'#!/bin/sh\n[ "$(hostname)" = node2 ] || exec "$@"\n{command} "$@"\n')
-        script.chmod(0o755)
+        script = self.script("under", f'[ "$(hostname)" = node2 ] || exec "$@"\n{command} "$@"')
         return f"mpirun.{MPI} -n {ranks} {script}"
 
     def test_what_one_host_refuses(self):
@@ -112,19 +106,18 @@ class Hosts(DoctorTest):
     def test_little_locked_memory_without_a_card(self):
         """The limit is shown, but not as a fault."""
         script = f"ulimit -l 64; exec {TOOL} doctor --json -- {shlex.join(map(str, jobs.launcher(MPI, 2)))}"
-        status, output = jobs.execute(["sh", "-c", script], 60, support.environment())
-        self.assertEqual(status, 0, output)
+        output = self.on_this_host("sh", "-c", script)
         found = json.loads(output)
         self.assertEqual(found["hosts"][0]["facts"]["locked_memory"]["soft"], 65536)
         self.assertFalse([one for one in found["hints"] if "lock" in one["what"]], output)
 
     def test_what_differs_on_one_host(self):
-        tuning = self.folder / "tuning.json"
+        tuning = self.scratch / "tuning.json"
         tuning.write_text('{"lapwing_tuning": 1, "tables": []}\n')
-        other = self.folder / "other.json"
+        other = self.scratch / "other.json"
         other.write_text('{"lapwing_tuning": 1,  "tables": []}\n')
         library = BUILD / "lib" / f"liblapwing-{MPI}.so"
-        build = self.folder / "other.so"
+        build = self.scratch / "other.so"
         build.write_bytes(library.read_bytes() + b"\0")
         found = self.examine(f"ssh node2 'mount --bind {other} {tuning}; mount --bind {build} {library}'\n"
                              f"export LAPWING_TUNING={tuning}", hosts=3, status=1,
@@ -177,9 +170,7 @@ ssh node1 ip link set eth1 up
 
 class Launchers(DoctorTest):
     def test_one_host_never_answers(self):
-        shell = self.folder / "shell"
-        shell.write_text('#!/bin/sh\ncase "$*" in *node2*) sleep 100 ;; *) exec ssh "$@" ;; esac\n')
-        shell.chmod(0o755)
+        shell = self.script("shell", 'case "$*" in *node2*) sleep 100 ;; *) exec ssh "$@" ;; esac')
         found = self.examine(f"export OMPI_MCA_plm_rsh_agent={shell} HYDRA_LAUNCHER_EXEC={shell}", status=1, limit=6)
         # Open MPI waits for all hosts before it starts anything.
         started = "no rank" if MPI == "openmpi" else "1 of 2 ranks, on node1"
@@ -189,12 +180,8 @@ class Launchers(DoctorTest):
         self.assertFalse(found["steps"]["launcher"]["works"])
 
     def test_a_launcher_that_fails(self):
-        launcher = self.folder / "mpirun"
-        launcher.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec mpirun.{MPI} --version\necho "no such queue" >&2\nexit 3\n')
-        launcher.chmod(0o755)
-        status, output = jobs.execute([TOOL, "doctor", "--json", "--", launcher, "-n", 2], 60, support.environment())
-        self.assertEqual(status, 1, output)
-        found = json.loads(output)
+        launcher = self.script("mpirun", f'[ "$1" = --version ] && exec mpirun.{MPI} --version\necho "no such queue" >&2\nexit 3')
+        found = json.loads(self.on_this_host(TOOL, "doctor", "--json", "--", launcher, "-n", 2, status=1))
         self.expect(found, "problems", "", "ended with status 3 after no rank answered; its output: no such queue")
         self.only(found, "problems")
 

@@ -5,8 +5,6 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
-import unittest
 import xml.etree.ElementTree
 
 import support
@@ -133,12 +131,9 @@ class Command(ClusterTest):
         self.shell(1, "ssh node1 'exit 9'", status=9)
 
     def test_streams_and_directory(self):
-        with tempfile.TemporaryDirectory() as directory:
-            done = subprocess.run([TOOL, "cluster", "--hosts", "1", "--", "ssh", "node1", "cat; pwd; echo no >&2"],
-                                  input="text", capture_output=True, text=True, cwd=directory, timeout=60,
-                                  env=environment())
-        self.assertEqual(done.stdout, f"text{directory}\n")
-        self.assertEqual(done.stderr, "no\n")
+        done = self.execute([TOOL, "cluster", "--hosts", 1, "--", "ssh", "node1", "cat; pwd; echo no >&2"], stdin=None,
+                            input="text", cwd=self.scratch)
+        self.assertEqual(done, (0, f"text{self.scratch}\n", "no\n"))
 
     def test_environment_is_kept(self):
         output = self.shell(1, "echo $HYDRA_LAUNCHER $OWN; ssh node1 'echo $OWN'", HYDRA_LAUNCHER="mine", OWN="kept")
@@ -154,28 +149,24 @@ class Command(ClusterTest):
     def test_as_another_user(self):
         if os.getuid() != 0:
             return
-        with tempfile.TemporaryDirectory() as directory:
-            # The build directory may be closed to others.
-            tool = shutil.copy2(TOOL, pathlib.Path(directory) / "lapwing")
-            os.chmod(directory, 0o755)
-            user = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
-            done = subprocess.run([*user, tool, "cluster", "--hosts", "2", "--rate", "100mbit", "--", "sh", "-c",
-                                   "ssh node2 'hostname; ls /sys/class/net'; id -u; kill -9 $$"], cwd="/",
-                                  env=environment(PATH="/usr/bin:/bin"), timeout=60, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode == 2:
-            self.assertIn("run as root", done.stdout)
-            self.skipTest(done.stdout)
-        self.assertEqual(done.stdout.split(), ["node2", "eth0", "lo", "0"])
-        self.assertEqual(done.returncode, 137)
+        # The build directory may be closed to others.
+        tool = shutil.copy2(TOOL, self.scratch / "lapwing")
+        self.scratch.chmod(0o755)
+        user = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
+        status, out, err = self.execute(
+            [*user, tool, "cluster", "--hosts", 2, "--rate", "100mbit", "--", "sh", "-c",
+             "ssh node2 'hostname; ls /sys/class/net'; id -u; kill -9 $$"], cwd="/", env=environment(PATH="/usr/bin:/bin"))
+        if status == 2:
+            self.assertIn("run as root", err)
+            self.skipTest(err)
+        self.assertEqual((status, out.split()), (137, ["node2", "eth0", "lo", "0"]), err)
 
     def test_from_a_bind_mount(self):
         # As the first process of a container whose image has the tool on a volume.
-        with tempfile.TemporaryDirectory() as directory:
-            script = 'mount --bind "$1" "$2" && exec "$2/bin/lapwing" cluster --hosts 1 -- ssh node1 hostname'
-            done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", BUILD, directory],
-                                  env=environment(), capture_output=True, text=True, timeout=60)
-        self.assertEqual((done.returncode, done.stdout), (0, "node1\n"), done.stderr)
+        script = 'mount --bind "$1" "$2" && exec "$2/bin/lapwing" cluster --hosts 1 -- ssh node1 hostname'
+        status, out, err = self.execute(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", BUILD,
+                                         self.scratch])
+        self.assertEqual((status, out), (0, "node1\n"), err)
 
 
 class Wrong(ClusterTest):
@@ -184,69 +175,33 @@ class Wrong(ClusterTest):
         self.assertIn(because, output)
         self.assertEqual(output.count("\n"), 1, output)
 
-    def test_options(self):
-        self.wrong(because="no command")
-        self.wrong("--hosts", 2, because="no command")
-        self.wrong("--hosts", 2, "--", because="no command")
-        self.wrong("--hosts", 2, "mpirun", "a", because="lapwing cluster --hosts 4 -- mpirun a")
-        self.wrong("--", "true", because="--hosts is missing")
-        self.wrong("--hosts", 0, "--", "true", because="1 to 250")
-        self.wrong("--hosts", 251, "--", "true", because="1 to 250")
-        self.wrong("--hosts", "x", "--", "true", because="--hosts")
-        self.wrong("--hots", 2, "--", "true", because="did you mean '--hosts'")
-        self.wrong("--hosts", 2, "--", "no-such-program", because="'no-such-program'")
-        self.wrong("--hosts", 2, "--rate", "fast", "--", "true", because="100mbit")
-        self.wrong("--hosts", 2, "--rate", "100", "--", "true", because="100mbit")
-        self.wrong("--hosts", 2, "--rate", "1bit", "--", "true", because="100kbit")
-        for slow, because in (("3:1mbit", "'3' must be a host from 1 to 2"), ("1-1:1mbit", "must join two hosts"), ("1:2gbit", "less than"),
-                              ("1-2", "must be 4:10mbit")):
-            self.wrong("--hosts", 2, "--slow", slow, "--", "true", because=because)
-        self.wrong("--hosts", 2, "--slow", "1:1mbit", "--rate", "none", "--", "true", because="--slow cannot be used with")
-        self.wrong("--hosts", 2, "--mtu", 100, "--", "true", because="576 to 65535")
-        self.wrong("--hosts", 2, "--burst", "1Ki", "--", "true", because="9018")
-        self.wrong("--hosts", 2, "--network", "10.0.0.0/8", "--", "true", because="10.77.0.0/24")
-        self.wrong("--hosts", 2, "--network", "10.0.300.0/24", "--", "true", because="10.77.0.0/24")
-        for cores in ("a", "1-0", "", "0,,1", "99999"):
-            self.wrong("--hosts", 2, f"--cores-per-host={cores}", "--", "true", because="cores")
-        for delay in ("50", "us", "-1us", "2s", "1,5ms"):
-            self.wrong("--hosts", 2, f"--delay={delay}", "--", "true", because="such as 50us")
-        for loss in ("0.1", "%", "-1%", "60%"):
-            self.wrong("--hosts", 2, f"--loss={loss}", "--", "true", because="such as 0.1%")
-        self.wrong("--hosts", 2, "--seed", "x", "--", "true", because="--seed")
-        self.wrong("--hosts", 2, "--cores-per-host", "1023", "--", "true", because="core 1023")
+    def with_program(self, name, says):
+        """A PATH with a program that fails with this message."""
+        self.script(name, f"echo '{says}' >&2; exit 1")
+        return f"{self.scratch}:{os.environ['PATH']}"
 
     def test_a_kernel_without_shapers(self):
-        with tempfile.TemporaryDirectory() as directory:
-            program = pathlib.Path(directory) / "tc"
-            program.write_text("#!/bin/sh\necho 'Error: Specified qdisc kind is unknown.' >&2\nexit 1\n")
-            program.chmod(0o755)
-            path = f"{directory}:{os.environ['PATH']}"
-            self.wrong("--hosts", 2, "--", "true", because="--rate none", PATH=path)
-            self.shell(2, "true", "--rate", "none", PATH=path)
+        path = self.with_program("tc", "Error: Specified qdisc kind is unknown.")
+        self.wrong("--hosts", 2, "--", "true", because="--rate none", PATH=path)
+        self.shell(2, "true", "--rate", "none", PATH=path)
 
     def test_a_network_that_cannot_be_made(self):
-        with tempfile.TemporaryDirectory() as directory:
-            program = pathlib.Path(directory) / "ip"
-            program.write_text("#!/bin/sh\necho 'RTNETLINK answers: no more' >&2\nexit 1\n")
-            program.chmod(0o755)
-            self.wrong("--hosts", 2, "--", "true", because="no more", PATH=f"{directory}:{os.environ['PATH']}")
+        self.wrong("--hosts", 2, "--", "true", because="no more", PATH=self.with_program("ip", "RTNETLINK answers: no more"))
 
     def test_outside_of_a_cluster(self):
-        done = subprocess.run([TOOL, "cluster-shell", "node1", "true"], env=environment(), capture_output=True,
-                              text=True, timeout=60)
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("inside `lapwing cluster`", done.stderr)
+        status, _, err = self.execute([TOOL, "cluster-shell", "node1", "true"])
+        self.assertEqual(status, 2)
+        self.assertIn("inside `lapwing cluster`", err)
 
     def test_without_namespaces(self):
         # Two limits of zero in a user namespace represent a system that forbids namespaces.
         script = "echo 0 > /proc/sys/user/max_net_namespaces && exec \"$@\""
-        done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount-proc", "--pid", "--fork", "sh", "-c",
-                               script, "sh", TOOL, "cluster", "--hosts", "1", "--", "true"], env=environment(),
-                              capture_output=True, text=True, timeout=60)
-        if "unshare" in done.stderr.split("\n")[0].split(":")[0]:
-            self.skipTest(done.stderr)
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("run as root", done.stderr)
+        status, _, err = self.execute(["unshare", "--user", "--map-root-user", "--mount-proc", "--pid", "--fork", "sh", "-c",
+                                       script, "sh", TOOL, "cluster", "--hosts", 1, "--", "true"])
+        if "unshare" in err.split("\n")[0].split(":")[0]:
+            self.skipTest(err)
+        self.assertEqual(status, 2, err)
+        self.assertIn("run as root", err)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import os
 import pathlib
 import struct
 import sys
-import tempfile
 
 import support
 from support import ClusterTest
@@ -78,26 +77,22 @@ class Impairments(ClusterTest):
         self.assertIn("\ndone\n", output)
 
     def test_it_is_told(self):
-        with tempfile.TemporaryDirectory() as directory:
-            program = pathlib.Path(directory) / "tc"
-            program.write_text("#!/bin/sh\necho 'Error: Specified qdisc kind is unknown.' >&2\nexit 1\n")
-            program.chmod(0o755)
-            path = f"{directory}:{os.environ['PATH']}"
-            output = self.shell(2, "cat /dev/shm/lapwing/cluster.json", "--rate", "none", "--delay", "50us", PATH=path)
-            self.assertIn("relay process", output)
-            self.assertIn('"by": "relay"', output)
-            # A `tc` that accepts everything represents a kernel with netem.
-            program.write_text(f"#!/bin/sh\necho \"$@\" >> {directory}/calls; cat >> {directory}/calls\n")
-            output = self.shell(2, "cat /dev/shm/lapwing/cluster.json", "--rate", "1gbit", "--delay", "50us", "--loss", "0.1%",
-                                PATH=path)
-            self.assertNotIn("relay", output)
-            self.assertIn('"by": "netem"', output)
-            calls = (pathlib.Path(directory) / "calls").read_text()
-            self.assertIn("qdisc add dev node2 root handle 1: netem limit 1000000 delay 50us loss 0.1%\n"
-                          "qdisc add dev node2 parent 1:1 handle 2: tbf rate 1gbit ", calls)
-            self.assertIn("qdisc add dev eth0 root tbf rate 1gbit ", calls)
-            # The attempt is undone.
-            self.assertIn("qdisc del dev lo root netem", calls)
+        program = self.script("tc", "echo 'Error: Specified qdisc kind is unknown.' >&2; exit 1")
+        path = f"{self.scratch}:{os.environ['PATH']}"
+        output = self.shell(2, "cat /dev/shm/lapwing/cluster.json", "--rate", "none", "--delay", "50us", PATH=path)
+        self.assertIn("relay process", output)
+        self.assertIn('"by": "relay"', output)
+        # A `tc` that accepts everything represents a kernel with netem.
+        program.write_text(f"#!/bin/sh\necho \"$@\" >> {self.scratch}/calls; cat >> {self.scratch}/calls\n")
+        output = self.shell(2, "cat /dev/shm/lapwing/cluster.json", "--rate", "1gbit", "--delay", "50us", "--loss", "0.1%", PATH=path)
+        self.assertNotIn("relay", output)
+        self.assertIn('"by": "netem"', output)
+        calls = (self.scratch / "calls").read_text()
+        self.assertIn("qdisc add dev node2 root handle 1: netem limit 1000000 delay 50us loss 0.1%\n"
+                      "qdisc add dev node2 parent 1:1 handle 2: tbf rate 1gbit ", calls)
+        self.assertIn("qdisc add dev eth0 root tbf rate 1gbit ", calls)
+        # The attempt is undone.
+        self.assertIn("qdisc del dev lo root netem", calls)
 
 
 # Prints whether node2 connects to node1's port 7000 within that many seconds.
@@ -134,8 +129,7 @@ reach 60
 tc qdisc show dev node2
 """
         # The directory is one that the hosts share with the head.
-        with tempfile.TemporaryDirectory() as directory:
-            words = self.shell(2, f"SHARED={directory}\n{script}", "--rate", "100mbit").split("\n")
+        words = self.shell(2, f"SHARED={self.scratch}\n{script}", "--rate", "100mbit").split("\n")
         self.assertEqual(words[:4], ["reached", "0", "cut off", "reached"], words)
         self.assertIn("tbf", words[4])
 

@@ -6,11 +6,9 @@ python3 launchers_test.py BUILD openmpi|mpich
 import collections
 import json
 import os
-import pathlib
 import re
 import shutil
 import sys
-import tempfile
 import unittest
 
 import jobs
@@ -18,8 +16,10 @@ import support
 from support import BUILD, TOOL, ClusterTest
 
 MPI = sys.argv[2]
-PROGRAM = BUILD / "tests" / f"cluster-{MPI}"
-LINE = re.compile(r"^rank (\d+) of (\d+) on (\S+)$", re.MULTILINE)
+# A program that checks the results of a few collectives, and its last argument: seconds after which it ends.
+PROGRAM = BUILD / "libexec" / "lapwing" / f"lapwing-survey-{MPI}"
+WORDS = "collectives", 300
+LINE = re.compile(r"lapwing-survey initialized (\d+) (\S+)$", re.MULTILINE)
 
 
 class Launchers(ClusterTest):
@@ -30,13 +30,14 @@ class Launchers(ClusterTest):
         if MPI == "mpich" and not before:
             before = (TOOL, "run", "--engine", "mpi", "--")
         variables = {"LD_PRELOAD": jobs.environment(MPI, BUILD)["LD_PRELOAD"]} if MPI == "mpich" else {}
-        command = [TOOL, "cluster", "--hosts", hosts, "--", *before, *launcher, PROGRAM]
+        command = [TOOL, "cluster", "--hosts", hosts, "--", *before, *launcher, PROGRAM, *WORDS]
         status, output = jobs.execute(command, limit, support.environment(**variables))
         found = LINE.findall(output)
         self.assertEqual(status, 0, output)
-        self.assertEqual(len({rank for rank, _, _ in found}), len(found), output)
-        self.assertEqual({int(size) for _, size, _ in found}, {len(found)}, output)
-        return dict(collections.Counter(host for _, _, host in found))
+        result = json.loads(output.split("lapwing-survey result ")[1].splitlines()[0])
+        self.assertEqual(result["right"], result["collectives"], output)
+        self.assertEqual(sorted(int(rank) for rank, _ in found), list(range(result["ranks"])), output)
+        return dict(collections.Counter(host for _, host in found))
 
     def test_a_rank_on_each_host(self):
         self.assertEqual(self.job(4, 4), {f"node{number}": 1 for number in (1, 2, 3, 4)})
@@ -46,24 +47,21 @@ class Launchers(ClusterTest):
 
     @unittest.skipIf(MPI == "mpich", "what is measured does not depend on the MPI")
     def test_links_are_measured(self):
-        with tempfile.TemporaryDirectory() as directory:
-            command = [TOOL, "cluster", "--hosts", 3, "--rate", "200mbit", "--burst", "20000", "--slow", "3:20mbit", "--", TOOL, "topology",
-                       "--links", f"{directory}/my.links", "--", f"mpirun.{MPI}", "-n", 3]
-            status, output = jobs.execute(command, 60, support.environment())
-            self.assertEqual(status, 0, output)
-            lines = pathlib.Path(directory, "my.links").read_text().splitlines()
+        links = self.scratch / "my.links"
+        self.cluster("--hosts", 3, "--rate", "200mbit", "--burst", "20000", "--slow", "3:20mbit", "--", TOOL, "topology",
+                     "--links", links, "--", f"mpirun.{MPI}", "-n", 3)
+        lines = links.read_text().splitlines()
         self.assertEqual(lines[1], "ranks 3")
         (port,) = [line.split() for line in lines if line.startswith("port")]
         self.assertEqual(port[1:3], ["2", "rate"], lines)
         self.assertLess(float(port[3].replace("mbit", "")), 60, lines)
 
     def test_under_lapwing_run(self):
-        with tempfile.TemporaryDirectory() as directory:
-            report = pathlib.Path(directory) / "report.json"
-            run = [TOOL, "run", "--report", "--json", "--report-file", report, "--engine", "host", "--"]
-            self.assertEqual(self.job(2, 2, *run), {"node1": 1, "node2": 1})
-            rows = {row["name"]: row for row in json.loads(report.read_text())["collectives"]}
-            self.assertEqual(rows["MPI_Ialltoall"]["taken"], 2)
+        report = self.scratch / "report.json"
+        run = [TOOL, "run", "--report", "--json", "--report-file", report, "--engine", "host", "--"]
+        self.assertEqual(self.job(2, 2, *run), {"node1": 1, "node2": 1})
+        rows = {row["name"]: row for row in json.loads(report.read_text())["collectives"]}
+        self.assertEqual(rows["MPI_Ialltoall"]["taken"], 4)
 
     def test_many(self):
         if MPI == "openmpi":
@@ -88,25 +86,20 @@ class Launchers(ClusterTest):
             self.assertFalse(set(found["node1"].split()) & set(found["node2"].split()), output)
 
     def test_a_rank_that_fails_ends_the_job(self):
-        status, output = jobs.execute(
-            [TOOL, "cluster", "--hosts", "2", "--", f"mpirun.{MPI}", "-n", "2", "sh", "-c", "exit 3"], 60,
-            support.environment())
-        self.assertEqual(status, 3, output)
+        self.cluster("--hosts", 2, "--", f"mpirun.{MPI}", "-n", 2, "sh", "-c", "exit 3", status=3)
 
     def test_without_privilege(self):
         if os.getuid() != 0:
             return
-        with tempfile.TemporaryDirectory() as directory:
-            # The build directory may be closed to others.
-            os.chmod(directory, 0o755)
-            tool = shutil.copy2(TOOL, pathlib.Path(directory) / "lapwing")
-            program = shutil.copy2(PROGRAM, pathlib.Path(directory) / "program")
-            user = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups", "env", "-C", "/"]
-            status, output = jobs.execute([*user, tool, "cluster", "--hosts", "2", "--", f"mpirun.{MPI}", "-n", "2",
-                                           program], 20, support.environment(PATH="/usr/bin:/bin", HOME="/"))
+        # The build directory may be closed to others.
+        self.scratch.chmod(0o755)
+        tool, program = (shutil.copy2(file, self.scratch) for file in (TOOL, PROGRAM))
+        user = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups", "env", "-C", "/"]
+        status, output = jobs.execute([*user, tool, "cluster", "--hosts", 2, "--", f"mpirun.{MPI}", "-n", 2, program, *WORDS], 20,
+                                      support.environment(PATH="/usr/bin:/bin", HOME="/"))
         if status == 2 and "run as root" in output:
             self.skipTest(output)
-        self.assertEqual({host for _, _, host in LINE.findall(output)}, {"node1", "node2"}, output)
+        self.assertEqual({host for _, host in LINE.findall(output)}, {"node1", "node2"}, output)
         self.assertIn(status, (0, None) if MPI == "mpich" else (0,), output)
 
 

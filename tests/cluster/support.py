@@ -1,9 +1,11 @@
 """Functions that the tests of `lapwing cluster` share."""
 
+import functools
 import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import jobs
@@ -29,6 +31,26 @@ def clusters():
 
 class ClusterTest(unittest.TestCase):
     maxDiff = None
+
+    @functools.cached_property
+    def scratch(self):
+        """An empty directory, which is removed after the test."""
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        return pathlib.Path(directory.name)
+
+    def script(self, name, text):
+        """An executable script of the shell in the scratch directory."""
+        path = self.scratch / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return path
+
+    def execute(self, command, limit=60, **more):
+        """Runs a command. Returns its exit status, standard output and standard error."""
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=limit,
+                              **{"env": environment(), "stdin": subprocess.DEVNULL, **more})
+        return done.returncode, done.stdout, done.stderr
 
     def setUp(self):
         self.before = clusters()

@@ -29,8 +29,19 @@ WORDS = [  # a command, and what its message names
     *[(("run", f"--{name}", "", "--", "true"), f"--{name}") for name in ("trace", "report-file", "engine")],
     # Options that would have no effect.
     (("doctor", "--nic", "--limit", "9"), "--limit cannot be used with --nic"),
-    (("cluster", "--hosts", "2", "--rate", "none", "--burst", "64Ki", *LAUNCH), "--burst cannot be used with --rate none"),
-    (("cluster", "--hosts", "2", "--seed", "2", *LAUNCH), "--seed needs --loss or --delay"),
+    *[(("cluster", "--hosts", "2", *options, "--", "true"), named) for *options, named in (
+        ("--rate", "none", "--burst", "64Ki", "--burst cannot be used with --rate none"),
+        ("--rate", "none", "--slow", "1:1mbit", "--slow cannot be used with --rate none"), ("--seed", "2", "--seed needs --loss or --delay"),
+        ("--rate", "100", "100mbit"), ("--rate", "1bit", "100kbit"), ("--mtu", "100", "576 to 65535"), ("--burst", "1Ki", "9018"),
+        ("--slow", "3:1mbit", "'3' must be a host from 1 to 2"), ("--slow", "1-1:1mbit", "must join two hosts"),
+        ("--slow", "1:2gbit", "less than"), ("--slow", "1-2", "must be 4:10mbit"),
+        ("--network", "10.0.0.0/8", "10.77.0.0/24"), ("--network", "10.0.300.0/24", "10.77.0.0/24"),
+        ("--cores-per-host", "0,,1", "cores"), ("--cores-per-host", "1023", "core 1023"),
+        ("--delay", "2s", "such as 50us"), ("--delay", "us", "such as 50us"), ("--loss", "60%", "such as 0.1%"), ("--loss", "%", "such as 0.1%"))],
+    *[(("cluster", *words), named) for *words, named in (
+        ("no command",), ("--hosts", "2", "no command"), ("--hosts", "2", "--", "no command"), ("--", "true", "--hosts is missing"),
+        ("--hosts", "2", "mpirun", "a", "lapwing cluster --hosts 4 -- mpirun a"), ("--hosts", "0", "--", "true", "1 to 250"),
+        ("--hosts", "251", "--", "true", "1 to 250"), ("--hosts", "2", "--", "no-such-program", "'no-such-program'"))],
 ]
 SETTINGS = {
     **dict.fromkeys("ENGINE NETWORK ALGORITHM TUNING TOPOLOGY BLOCKING REPRODUCIBLE CHECK REPORT SHARED_MEMORY TRANSFER DEVICE_MEMORY "
@@ -76,9 +87,7 @@ class Refusals(RefusalTest):
                     self.refused(*command, because=variable, cwd=self.scratch, **{variable: value})
 
     def test_files(self):
-        launcher = self.scratch / "mpirun"
-        launcher.write_text('#!/bin/sh\ncase $1 in --version) echo "mpirun (Open MPI) 4.1.4";; *) echo ran;; esac\n')
-        launcher.chmod(0o755)
+        self.script("mpirun", 'case $1 in --version) echo "mpirun (Open MPI) 4.1.4";; *) echo ran;; esac')
         path = f"{self.scratch}:{os.environ['PATH']}"
         job = ("--", "mpirun", "a")
         for file in ("/dev/null/x", "/dev/full", self.scratch):

@@ -13,11 +13,8 @@ GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 
 def clean_environment(**changes):
     """The environment without the variables that the tool reads."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("LAPWING_") and name not in ("LD_PRELOAD", "COLUMNS")
-    }
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith("LAPWING_") and name not in ("LD_PRELOAD", "COLUMNS")}
     return {**kept, **changes}
 
 
@@ -33,15 +30,8 @@ class ToolTest(unittest.TestCase):
 
     def call(self, *arguments, status=0, tool=TOOL, cwd=None, **variables):
         """Runs the tool and expects `status`. Returns standard output and standard error."""
-        done = subprocess.run(
-            [str(tool), *map(str, arguments)],
-            env=clean_environment(**variables),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=100,
-        )
+        done = subprocess.run([tool, *map(str, arguments)], env=clean_environment(**variables), cwd=cwd,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100)
         self.assertEqual(done.returncode, status, f"{arguments}\n{done.stdout}\n{done.stderr}")
         return done.stdout, done.stderr
 
@@ -58,6 +48,13 @@ class ToolTest(unittest.TestCase):
         for *words, named in rows:
             with self.subTest(words=words):
                 self.refused(*before, *words, because=named, **more)
+
+    def script(self, name, text, folder=None):
+        """An executable script of the shell, in the scratch directory or in the folder."""
+        path = (folder or self.scratch) / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return path
 
     def assert_golden(self, text, name):
         self.assertEqual(text, (GOLDEN / name).read_text())
