@@ -7,7 +7,9 @@
 import json
 import pathlib
 import re
+import subprocess
 import sys
+import tempfile
 
 source = pathlib.Path(sys.argv[1])
 sys.dont_write_bytecode = True
@@ -32,12 +34,10 @@ def compares_canary(code):
     return re.search(rb"\x64[\x48\x4c][\x2b\x33\x39\x3b\x8b][\x04\x0c\x14\x1c\x24\x2c\x34\x3c]\x25\x28\0\0\0", code) is not None
 
 
-def hardening(path):
-    """The missing hardening of one binary."""
-    name = path.name
-    program_headers, dynamic, symbols = bom.readelf("-l", path), bom.readelf("-d", path), bom.readelf("-s", "--dyn-syms", path)
+def faults_of_hardening(name, header, program_headers, dynamic, symbols, code=b""):
+    """The missing hardening of one binary, from the output of readelf and its bytes."""
     faults = []
-    if "DYN (" not in bom.readelf("-h", path):
+    if "DYN (" not in header:
         faults.append("is not position-independent")
     if "GNU_RELRO" not in program_headers or not re.search(r"\(FLAGS\).*BIND_NOW|\(FLAGS_1\).*\bNOW\b", dynamic):
         faults.append("has not all relocations read-only")
@@ -46,13 +46,18 @@ def hardening(path):
     if "TEXTREL" in dynamic:
         faults.append("has relocations in its code")
     if not passes_on(name):
-        if "__stack_chk_fail" not in symbols and not compares_canary(path.read_bytes()):
+        if "__stack_chk_fail" not in symbols and not compares_canary(code):
             faults.append("has no stack protector")
         if not checked_when_compiled(name) and not re.search(r"__\w+_chk\b", symbols.replace("__stack_chk_fail", "")):
             faults.append("has no checks of _FORTIFY_SOURCE")
     if re.search(r"\((RPATH|RUNPATH)\).*/(work|home|tmp)/", dynamic):
         faults.append("looks for libraries in a directory of the building machine")
     return faults
+
+
+def hardening(path):
+    return faults_of_hardening(path.name, bom.readelf("-h", path), bom.readelf("-l", path), bom.readelf("-d", path),
+                               bom.readelf("-s", "--dyn-syms", path), path.read_bytes())
 
 
 def licences(document):
@@ -109,11 +114,33 @@ def unprotected_sources(build):
             if re.search(r" -o (\S+)", entry["command"])[1].startswith(installed) and "-fstack-protector-strong" not in entry["command"]]
 
 
+def test_that_faults_are_found(document):
+    """The checks above find planted faults."""
+    faults = faults_of_hardening("x", "EXEC (Executable file)", "GNU_STACK 0x0 0x0 0x0 0x0 0x0 RWE 0x10", "TEXTREL", "memcpy")
+    assert len(faults) == 6, faults
+    copied = json.loads(json.dumps(document))
+    library = next(entry for entry in copied["components"] if entry["name"] == "elfutils")
+    library["properties"] = [{"name": "lapwing:linked", "value": bom.INSIDE}]
+    assert len(licences(copied)) == 1
+    name = next(entry["name"] for entry in document["components"] if entry["type"] == "file")
+    # The stack protector of a stripped library that contains __stack_chk_fail.
+    with tempfile.TemporaryDirectory() as directory:
+        library = pathlib.Path(directory) / "x.so"
+        for option, expected in ("-fstack-protector-strong", False), ("-fno-stack-protector", True):
+            subprocess.run(["cc", "-O2", option, "-shared", "-fPIC", "-s", "-x", "c", "-", "-o", library], check=True, text=True, input="""
+                void use(char *);
+                void run(void) { char buffer[64]; use(buffer); }
+                __attribute__((visibility("hidden"))) void __stack_chk_fail(void) { for (;;); }""")
+            assert ("has no stack protector" in hardening(library)) == expected, (option, hardening(library))
+    assert len(disagreements(document, name, ["libunknown.so.1"], ["libunknown.a"])) == 2
+
+
 def main():
     build, root = pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[-1])
     tree = build != root
     bill = next(root.rglob("lapwing.cdx.json"))
     document = json.loads(bill.read_text())
+    test_that_faults_are_found(document)
     faults = licences(document) + unprotected_sources(build)
     names = {entry["name"] for entry in document["components"] if entry["type"] == "file"}
     if tree:
