@@ -10,6 +10,34 @@
 
 namespace lapwing {
 
+std::vector<std::byte> FabricBase::address() const {
+    const std::vector<std::byte> own = card();
+    std::vector<std::byte> all(sizeof(tcp::Address) + own.size());
+    std::memcpy(all.data(), &watch_.address(), sizeof(tcp::Address));
+    std::copy(own.begin(), own.end(), all.begin() + sizeof(tcp::Address));
+    return all;
+}
+
+void FabricBase::refuse_address(std::size_t rank) {
+    throw Error(ErrorCode::link,
+                fmt::format("rank {} has sent an address of another form: do all ranks run the same version "
+                            "of Lapwing?",
+                            rank));
+}
+
+void FabricBase::join(std::vector<Peer> peers, int self, const JobKey& key) {
+    std::vector<tcp::Address> kernels(peers.size());
+    for (std::size_t rank = 0; rank < peers.size(); ++rank) {
+        std::vector<std::byte>& address = peers[rank].address;
+        if (address.size() < sizeof(tcp::Address)) refuse_address(rank);
+        std::memcpy(&kernels[rank], address.data(), sizeof(tcp::Address));
+        address.erase(address.begin(), address.begin() + sizeof(tcp::Address));
+    }
+    const auto lock = hold();
+    join_ranks(peers, std::move(kernels));
+    reach(peers, self, key);
+}
+
 void FabricBase::join_ranks(const std::vector<Peer>& peers, std::vector<tcp::Address> addresses) {
     for (std::size_t rank = 0; rank < peers.size(); ++rank) {
         const std::string& host = peers[rank].host;
@@ -173,7 +201,7 @@ void FabricBase::fail_length(FabricMessage& message, ErrorCode code, const std::
 
 void FabricBase::watch_peers() {
     int lost = 0;
-    const std::string why = watch_.look([this](int peer) { return asks_kernel(peer); }, lost);
+    const std::string why = watch_.find_lost([this](int peer) { return asks_kernel(peer); }, lost);
     if (!why.empty()) lose_out_of_reach(lost, why);
 }
 

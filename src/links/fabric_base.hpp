@@ -23,6 +23,9 @@ class FabricBase : public Fabric, protected InboxNetwork {
     FabricBase(const FabricBase&) = delete;
     FabricBase& operator=(const FabricBase&) = delete;
 
+    // What other ranks need to ask this rank's kernel (peer_watch.hpp), and then card().
+    std::vector<std::byte> address() const final;
+    void join(std::vector<Peer> peers, int self, const JobKey& key) final;
     std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members) override;
     bool progress() override;
     bool has_events() override;
@@ -34,11 +37,17 @@ class FabricBase : public Fabric, protected InboxNetwork {
     // As PeerWatch.
     explicit FabricBase(const tcp::Options* internet = nullptr) : watch_(internet) {}
 
+    // For each fabric.
+
+    // What other ranks need to reach this process by the library.
+    virtual std::vector<std::byte> card() const = 0;
     // Sends what begin() has gathered. Called without the lock.
     virtual void send_gathered() {}
 
-    // For each fabric. All are called with the lock held.
+    // All others are called with the lock held.
 
+    // Part of join(): the address of each peer is its card(). Throws Error (link).
+    virtual void reach(const std::vector<Peer>& peers, int self, const JobKey& key) = 0;
     // Hands the message to the library: sets `parts` and `left`, and may complete it or lose its peer.
     virtual void begin(FabricMessage& message) = 0;
     // The part's message has failed, or its link ends: the library must not touch the caller's bytes any
@@ -62,8 +71,9 @@ class FabricBase : public Fabric, protected InboxNetwork {
     // "rank 3 (node2)"
     virtual std::string describe(int peer) const { return names_[static_cast<std::size_t>(peer)]; }
 
-    // Called once by join(), before the first link. `addresses` as of PeerWatch::join().
+    // Called once, before the first link. `addresses` as of PeerWatch::join().
     void join_ranks(const std::vector<Peer>& peers, std::vector<tcp::Address> addresses = {});
+    [[noreturn]] static void refuse_address(std::size_t rank);
     // After join_ranks(): short messages go by inboxes in this memory.
     void open_inboxes(std::byte* memory, int self, const JobKey& key) {
         InboxNetwork& network = *this;

@@ -4,67 +4,29 @@
 #include <netinet/in.h>
 #include <rdma/fabric.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
-#include <optional>
 
-#include "base/error.hpp"
 #include "links/tcp/addresses.hpp"
 
 namespace lapwing::ofi {
 namespace {
 
-constexpr std::uint32_t mark = 0x4c4f4632;  // "LOF2": the form of a card
-
-class Writer {
-  public:
-    template <typename Number>
-    void number(Number value) {
-        append(&value, sizeof value);
-    }
-    void block(const void* data, std::size_t size) {
-        number(static_cast<std::uint32_t>(size));
-        append(data, size);
-    }
-    std::vector<std::byte> take() { return std::move(bytes_); }
-
-  private:
-    void append(const void* data, std::size_t size) {
-        const auto* first = static_cast<const std::byte*>(data);
-        bytes_.insert(bytes_.end(), first, first + size);
-    }
-    std::vector<std::byte> bytes_;
+// The form of a card. Its address follows.
+struct Head {
+    static constexpr std::uint32_t current = 0x4c4f4633;  // "LOF3"
+    std::uint32_t mark = current;
+    std::uint32_t format = 0;
+    std::uint32_t tag_bits = 0;
+    std::uint32_t reserved = 0;
+    std::uint64_t memory = 0;
+    std::uint64_t memory_key = 0;
+    std::uint64_t host = 0;
+    char provider[64] = "";
+    char device[64] = "";
 };
-
-class Reader {
-  public:
-    explicit Reader(const std::vector<std::byte>& bytes) : bytes_(bytes) {}
-    template <typename Number>
-    Number number() {
-        Number value{};
-        std::memcpy(&value, take(sizeof value), sizeof value);
-        return value;
-    }
-    std::string text() {
-        const auto size = number<std::uint32_t>();
-        return {reinterpret_cast<const char*>(take(size)), size};
-    }
-    std::vector<std::byte> block() {
-        const auto size = number<std::uint32_t>();
-        const std::byte* first = take(size);
-        return {first, first + size};
-    }
-
-  private:
-    const std::byte* take(std::size_t size) {
-        if (size > bytes_.size() - at_)
-            throw Error(ErrorCode::link, "a rank sent a truncated address of its libfabric endpoint");
-        at_ += size;
-        return bytes_.data() + (at_ - size);
-    }
-    const std::vector<std::byte>& bytes_;
-    std::size_t at_ = 0;
-};
+static_assert(sizeof(Head) == 168, "without padding");
 
 std::optional<tcp::IpAddress> internet_address(const BusinessCard& card) {
     const std::size_t size = card.format == FI_SOCKADDR_IN    ? sizeof(sockaddr_in)
@@ -80,42 +42,41 @@ std::optional<tcp::IpAddress> internet_address(const BusinessCard& card) {
 }  // namespace
 
 std::vector<std::byte> bytes_of(const BusinessCard& card) {
-    Writer to;
-    to.number(mark);
-    to.block(card.provider.data(), card.provider.size());
-    to.block(card.device.data(), card.device.size());
-    to.number(card.format);
-    to.number(card.tag_bits);
-    to.block(card.address.data(), card.address.size());
-    to.number(card.memory);
-    to.number(card.memory_key);
-    to.number(card.presence);
-    return to.take();
+    Head head;
+    head.format = card.format;
+    head.tag_bits = card.tag_bits;
+    head.memory = card.memory;
+    head.memory_key = card.memory_key;
+    head.host = card.host;
+    card.provider.copy(head.provider, sizeof head.provider - 1);
+    card.device.copy(head.device, sizeof head.device - 1);
+    std::vector<std::byte> bytes(sizeof head + card.address.size());
+    std::memcpy(bytes.data(), &head, sizeof head);
+    std::copy(card.address.begin(), card.address.end(), bytes.begin() + sizeof head);
+    return bytes;
 }
 
-BusinessCard card_of(const std::vector<std::byte>& bytes) {
-    Reader from(bytes);
-    if (from.number<std::uint32_t>() != mark)
-        throw Error(ErrorCode::link,
-                    "a rank sent an address of its libfabric endpoint in another form: do all ranks run the "
-                    "same version of Lapwing?");
-    BusinessCard card;
-    card.provider = from.text();
-    card.device = from.text();
-    card.format = from.number<std::uint32_t>();
-    card.tag_bits = from.number<std::uint32_t>();
-    card.address = from.block();
-    card.memory = from.number<std::uint64_t>();
-    card.memory_key = from.number<std::uint64_t>();
-    card.presence = from.number<tcp::Address>();
-    return card;
+std::optional<BusinessCard> card_of(const std::vector<std::byte>& bytes) {
+    Head head;
+    if (bytes.size() < sizeof head) return {};
+    std::memcpy(&head, bytes.data(), sizeof head);
+    if (head.mark != Head::current) return {};
+    // The names come from another process.
+    head.provider[sizeof head.provider - 1] = head.device[sizeof head.device - 1] = '\0';
+    return BusinessCard{head.provider,
+                        head.device,
+                        head.format,
+                        head.tag_bits,
+                        {bytes.begin() + sizeof head, bytes.end()},
+                        head.memory,
+                        head.memory_key,
+                        head.host};
 }
 
 std::string why_apart(const std::vector<BusinessCard>& cards, const std::vector<std::string>& names) {
     const BusinessCard& first = cards.front();
     bool several_hosts = false;
-    for (const BusinessCard& card : cards)
-        several_hosts = several_hosts || card.presence.host != first.presence.host;
+    for (const BusinessCard& card : cards) several_hosts = several_hosts || card.host != first.host;
     std::map<std::string, std::size_t> owners;  // of addresses
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
         const BusinessCard& card = cards[rank];
@@ -134,7 +95,7 @@ std::string why_apart(const std::vector<BusinessCard>& cards, const std::vector<
         if (ip->loopback != 0)
             return fmt::format("{} can be reached only on its own host, at {}", names[rank], text);
         const auto [known, is_new] = owners.emplace(text, rank);
-        if (!is_new && cards[known->second].presence.host != card.presence.host)
+        if (!is_new && cards[known->second].host != card.host)
             return fmt::format(
                 "{} and {} have the same address {} ({}): name the interface by LAPWING_TCP_INTERFACE",
                 names[known->second], names[rank], text, card.device);

@@ -3,10 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
-
-#include "links/tcp/address.hpp"
 
 namespace lapwing::ofi {
 
@@ -19,12 +18,12 @@ struct BusinessCard {
     // Of the inboxes: where they begin, as libfabric counts, and their key.
     std::uint64_t memory = 0;
     std::uint64_t memory_key = 0;
-    tcp::Address presence{};  // of the kernel that answers for the process (tcp/presence.hpp)
+    std::uint64_t host = 0;  // equal for processes of one host
 };
 
 std::vector<std::byte> bytes_of(const BusinessCard& card);
-// Throws Error (link) if the bytes are not a card.
-BusinessCard card_of(const std::vector<std::byte>& bytes);
+// Empty if the bytes are not a card of this version.
+std::optional<BusinessCard> card_of(const std::vector<std::byte>& bytes);
 
 // Why the ranks with these cards and names cannot reach each other; empty if no reason is known.
 std::string why_apart(const std::vector<BusinessCard>& cards, const std::vector<std::string>& names);

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "links/ofi/library.hpp"
+#include "links/tcp/addresses.hpp"
 
 namespace lapwing::ofi {
 Endpoint::Endpoint(Info info, int peers, Completions completions)
@@ -58,6 +59,7 @@ std::string Endpoint::device() const {
 
 BusinessCard Endpoint::card() const {
     BusinessCard card;
+    card.host = tcp::host_number();
     card.provider = provider();
     card.device = device();
     card.format = info_->addr_format;

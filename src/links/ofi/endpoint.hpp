@@ -35,7 +35,7 @@ class Endpoint {
     std::string device() const;  // "eth0"
 
     std::vector<std::byte> address() const;
-    BusinessCard card() const;  // without the presence
+    BusinessCard card() const;
     // Inserts `count` addresses, one after the other in `addresses`. Throws Error (link).
     std::vector<fi_addr_t> insert(const std::vector<std::byte>& addresses, std::size_t count);
 

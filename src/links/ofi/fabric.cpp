@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "links/event/thread.hpp"
@@ -74,28 +75,25 @@ std::string OfiFabric::description() const {
                        way_of_short_messages());
 }
 
-std::vector<std::byte> OfiFabric::address() const {
-    BusinessCard card = endpoint_->card();
-    card.presence = watch().address();
+std::vector<std::byte> OfiFabric::card() const {
+    BusinessCard own = endpoint_->card();
     if (inboxes_region_ != nullptr) {
         if ((endpoint_->info().domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0)
-            card.memory = reinterpret_cast<std::uintptr_t>(inboxes_memory_.data());
-        card.memory_key = ::fi_mr_key(inboxes_region_.get());
+            own.memory = reinterpret_cast<std::uintptr_t>(inboxes_memory_.data());
+        own.memory_key = ::fi_mr_key(inboxes_region_.get());
     }
-    return bytes_of(card);
+    return bytes_of(own);
 }
 
-void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
+void OfiFabric::reach(const std::vector<Peer>& peers, int self, const JobKey& key) {
     std::vector<BusinessCard> cards;
     std::vector<std::string> names;
-    std::vector<tcp::Address> presences;
-    for (const Peer& peer : peers) {
-        cards.push_back(card_of(peer.address));
-        presences.push_back(cards.back().presence);
+    for (std::size_t rank = 0; rank < peers.size(); ++rank) {
+        const std::optional<BusinessCard> card = card_of(peers[rank].address);
+        if (!card) refuse_address(rank);
+        cards.push_back(*card);
+        names.push_back(describe(static_cast<int>(rank)));
     }
-    const auto lock = hold();
-    join_ranks(peers, std::move(presences));
-    for (std::size_t rank = 0; rank < peers.size(); ++rank) names.push_back(describe(static_cast<int>(rank)));
     const std::string apart = why_apart(cards, names);
     if (!apart.empty()) throw Error(ErrorCode::link, apart);
     std::vector<std::byte> all;

@@ -28,8 +28,6 @@ class OfiFabric final : public FabricBase {
     const char* name() const override { return "ofi"; }
     std::string description() const override;
     bool rdma() const override { return endpoint_->traits().rdma; }
-    std::vector<std::byte> address() const override;
-    void join(std::vector<Peer> peers, int self, const JobKey& key) override;
 
     bool prepare_to_sleep() override;
     int descriptor() const override { return endpoint_->descriptor(); }
@@ -60,6 +58,8 @@ class OfiFabric final : public FabricBase {
         bool has_silent_sends = false;
     };
 
+    std::vector<std::byte> card() const override;
+    void reach(const std::vector<Peer>& peers, int self, const JobKey& key) override;
     void begin(FabricMessage& message) override;
     void abandon(void* part) override;
     bool step() override;

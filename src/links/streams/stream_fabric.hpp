@@ -31,8 +31,6 @@ class StreamFabric : public FabricBase {
     const char* name() const override { return "stream"; }
     std::string description() const override { return name(); }
     bool rdma() const override { return false; }
-    std::vector<std::byte> address() const override { return {}; }
-    void join(std::vector<Peer>, int, const JobKey&) override {}
 
     // What is readable stays so until a thread has read it.
     bool prepare_to_sleep() override { return true; }
@@ -43,6 +41,10 @@ class StreamFabric : public FabricBase {
     void send_gathered() override;
 
   protected:
+    // Not used if `connections` exist from the beginning.
+    std::vector<std::byte> card() const override { return {}; }
+    void reach(const std::vector<Peer>&, int, const JobKey&) override {}
+
     // connect() follows. As FabricBase.
     explicit StreamFabric(const tcp::Options& internet) : FabricBase(&internet) {}
     // As the public constructor; called once, after join_ranks().

@@ -17,12 +17,6 @@
 namespace lapwing {
 namespace {
 
-// What a rank sends to the others.
-struct Addresses {
-    tcp::Address endpoint;
-    tcp::Address presence;
-};
-
 class TcpFabric final : public StreamFabric {
   public:
     explicit TcpFabric(const FabricOptions& options);
@@ -37,13 +31,6 @@ class TcpFabric final : public StreamFabric {
 
     const char* name() const override { return "tcp"; }
     std::string description() const override { return description_; }
-    std::vector<std::byte> address() const override {
-        const Addresses own{endpoint_->address(), watch().address()};
-        const auto* const begin = reinterpret_cast<const std::byte*>(&own);
-        return {begin, begin + sizeof own};
-    }
-    void join(std::vector<Peer> peers, int self, const JobKey& key) override;
-
     // A connected peer that ends wakes the sleeper.
     std::chrono::nanoseconds max_sleep() override {
         const auto lock = hold();
@@ -55,6 +42,12 @@ class TcpFabric final : public StreamFabric {
     }
 
   private:
+    std::vector<std::byte> card() const override {
+        const tcp::Address own = endpoint_->address();
+        const auto* const begin = reinterpret_cast<const std::byte*>(&own);
+        return {begin, begin + sizeof own};
+    }
+    void reach(const std::vector<Peer>& peers, int self, const JobKey& key) override;
     // No connection breaks that was never made: a peer that ends before it has connected would be waited for
     // for ever. If this rank is the one that connects, the attempt fails.
     bool asks_kernel(int peer) const override { return peer > self_ && is_awaited(peer); }
@@ -83,26 +76,17 @@ TcpFabric::TcpFabric(const FabricOptions& options) : StreamFabric(options.intern
         fmt::format("Linux {}, sockets on {}", system.release, tcp::describe_interfaces(options.internet));
 }
 
-void TcpFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
-    std::vector<tcp::Address> endpoints;
-    std::vector<tcp::Address> presences;
+void TcpFabric::reach(const std::vector<Peer>& peers, int self, const JobKey& key) {
+    std::vector<tcp::Address> endpoints(peers.size());
     std::vector<int> members;
-    for (const Peer& peer : peers) {
-        Addresses addresses;
-        if (peer.address.size() != sizeof addresses)
-            throw Error(ErrorCode::link,
-                        fmt::format("rank {} has sent an address of another form: do all ranks run the same "
-                                    "version of Lapwing?",
-                                    members.size()));
-        std::memcpy(&addresses, peer.address.data(), sizeof addresses);
-        tcp::Address& endpoint = endpoints.emplace_back(addresses.endpoint);
+    for (std::size_t rank = 0; rank < peers.size(); ++rank) {
+        tcp::Address& endpoint = endpoints[rank];
+        if (peers[rank].address.size() != sizeof endpoint) refuse_address(rank);
+        std::memcpy(&endpoint, peers[rank].address.data(), sizeof endpoint);
         std::memset(endpoint.name, 0, sizeof endpoint.name);
-        peer.host.copy(endpoint.name, sizeof endpoint.name - 1);
-        presences.push_back(addresses.presence);
-        members.push_back(static_cast<int>(members.size()));
+        peers[rank].host.copy(endpoint.name, sizeof endpoint.name - 1);
+        members.push_back(static_cast<int>(rank));
     }
-    const auto lock = hold();
-    join_ranks(peers, std::move(presences));
     self_ = self;
     tcp::Key bytes;
     static_assert(sizeof bytes == sizeof key);

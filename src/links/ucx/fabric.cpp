@@ -114,11 +114,11 @@ ucs_status_t UcxFabric::map_memory(int ranks) {
     return UCS_OK;
 }
 
-std::vector<std::byte> UcxFabric::address() const {
-    const Card card{watch().address(), reinterpret_cast<std::uintptr_t>(inboxes_memory_), packed_key_.size()};
-    std::vector<std::byte> all(sizeof card + packed_key_.size() + address_.size());
-    std::memcpy(all.data(), &card, sizeof card);
-    const auto key = all.begin() + sizeof card;
+std::vector<std::byte> UcxFabric::card() const {
+    const Card head{reinterpret_cast<std::uintptr_t>(inboxes_memory_), packed_key_.size()};
+    std::vector<std::byte> all(sizeof head + packed_key_.size() + address_.size());
+    std::memcpy(all.data(), &head, sizeof head);
+    const auto key = all.begin() + sizeof head;
     std::copy(address_.begin(), address_.end(), std::copy(packed_key_.begin(), packed_key_.end(), key));
     return all;
 }
@@ -183,26 +183,22 @@ std::string UcxFabric::description() const {
     return fmt::format("UCX {}, {}{}", ucp_.version, transports_, way_of_short_messages());
 }
 
-void UcxFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
-    const auto lock = hold();
-    std::vector<tcp::Address> presences(peers.size());
+void UcxFabric::reach(const std::vector<Peer>& peers, int self, const JobKey& key) {
     ranks_ = std::vector<RankState>(peers.size());
     for (std::size_t rank = 0; rank < peers.size(); ++rank) {
         const std::vector<std::byte>& address = peers[rank].address;
-        Card card;
-        if (address.size() >= sizeof card) std::memcpy(&card, address.data(), sizeof card);
-        if (address.size() < sizeof card || address.size() - sizeof card < card.key_bytes)
-            throw Error(ErrorCode::link, fmt::format("rank {} sent a truncated address", rank));
-        const auto packed_key = address.begin() + sizeof card;
-        const auto address_of_ucx = packed_key + static_cast<std::ptrdiff_t>(card.key_bytes);
-        presences[rank] = card.presence;
+        Card head;
+        if (address.size() >= sizeof head) std::memcpy(&head, address.data(), sizeof head);
+        if (address.size() < sizeof head || address.size() - sizeof head < head.key_bytes)
+            refuse_address(rank);
+        const auto packed_key = address.begin() + sizeof head;
+        const auto address_of_ucx = packed_key + static_cast<std::ptrdiff_t>(head.key_bytes);
         ranks_[rank].fabric = this;
         ranks_[rank].rank = static_cast<int>(rank);
-        ranks_[rank].memory = card.memory;
+        ranks_[rank].memory = head.memory;
         ranks_[rank].packed_key.assign(packed_key, address_of_ucx);
         ranks_[rank].address.assign(address_of_ucx, address.end());
     }
-    join_ranks(peers, std::move(presences));
     if (memory_ != nullptr) open_inboxes(inboxes_memory_, self, key);
     key_ = key[0];
     self_ = self;

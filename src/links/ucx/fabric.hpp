@@ -26,8 +26,6 @@ class UcxFabric final : public FabricBase {
     const char* name() const override { return "ucx"; }
     std::string description() const override;
     bool rdma() const override { return rdma_; }
-    std::vector<std::byte> address() const override;
-    void join(std::vector<Peer> peers, int self, const JobKey& key) override;
 
     bool prepare_to_sleep() override;
     int descriptor() const override { return descriptor_; }
@@ -43,9 +41,8 @@ class UcxFabric final : public FabricBase {
         std::uint32_t sender;  // rank in the job
         std::uint32_t channel;
     };
-    // Begins an address; the key of the inboxes and UCX's address follow.
+    // Begins a card; the key of the inboxes and UCX's address follow.
     struct Card {
-        tcp::Address presence;
         std::uint64_t memory = 0;
         std::uint64_t key_bytes = 0;
     };
@@ -78,6 +75,8 @@ class UcxFabric final : public FabricBase {
         std::map<std::uint64_t, Arrival> ahead;  // of their turn, by number
     };
 
+    std::vector<std::byte> card() const override;
+    void reach(const std::vector<Peer>& peers, int self, const JobKey& key) override;
     void begin(FabricMessage& message) override;
     void abandon(void* part) override;
     bool step() override { return ucp_.ucp_worker_progress(worker_) != 0; }
