@@ -133,6 +133,22 @@ std::vector<Info> ask_everywhere(Use use, const std::string& named) {
     return offers;
 }
 
+// The offer at the best of the allowed addresses, from the first list that has one which is `wanted`; null if
+// no list has.
+template <typename Wanted>
+Info best_of(const std::vector<Info>& offers, const std::vector<tcp::IpAddress>& allowed,
+             const Wanted& wanted) {
+    for (const Info& list : offers) {
+        const fi_info* best = nullptr;
+        for (const fi_info* one = list.get(); one != nullptr; one = one->next) {
+            if (!wanted(*one) || rank_of(*one, allowed) >= allowed.size()) continue;
+            if (best == nullptr || rank_of(*one, allowed) < rank_of(*best, allowed)) best = one;
+        }
+        if (best != nullptr) return Info(library().dupinfo(best));
+    }
+    return nullptr;
+}
+
 }  // namespace
 
 void FreeInfo::operator()(fi_info* info) const {
@@ -154,25 +170,12 @@ std::vector<Info> candidates(const std::string& named, bool rdma_only, bool puts
     if (means("net", named))
         throw Error(ErrorCode::unsupported, "libfabric's provider 'net' cannot wake a thread; use tcp");
     const std::vector<tcp::IpAddress> allowed = ips(options);
-    std::vector<Info> offers = ask_everywhere(puts ? Use::messages_and_puts : Use::messages, named);
-
-    const auto best_of = [&](const auto& wanted) {
-        const fi_info* best = nullptr;
-        for (const Info& list : offers) {
-            for (const fi_info* one = list.get(); one != nullptr; one = one->next) {
-                if (!wanted(*one) || (rdma_only && !traits(*one).rdma) ||
-                    rank_of(*one, allowed) >= allowed.size())
-                    continue;
-                if (best == nullptr || rank_of(*one, allowed) < rank_of(*best, allowed)) best = one;
-            }
-            if (best != nullptr) break;
-        }
-        return Info(best == nullptr ? nullptr : library().dupinfo(best));
-    };
+    const std::vector<Info> offers = ask_everywhere(puts ? Use::messages_and_puts : Use::messages, named);
     std::vector<Info> result;
     if (named.empty()) {
         for (const ProviderTraits& known : by_themselves) {
-            Info best = best_of([&](const fi_info& one) {
+            if (rdma_only && !known.rdma) continue;
+            Info best = best_of(offers, allowed, [&](const fi_info& one) {
                 return name_of(one) == known.name && traits(one).rdma == known.rdma;
             });
             if (best) result.push_back(std::move(best));
@@ -180,9 +183,10 @@ std::vector<Info> candidates(const std::string& named, bool rdma_only, bool puts
     } else {
         // If there are both, the provider with rxm has more features.
         for (const bool with_rxm : {true, false}) {
-            Info best = best_of([&](const fi_info& one) {
+            Info best = best_of(offers, allowed, [&](const fi_info& one) {
                 const std::string name = name_of(one);
-                return means(named, name) && (!with_rxm || name.ends_with(";ofi_rxm"));
+                return means(named, name) && (!with_rxm || name.ends_with(";ofi_rxm")) &&
+                       (!rdma_only || traits(one).rdma);
             });
             if (!best) continue;
             result.push_back(std::move(best));
@@ -201,18 +205,12 @@ std::vector<Info> candidates(const std::string& named, bool rdma_only, bool puts
 Info candidate_for_deferred_work(const std::string& provider, const tcp::Options& options) {
     const std::vector<tcp::IpAddress> allowed = ips(options);
     const std::vector<Info> offers = ask_everywhere(Use::deferred_work, provider);
-    const fi_info* best = nullptr;
-    for (const Info& list : offers) {
-        for (const fi_info* one = list.get(); one != nullptr; one = one->next) {
-            if (name_of(*one) != provider || rank_of(*one, allowed) >= allowed.size()) continue;
-            if (best == nullptr || rank_of(*one, allowed) < rank_of(*best, allowed)) best = one;
-        }
-    }
+    Info best = best_of(offers, allowed, [&](const fi_info& one) { return name_of(one) == provider; });
     if (best == nullptr)
         throw Error(ErrorCode::unsupported,
                     fmt::format("{} has no provider '{}' with deferred work on this host; with it: {}",
                                 library().name, provider, names(offers)));
-    return Info(library().dupinfo(best));
+    return best;
 }
 
 }  // namespace lapwing::ofi
