@@ -37,13 +37,10 @@
 
 namespace lapwing::test {
 
-enum class Access { load, store, change, fence };
-
 struct Site {
     const char* file = nullptr;
     unsigned line = 0;
     unsigned column = 0;
-    Access access = Access::load;
     std::memory_order order = std::memory_order_relaxed;
 };
 
@@ -56,7 +53,7 @@ struct Sites {
     static inline std::memory_order weaker = std::memory_order_relaxed;
 
     // The order that counts there.
-    static std::memory_order at(const std::source_location& place, Access access, std::memory_order order) {
+    static std::memory_order at(const std::source_location& place, std::memory_order order) {
         std::size_t number = 0;
         for (; number < count; ++number) {
             const Site& site = met[number];
@@ -64,8 +61,7 @@ struct Sites {
                 std::string_view(site.file) == place.file_name())
                 break;
         }
-        if (number == count)
-            met.at(count++) = {place.file_name(), place.line(), place.column(), access, order};
+        if (number == count) met.at(count++) = {place.file_name(), place.line(), place.column(), order};
         return number == planted ? weaker : order;
     }
 };
@@ -96,21 +92,21 @@ class Watched {
     Watched() : value_(Value{}) { reset_(RL_INFO).store(0); }
     Value load(std::memory_order order = std::memory_order_seq_cst,
                const Place place = Place::current()) const {
-        return value_.load(relacy_order(Sites::at(place, Access::load, order)), info(place));
+        return value_.load(relacy_order(Sites::at(place, order)), info(place));
     }
     void store(Value value, std::memory_order order = std::memory_order_seq_cst,
                const Place place = Place::current()) {
         if (order == std::memory_order_relaxed) reset_(info(place)).store(1);
-        value_.store(value, relacy_order(Sites::at(place, Access::store, order)), info(place));
+        value_.store(value, relacy_order(Sites::at(place, order)), info(place));
     }
     Value exchange(Value value, std::memory_order order = std::memory_order_seq_cst,
                    const Place place = Place::current()) {
-        return value_.exchange(value, relacy_order(Sites::at(place, Access::change, order)), info(place));
+        return value_.exchange(value, relacy_order(Sites::at(place, order)), info(place));
     }
     Value fetch_add(Value value, std::memory_order order = std::memory_order_seq_cst,
                     const Place place = Place::current()) {
         static_cast<void>(reset_(info(place)).load());
-        return value_.fetch_add(value, relacy_order(Sites::at(place, Access::change, order)), info(place));
+        return value_.fetch_add(value, relacy_order(Sites::at(place, order)), info(place));
     }
 
     // As futex(2): compares and sleeps in one step. A wake that comes too early is lost, and there is no
@@ -187,14 +183,22 @@ struct Relacy {
         rl::mutex mutex_;
     };
 
-    static inline Cells* cells = nullptr;
+    struct Cells : test::Cells {
+        Cells() { cells = this; }
+    };
+    static inline test::Cells* cells = nullptr;
 
     static void fence(const std::source_location place = std::source_location::current()) {
-        rl::atomic_thread_fence(relacy_order(Sites::at(place, Access::fence, std::memory_order_seq_cst)),
-                                RL_INFO);
+        rl::atomic_thread_fence(relacy_order(Sites::at(place, std::memory_order_seq_cst)), RL_INFO);
     }
     static void writes(const void* at, std::uint64_t bytes) { cells->access(at, bytes, true); }
     static void reads(const void* at, std::uint64_t bytes) { cells->access(at, bytes, false); }
+
+    static int so_far() { return 0; }
+    static void pause(int) { rl::ctx().yield(1, RL_INFO); }
+    static void fail(const char* why) {
+        RL_ASSERT_IMPL(false, rl::test_result_user_assert_failed, why, RL_INFO);
+    }
 
     static void wake(Word<std::uint32_t>& word) { word.wake(); }
     static void wake(int) {}  // nobody sleeps at a pipe here

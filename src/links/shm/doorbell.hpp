@@ -53,8 +53,8 @@ void ring(Doorbell<Platform>& doorbell, int pipe = -1) {
     if (const std::uint32_t asleep = where_asleep(doorbell); asleep != awake) ring_at(doorbell, asleep, pipe);
 }
 
-// First of two steps: stores that this rank sleeps, then checks `news`. Returns nothing if there is a reason
-// not to sleep.
+// First of two steps: stores that this rank sleeps, then checks `news()`, whether there is a reason not to
+// sleep. Returns nothing if there is.
 template <typename Platform, typename News>
 std::optional<std::uint32_t> prepare_to_sleep(Doorbell<Platform>& doorbell, News news) {
     const std::uint32_t seen = doorbell.rings.load(std::memory_order_acquire);
@@ -71,13 +71,6 @@ bool sleep_on(Doorbell<Platform>& doorbell, std::uint32_t seen, long nanoseconds
     Platform::sleep(doorbell.rings, seen, nanoseconds);
     doorbell.asleep.store(awake, std::memory_order_relaxed);
     return doorbell.rings.load(std::memory_order_relaxed) != seen;
-}
-
-// Both steps. `news()`: whether there is a reason not to sleep.
-template <typename Platform, typename News>
-bool sleep_at(Doorbell<Platform>& doorbell, News news, long nanoseconds) {
-    const auto seen = prepare_to_sleep(doorbell, news);
-    return !seen || sleep_on(doorbell, *seen, nanoseconds);
 }
 
 }  // namespace lapwing::shm

@@ -266,9 +266,8 @@ bool Protocol<Platform>::has_events() {
 
 template <typename Platform>
 bool Protocol<Platform>::sleep(long nanoseconds) {
-    flush();
-    return sleep_at(
-        doorbell_, [&] { return has_events(); }, nanoseconds);
+    const auto seen = prepare_to_sleep();
+    return !seen || sleep_on(*seen, nanoseconds);
 }
 
 template <typename Platform>
