@@ -28,7 +28,7 @@ std::vector<Strings> all_options() {
         if (engine->available()) all.push_back({std::string("engine=") + engine->name()});
     }
     for (const FabricKind& network : fabrics()) {
-        if (testing_links::why_not({network.name, network.name, nullptr, nullptr}).empty())
+        if (testing_links::why_not({network.name, network.name}).empty())
             all.push_back({"engine=host", "shared_memory=0", std::string("network=") + network.name});
     }
     return all;

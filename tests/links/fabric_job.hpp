@@ -8,29 +8,35 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "links/fabrics.hpp"
+#ifdef LAPWING_TEST_OFI_DOUBLES
+#include "links/ofi/fabric.hpp"
+#endif
 
 namespace lapwing::testing_links {
 
-// A fabric, and what its library shall use of this machine.
+using Variables = std::vector<std::pair<const char*, const char*>>;
+
+// A fabric, and what its library uses of this machine.
 struct FabricCase {
-    const char* name;      // for the test
-    const char* fabric;    // ucx
-    const char* variable;  // of the library's; null: none
-    const char* value;
-    bool puts = false;  // short messages are written
+    const char* name;                // for the test
+    const char* fabric;              // ucx
+    Variables variables = {};        // set while the fabric is opened
+    bool puts = false;               // short messages are written
+    const char* provider = nullptr;  // of libfabric; null: as jobs choose
 };
-inline constexpr FabricCase fabric_cases[] = {
-    {"ucx_tcp", "ucx", "UCX_TLS", "tcp,self"},
-    {"ucx_all", "ucx", nullptr, nullptr},
-    {"ofi", "ofi", nullptr, nullptr},
-    {"tcp", "tcp", nullptr, nullptr},
-    {"ucx_tcp_puts", "ucx", "UCX_TLS", "tcp,self", true},
-    {"ucx_all_puts", "ucx", nullptr, nullptr, true},
-    {"ofi_puts", "ofi", nullptr, nullptr, true},
+inline const std::vector<FabricCase> fabric_cases = {
+    {"ucx_tcp", "ucx", {{"UCX_TLS", "tcp,self"}}},
+    {"ucx_all", "ucx"},
+    {"ofi", "ofi"},
+    {"tcp", "tcp"},
+    {"ucx_tcp_puts", "ucx", {{"UCX_TLS", "tcp,self"}}, true},
+    {"ucx_all_puts", "ucx", {}, true},
+    {"ofi_puts", "ofi", {}, true},
 };
 inline void PrintTo(const FabricCase& which, std::ostream* stream) {
     *stream << which.name;
@@ -40,22 +46,25 @@ inline std::string name_of(const testing::TestParamInfo<FabricCase>& info) {
 }
 
 inline std::unique_ptr<Fabric> open_fabric(const FabricCase& which, int ranks) {
-    if (which.variable != nullptr) ::setenv(which.variable, which.value, 1);
+    for (const auto& [name, value] : which.variables) ::setenv(name, value, 1);
 #ifdef __SANITIZE_THREAD__
     // UCX's hooks of memory functions run in threads that the sanitizer does not know yet.
     ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 1);
 #endif
+    const FabricOptions options{.ranks = ranks, .puts = which.puts};
     std::unique_ptr<Fabric> fabric;
     std::string why;
-    for (const FabricKind& kind : fabrics()) {
-        if (kind.name != std::string(which.fabric)) continue;
-        try {
-            fabric = kind.open({.ranks = ranks, .puts = which.puts});
-        } catch (const Error& error) {
-            why = error.what();
-        }
+    try {
+        for (const FabricKind& kind : fabrics())
+            if (which.provider == nullptr && kind.name == std::string(which.fabric))
+                fabric = kind.open(options);
+#ifdef LAPWING_TEST_OFI_DOUBLES
+        if (which.provider != nullptr) fabric = ofi_fabric(which.provider, options);
+#endif
+    } catch (const Error& error) {
+        why = error.what();
     }
-    if (which.variable != nullptr) ::unsetenv(which.variable);
+    for (const auto& [name, value] : which.variables) ::unsetenv(name);
     if (fabric == nullptr) throw Error(ErrorCode::system, std::string(which.fabric) + ": " + why);
     return fabric;
 }

@@ -1,16 +1,16 @@
-// The link over libfabric: its tags and addresses; messages by real providers, and by a double with the ways
-// and the faults of fabrics that are not here.
+// The link over libfabric: its tags and addresses, and what its providers say. Messages are in
+// fabric_test.cpp.
 #ifdef LAPWING_TEST_OFI_DOUBLES
 
 #include <gmock/gmock.h>
-#include <poll.h>
 
 #include <array>
 #include <cstdlib>
+#include <functional>
 #include <set>
-#include <thread>
 
 #include "base/error.hpp"
+#include "links/fabric_job.hpp"
 #include "links/ofi/business_card.hpp"
 #include "links/ofi/fabric.hpp"
 #include "links/ofi/tags.hpp"
@@ -18,6 +18,7 @@
 namespace lapwing {
 namespace {
 
+using namespace testing_links;
 using testing::HasSubstr;
 using Bytes = std::vector<std::byte>;
 
@@ -33,191 +34,16 @@ std::string error_of(const std::function<void()>& work) {
     return "no error";
 }
 
-using Demands = std::vector<std::pair<const char*, const char*>>;
-
-// Variables, while it lives.
-class Environment {
-  public:
-    explicit Environment(Demands variables) : variables_(std::move(variables)) {
-        for (const auto& [name, value] : variables_) ::setenv(name, value, 1);
-    }
-    ~Environment() {
-        for (const auto& [name, value] : variables_) ::unsetenv(name);
-    }
-
-  private:
-    Demands variables_;
-};
-
-// The ranks of a job in this process.
-class Job {
-  public:
-    Job(const char* provider, int ranks, bool puts = false,
-        std::chrono::seconds patience = std::chrono::seconds(10)) {
-        std::vector<Fabric::Peer> peers;
-        for (int rank = 0; rank < ranks; ++rank) {
-            fabrics_.push_back(ofi_fabric(
-                provider, {.ranks = ranks,
-                           .puts = puts,
-                           .internet = {.interfaces = "", .family = "auto", .patience = patience}}));
-            peers.push_back({fabrics_.back()->address(), "node" + std::to_string(rank)});
-        }
-        for (int rank = 0; rank < ranks; ++rank) at(rank).join(peers, rank, {0xfedcba9876543210});
-    }
-    Fabric& at(int rank) { return *fabrics_[static_cast<std::size_t>(rank)]; }
-    void end(int rank) { fabrics_[static_cast<std::size_t>(rank)].reset(); }
-
-  private:
-    std::vector<std::unique_ptr<Fabric>> fabrics_;
-};
-
-std::byte byte_of(int from, int to, int number, std::size_t i) {
-    return static_cast<std::byte>(from * 91 + to * 57 + number * 13 + static_cast<int>(i % 251) +
-                                  static_cast<int>(i / 251));
-}
-
-// Sleeps as the progress thread does, until all transfers are complete.
-void sleep_until_complete(Fabric& fabric, Link& link, std::vector<Link::Transfer>& transfers) {
-    for (Link::Transfer& transfer : transfers) {
-        while (!link.test(transfer)) {
-            if (fabric.progress() || !fabric.prepare_to_sleep()) continue;
-            const auto limit = fabric.max_sleep();
-            pollfd ready{fabric.descriptor(), POLLIN, 0};
-            const timespec time{limit.count() / 1'000'000'000, limit.count() % 1'000'000'000};
-            ::ppoll(&ready, 1, limit.count() < 0 ? nullptr : &time, nullptr);
-        }
-    }
-}
-
-// All ranks, each by a thread, send each other messages of many lengths in two groups at once, on many
-// channels; the receives of odd rounds come after what is received.
-void exchange(const char* provider, int ranks, const std::vector<std::size_t>& sizes, int rounds,
-              bool puts = false) {
-    Job job(provider, ranks, puts);
-    std::vector<std::thread> threads;
-    std::vector<std::string> wrong(static_cast<std::size_t>(ranks));
-    for (int rank = 0; rank < ranks; ++rank) {
-        threads.emplace_back([&, rank] {
-            std::string& fault = wrong[static_cast<std::size_t>(rank)];
-            fault = error_of([&] {
-                std::vector<int> all;
-                std::vector<int> reversed;
-                for (int i = 0; i < ranks; ++i) all.push_back(i);
-                for (int i = ranks; i-- > 0;) reversed.push_back(i);
-                const std::array<std::unique_ptr<Link>, 2> links = {
-                    job.at(rank).link(1, all), job.at(rank).link((std::uint64_t{1} << 32) + 1, reversed)};
-                for (int round = 0; round < rounds; ++round) {
-                    Link& link = *links[static_cast<std::size_t>(round % 2)];
-                    const auto peer_in_group = [&](int peer) {
-                        return round % 2 == 0 ? peer : ranks - 1 - peer;
-                    };
-                    std::vector<Bytes> sent;
-                    std::vector<Bytes> received;
-                    std::vector<Link::Transfer> transfers(2 * sizes.size() * static_cast<std::size_t>(ranks));
-                    std::size_t next = 0;
-                    const auto channel = [&](std::size_t i) {
-                        // Pairs of messages share one.
-                        return static_cast<std::uint32_t>(i / 2) +
-                               (round % 3 == 2 ? first_persistent_channel : 0);
-                    };
-                    const auto receive = [&] {
-                        for (std::size_t i = 0; i < sizes.size(); ++i)
-                            for (int peer = 0; peer < ranks; ++peer)
-                                if (peer != rank)
-                                    link.recv(peer_in_group(peer), received.emplace_back(sizes[i]).data(),
-                                              sizes[i], channel(i), transfers[next++]);
-                    };
-                    received.reserve(sizes.size() * static_cast<std::size_t>(ranks));
-                    sent.reserve(sizes.size() * static_cast<std::size_t>(ranks));
-                    if (round % 2 == 0) receive();
-                    for (std::size_t i = 0; i < sizes.size(); ++i) {
-                        for (int peer = 0; peer < ranks; ++peer) {
-                            if (peer == rank) continue;
-                            Bytes& bytes = sent.emplace_back(sizes[i]);
-                            for (std::size_t k = 0; k < bytes.size(); ++k)
-                                bytes[k] = byte_of(rank, peer, round + static_cast<int>(i), k);
-                            link.send(peer_in_group(peer), bytes.data(), sizes[i], channel(i),
-                                      transfers[next++]);
-                        }
-                    }
-                    if (round % 2 == 1) receive();
-                    sleep_until_complete(job.at(rank), link, transfers);
-                    auto now = received.begin();
-                    for (std::size_t i = 0; i < sizes.size(); ++i) {
-                        for (int peer = 0; peer < ranks; ++peer) {
-                            if (peer == rank) continue;
-                            for (std::size_t k = 0; k < now->size(); ++k) {
-                                if ((*now)[k] == byte_of(peer, rank, round + static_cast<int>(i), k))
-                                    continue;
-                                throw Error(ErrorCode::internal, "wrong byte " + std::to_string(k) + " of " +
-                                                                     std::to_string(sizes[i]));
-                            }
-                            ++now;
-                        }
-                    }
-                }
-                // What has been sent leaves before anybody ends.
-                while (!job.at(rank).flush()) std::this_thread::yield();
-            });
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
-    for (const std::string& fault : wrong) EXPECT_EQ(fault, "no error");
-}
-
-const std::vector<std::size_t> sizes = {0, 1, 8, 32, 33, 2048, 2049, 5000, 100000, 3, 70000, 0};
-
-class OfiProviders : public testing::TestWithParam<const char*> {};
-
-TEST_P(OfiProviders, MessagesOfAllLengths) {
-    for (const bool puts : {false, true}) exchange(GetParam(), 3, sizes, LAPWING_TEST_FEWER ? 2 : 4, puts);
-    exchange(GetParam(), 2, {std::size_t{1} << 20, (std::size_t{LAPWING_TEST_FEWER ? 1 : 8} << 20) + 1}, 2);
-}
-// Those of Debian's libfabric that need no hardware.
-INSTANTIATE_TEST_SUITE_P(Real, OfiProviders, testing::Values("tcp", "sockets", "shm"),
-                         [](const auto& one) { return std::string(one.param); });
-
-TEST(Ofi, FabricsWithTheirWaysAndFaults) {
-    const Demands all[] = {
-        {},
-        {{"DOUBLE_OFI_LOCAL", "1"}},
-        {{"DOUBLE_OFI_MOST", "1000"}},
-        {{"DOUBLE_OFI_MOST", "3000"}, {"DOUBLE_OFI_LOCAL", "1"}},
-        // As few as there may be: all of a rank's long messages of a round wait for their receivers.
-        {{"DOUBLE_OFI_ROOM", "7"}},
-        {{"DOUBLE_OFI_ROOM", "2"}, {"DOUBLE_OFI_MOST", "1000"}},
-        {{"DOUBLE_OFI_DESCRIPTOR", "0"}},
-        {{"DOUBLE_OFI_LOST_EVENTS", "2"}},
-        {{"DOUBLE_OFI_LATE", "20"}},
-        {{"DOUBLE_OFI_LOCAL", "1"},
-         {"DOUBLE_OFI_MOST", "2100"},
-         {"DOUBLE_OFI_ROOM", "3"},
-         {"DOUBLE_OFI_LOST_EVENTS", "1"},
-         {"DOUBLE_OFI_LATE", "3"}},
-    };
-    for (std::size_t i = 0; i < std::size(all); i += LAPWING_TEST_FEWER ? 3 : 1) {
-        const Demands& demands = all[i];
-        SCOPED_TRACE(testing::PrintToString(demands));
-        const Environment environment(demands);
-        for (const bool puts : {false, true}) exchange("double", 3, sizes, LAPWING_TEST_FEWER ? 2 : 6, puts);
-    }
-}
-
-// No word of them in order, and far more than the receiver has room for.
-TEST(Ofi, WrittenMessages) {
-    exchange("double", 2, std::vector<std::size_t>(200, 48), 8, true);
+// The double, with what it is asked for.
+FabricCase double_with(Variables demands) {
+    return {"double", "ofi", std::move(demands), false, "double"};
 }
 
 TEST(Ofi, AProviderThatRefusesIsTheReason) {
-    {
-        const Environment demands(Demands{{"DOUBLE_OFI_REFUSE", "domain"}});
-        EXPECT_THAT(error_of([] { ofi_fabric("double", {}); }),
-                    HasSubstr("double on card0: fi_domain: Permission denied"));
-    }
     // As cards that have queues for one user, the MPI.
-    const Environment demands(Demands{{"DOUBLE_OFI_ENDPOINTS", "1"}});
-    const auto first = ofi_fabric("double", {});
-    EXPECT_THAT(error_of([] { ofi_fabric("double", {}); }),
+    const FabricCase one_user = double_with({{"DOUBLE_OFI_ENDPOINTS", "1"}});
+    const auto first = open_fabric(one_user, 1);
+    EXPECT_THAT(error_of([&] { open_fabric(one_user, 1); }),
                 HasSubstr("double on card0: fi_endpoint: No space left on device"));
     EXPECT_THAT(first->description(), HasSubstr("double on card0"));
     EXPECT_FALSE(first->rdma());
@@ -238,7 +64,7 @@ TEST(Ofi, AProviderThatIsNotHereIsNamedWithThoseThatAre) {
 TEST(Ofi, WhatTheProviderSaysOfAPeerIsItsReason) {
     const Bytes sent(8);
     Bytes received(8);
-    Job job("double", 3);
+    FabricJob job(double_with({}), 3);
     const auto of_all = job.at(0).link(1, {0, 1, 2});
     const auto of_two = job.at(0).link(2, {0, 2});
     job.end(1);
@@ -261,7 +87,7 @@ TEST(Ofi, WhatTheProviderSaysOfAPeerIsItsReason) {
 }
 
 TEST(Ofi, AMessageThatIsTooShortIsAnError) {
-    Job job("double", 2);
+    FabricJob job(double_with({}), 2);
     const auto from = job.at(0).link(1, {0, 1});
     const auto to = job.at(1).link(1, {0, 1});
     const Bytes sent(4);
@@ -279,18 +105,17 @@ TEST(Ofi, AMessageThatIsTooShortIsAnError) {
 
 TEST(Ofi, SleepsAsLongAsTheProviderCanBeTrusted) {
     Bytes received(8);
-    const auto in_flight = [&](const char* provider) {
-        Job job(provider, 2);
+    const auto in_flight = [&](const FabricCase& which) {
+        FabricJob job(which, 2);
         EXPECT_LT(job.at(0).max_sleep().count(), 0) << "nothing is on its way";
         const auto link = job.at(0).link(1, {0, 1});
         Link::Transfer receive;
         link->recv(1, received.data(), 8, 0, receive);
         return job.at(0).max_sleep();
     };
-    const auto tcp = in_flight("tcp");
-    const auto doubtful = in_flight("double");
-    const Environment demands(Demands{{"DOUBLE_OFI_DESCRIPTOR", "0"}});
-    const auto blind = in_flight("double");
+    const auto tcp = in_flight({"tcp", "ofi", {}, false, "tcp"});
+    const auto doubtful = in_flight(double_with({}));
+    const auto blind = in_flight(double_with({{"DOUBLE_OFI_DESCRIPTOR", "0"}}));
     EXPECT_GT(tcp, doubtful);
     EXPECT_GT(doubtful, blind);
     EXPECT_GT(blind.count(), 0);

@@ -6,8 +6,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <deque>
-#include <random>
 
 #include "base/error.hpp"
 #include "links/socket_pairs.hpp"
@@ -174,63 +172,6 @@ struct Pair {
     std::unique_ptr<Link> links[2] = {fabrics[0].link(0, {0, 1}), fabrics[1].link(0, {0, 1})};
 };
 
-// Receives and sends of both sides in any order, with flushes and progress in between: offers, grants and
-// bytes cross in every way.
-TEST_F(StreamLinkTest, StartsInAnyOrderAreRight) {
-    constexpr std::size_t sizes[] = {0, 10, 16384, 16385, 40000, 200000};
-    constexpr std::uint32_t channels = 3;
-    for (unsigned seed = 0; seed < (LAPWING_TEST_FEWER ? 20U : 200U); ++seed) {
-        SCOPED_TRACE(testing::Message() << "seed " << seed);
-        std::mt19937 random(seed);
-        Pair pair;
-        struct Start {
-            std::size_t from;
-            std::uint32_t channel;
-            Bytes sent;
-            Bytes received;
-            Link::Transfer transfers[2];  // by rank
-        };
-        std::deque<Start> starts;
-        for (int i = 0; i < 12; ++i) {
-            const std::size_t bytes = sizes[random() % std::size(sizes)];
-            const std::size_t from = random() % 2;
-            const auto channel = static_cast<std::uint32_t>(random() % channels);
-            starts.push_back({from, channel, message(bytes, i), Bytes(bytes), {}});
-        }
-        std::deque<Start*> next[2];
-        for (Start& start : starts)
-            for (auto& of_rank : next) of_rank.push_back(&start);
-        while (!next[0].empty() || !next[1].empty()) {
-            const std::size_t rank = random() % 2;
-            Link& link = *pair.links[rank];
-            const int peer = 1 - static_cast<int>(rank);
-            const unsigned what = random() % 4;
-            if (what == 0) {
-                link.flush();
-            } else if (what == 1) {
-                link.progress();
-            } else if (!next[rank].empty()) {
-                Start& start = *next[rank].front();
-                next[rank].pop_front();
-                const std::size_t bytes = start.sent.size();
-                if (start.from == rank)
-                    link.send(peer, start.sent.data(), bytes, start.channel, start.transfers[rank]);
-                else
-                    link.recv(peer, start.received.data(), bytes, start.channel, start.transfers[rank]);
-            }
-        }
-        std::size_t left = 1;
-        for (int rounds = 0; rounds < 10000 && left > 0; ++rounds) {
-            left = 0;
-            for (Start& start : starts)
-                for (std::size_t rank = 0; rank < 2; ++rank)
-                    left += pair.links[rank]->test(start.transfers[rank]) ? 0 : 1;
-        }
-        EXPECT_EQ(left, 0U);
-        for (const Start& start : starts) EXPECT_EQ(start.received, start.sent);
-    }
-}
-
 // The receiver reports the error; later messages on that channel are right, whatever has crossed.
 TEST_F(StreamLinkTest, AMessageAfterOneOfAnotherLengthIsRight) {
     constexpr std::size_t cases[][2] = {{300000, 10}, {10, 300000}, {300000, 200000}, {300000, 0}};
@@ -319,14 +260,6 @@ TEST_F(StreamLinkTest, WhatIsNoMessageIsAnError) {
     EXPECT_THAT(failure_of(1, receiving), HasSubstr("unrecognized message from rank 0"));
     // And all that comes later.
     EXPECT_THROW(recv(1, received, 2, receiving), Error);
-}
-
-TEST_F(StreamLinkTest, ConnectionsThatAreGivenUpFail) {
-    Bytes received(50);
-    Link::Transfer receiving;
-    recv(1, received, 1, receiving);
-    sockets[1]->give_up("no more");
-    EXPECT_THAT(failure_of(1, receiving), HasSubstr("closed the connection"));
 }
 
 }  // namespace

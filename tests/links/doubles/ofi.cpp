@@ -3,7 +3,6 @@
 // breaks a rule; and it fails on demand in ways that real fabrics are known for. Demands are environment
 // variables, read when the object that they concern is opened:
 //
-//   DOUBLE_OFI_REFUSE=domain      no rights to open the domain
 //   DOUBLE_OFI_ENDPOINTS=1        endpoints that the hardware has in all
 //   DOUBLE_OFI_LOCAL=1            wants each span of memory registered, and its descriptor (FI_MR_LOCAL)
 //   DOUBLE_OFI_MOST=1000          bytes of the longest message
@@ -462,8 +461,6 @@ int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void*) {
     functions.av_open = open_addresses;
     functions.cq_open = open_queue;
     functions.endpoint = open_endpoint;
-    const char* refused = std::getenv("DOUBLE_OFI_REFUSE");
-    if (refused != nullptr && std::strcmp(refused, "domain") == 0) return -FI_EACCES;
     auto* made = make<Domain>(FI_CLASS_DOMAIN);
     made->fabric = &object_of<Fabric>(fabric);
     ++made->fabric->children;
