@@ -29,6 +29,13 @@ std::string read_text_file(const std::string& path, const char* what) {
     return text;
 }
 
+std::string first_line(const std::string& path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
 // FNV-1a.
 std::uint64_t fingerprint_of(std::string_view text) {
     std::uint64_t hash = 0xcbf29ce484222325U;

@@ -13,8 +13,6 @@ namespace lapwing {
 class Connections {
   public:
     virtual ~Connections() = default;
-    virtual const char* name() const = 0;
-
     virtual int lanes() const = 0;
 
     // Requests the connection to `peer` on `lane`. Does not wait for it; repeated calls cost little.

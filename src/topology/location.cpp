@@ -6,22 +6,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string_view>
 
+#include "base/text_file.hpp"
 #include "base/values.hpp"
 
 namespace lapwing::topology {
 namespace {
-
-std::string first_line(const std::string& path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
-}
 
 // Returns -1 if the file has no number.
 int number_in(const std::string& path) {

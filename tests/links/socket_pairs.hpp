@@ -28,7 +28,6 @@ class SocketPairs final : public Connections {
         }
     }
 
-    const char* name() const override { return "socket_pairs"; }
     int lanes() const override { return lanes_; }
     void want(int, int) override {}
     int descriptor(int peer, int lane) override { return at(peer, lane); }

@@ -35,10 +35,6 @@ Acceptor::Acceptor(EventLoop& event_loop, const Job& job, std::vector<Socket> li
       callbacks_(std::move(callbacks)) {}
 
 void Acceptor::open() {
-    watch_listeners();
-}
-
-void Acceptor::watch_listeners() {
     for (const Socket& listener : listeners_)
         event_loop_.watch(listener.get(), EPOLLIN,
                           [this, descriptor = listener.get()](unsigned) { accept_from(descriptor); });
@@ -76,7 +72,7 @@ void Acceptor::pause(int error) {
         callbacks_.starved(describe_error(error));
     }
     for (const Socket& listener : listeners_) event_loop_.forget(listener.get());
-    event_loop_.post_after(starving_pause, [this] { watch_listeners(); });
+    event_loop_.post_after(starving_pause, [this] { open(); });
 }
 
 void Acceptor::add_pending(Socket socket, const std::string& address) {

@@ -28,7 +28,7 @@ class Acceptor {
     };
 
     Acceptor(EventLoop& event_loop, const Job& job, std::vector<Socket> listeners, Callbacks callbacks);
-    // Starts accepting.
+    // Starts accepting, also after a pause.
     void open();
 
   private:
@@ -43,7 +43,6 @@ class Acceptor {
     // In the order of arrival.
     using PendingConnections = std::map<std::uint64_t, PendingConnection>;
 
-    void watch_listeners();
     void accept_from(int listener);
     void pause(int error);
     void add_pending(Socket socket, const std::string& address);

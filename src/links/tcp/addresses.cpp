@@ -14,11 +14,11 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/text_file.hpp"
 #include "base/values.hpp"
 
 namespace lapwing::tcp {
@@ -94,13 +94,6 @@ std::string list(const std::vector<Interface>& present) {
     return result.empty() ? "none" : result;
 }
 
-std::string first_line(const char* path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
-}
-
 std::string boot() {
     const std::string id = first_line("/proc/sys/kernel/random/boot_id");
     return id.empty() ? host_name() : id;
@@ -113,6 +106,11 @@ std::uint64_t hash_of(const std::string& parts) {
     std::uint64_t number = 0;
     std::memcpy(&number, hash, sizeof number);
     return number;
+}
+
+void add_new(std::vector<IpAddress>& ips, const IpAddress& ip) {
+    if (std::none_of(ips.begin(), ips.end(), [&](const IpAddress& old) { return same_address(old, ip); }))
+        ips.push_back(ip);
 }
 
 // 10.77.0.3 of ::ffff:10.77.0.3; other addresses are returned as they are.
@@ -132,15 +130,6 @@ void check(const Options& options) {
     if (options.family != "auto" && options.family != "ipv4" && options.family != "ipv6")
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("LAPWING_TCP_FAMILY must be auto, ipv4 or ipv6, not '{}'", options.family));
-    if (options.patience < std::chrono::seconds(1) || options.patience > std::chrono::hours(24))
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("LAPWING_TIMEOUT must be 1 to 86400 seconds, not {}", options.patience.count()));
-    if (options.handshake < std::chrono::seconds(1) || options.handshake > std::chrono::hours(1))
-        throw Error(ErrorCode::invalid_argument, "the limit of a handshake must be 1 to 3600 seconds");
-    if (options.buffer_bytes < 0)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("LAPWING_TCP_BUFFER must not be negative, as {} is", options.buffer_bytes));
 }
 
 std::vector<Interface> interfaces() {
@@ -173,10 +162,7 @@ std::vector<IpAddress> choose(const Options& options, const std::vector<Interfac
             allowed.push_back(one);
     std::vector<IpAddress> result;
     const auto add = [&](const IpAddress& ip) {
-        if (result.size() < Address::max_ips &&
-            std::none_of(result.begin(), result.end(),
-                         [&](const IpAddress& old) { return same_address(old, ip); }))
-            result.push_back(ip);
+        if (result.size() < Address::max_ips) add_new(result, ip);
     };
     const std::vector<Wanted> asked = requested(options.interfaces);
     for (const Wanted& one : asked)
@@ -226,11 +212,7 @@ bool same_network(const IpAddress& one, const IpAddress& other) {
 
 std::vector<IpAddress> routes(const Address& self, const Address& peer) {
     std::vector<IpAddress> result;
-    const auto add = [&](const IpAddress& ip) {
-        if (std::none_of(result.begin(), result.end(),
-                         [&](const IpAddress& old) { return same_address(old, ip); }))
-            result.push_back(ip);
-    };
+    const auto add = [&](const IpAddress& ip) { add_new(result, ip); };
     const auto each = [](const Address& address, const auto& work) {
         for (const IpAddress& ip : address.ips)
             if (ip.family == 4 || ip.family == 6) work(ip);

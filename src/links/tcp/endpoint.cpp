@@ -30,69 +30,6 @@ void start_sodium() {
                     "the system returns no random numbers: is getrandom() forbidden here?");
 }
 
-// The connections of one group, for engines.
-class GroupConnections final : public Connections {
-  public:
-    // Calls into the endpoint.
-    struct Makers {
-        std::function<void(int peer, int lane)> connect;
-        std::function<void()> closed;
-    };
-    GroupConnections(std::shared_ptr<ConnectionTable> table, const Job& job, EventLoop& event_loop,
-                     Makers makers);
-    ~GroupConnections() override;
-
-    const char* name() const override { return "tcp"; }
-    int lanes() const override { return table_->lanes(); }
-    void want(int peer, int lane) override;
-    int descriptor(int peer, int lane) override { return table_->descriptor(peer, lane); }
-    void on_change(std::function<void()> work) override { table_->on_change(std::move(work)); }
-    std::string describe(int peer) const override;
-    void give_up(const std::string& why) override;
-    EventLoop& event_loop() override { return event_loop_; }
-
-  private:
-    const pid_t process_;
-    const std::shared_ptr<ConnectionTable> table_;
-    const Job& job_;
-    EventLoop& event_loop_;
-    const Makers makers_;
-};
-
-GroupConnections::GroupConnections(std::shared_ptr<ConnectionTable> table, const Job& job,
-                                   EventLoop& event_loop, Makers makers)
-    : process_(getpid()),
-      table_(std::move(table)),
-      job_(job),
-      event_loop_(event_loop),
-      makers_(std::move(makers)) {}
-
-GroupConnections::~GroupConnections() {
-    // In a child of fork the connections are the parent's, which a shutdown would end, too.
-    if (process_ != getpid()) return;
-    table_->close();
-    makers_.closed();
-}
-
-void GroupConnections::want(int peer, int lane) {
-    if (table_->want(peer, lane)) makers_.connect(peer, lane);
-}
-
-std::string GroupConnections::describe(int peer) const {
-    const Address& address = job_.members[static_cast<std::size_t>(table_->member(peer))];
-    std::string where = table_->address(peer);
-    if (where.empty()) {
-        const auto ips = routes(job_.own, address);
-        if (!ips.empty()) where = text(ips.front());
-    }
-    return fmt::format("rank {} ({}{}{})", peer, address.name, where.empty() ? "" : ", ", where);
-}
-
-void GroupConnections::give_up(const std::string& why) {
-    table_->give_up(why);
-    table_->tell();
-}
-
 }  // namespace
 
 Key random_key() {
@@ -146,6 +83,10 @@ struct Endpoint::State {
         return result;
     }
 
+    void connect(const std::shared_ptr<ConnectionTable>& table, int peer, int lane) {
+        event_loop.post([this, table, peer, lane] { connector->connect(table, peer, lane); });
+    }
+
     // On the event thread:
 
     const char* refuses(const Claim& claim) {
@@ -174,6 +115,12 @@ struct Endpoint::State {
             return;
         socket.release();
         table->tell();
+    }
+
+    // With the lock held.
+    std::vector<Parked> take_parked(std::uint64_t group) {
+        auto found = parked.extract(group);
+        return found.empty() ? std::vector<Parked>() : std::move(found.mapped());
     }
 
     // With the lock held.
@@ -216,6 +163,53 @@ struct Endpoint::State {
         }
     }
 };
+
+// The connections of one group, for engines; or the one of a call.
+class Endpoint::Group final : public Connections {
+  public:
+    Group(State& endpoint, std::shared_ptr<ConnectionTable> table)
+        : endpoint_(endpoint), table_(std::move(table)) {}
+    ~Group() override {
+        // In a child of fork the connections are the parent's, which a shutdown would end, too.
+        if (process_ != getpid()) return;
+        table_->close();
+        {
+            const std::lock_guard lock(endpoint_.mutex);
+            const auto found = endpoint_.groups.find(table_->group());
+            if (found != endpoint_.groups.end() && found->second == table_) endpoint_.groups.erase(found);
+        }
+        endpoint_.event_loop.post([&endpoint = endpoint_] { endpoint.connector->drop_closed(); });
+    }
+
+    int lanes() const override { return table_->lanes(); }
+    void want(int peer, int lane) override {
+        if (table_->want(peer, lane)) endpoint_.connect(table_, peer, lane);
+    }
+    int descriptor(int peer, int lane) override { return table_->descriptor(peer, lane); }
+    void on_change(std::function<void()> work) override { table_->on_change(std::move(work)); }
+    std::string describe(int peer) const override;
+    void give_up(const std::string& why) override {
+        table_->give_up(why);
+        table_->tell();
+    }
+    EventLoop& event_loop() override { return endpoint_.event_loop; }
+
+  private:
+    const pid_t process_ = getpid();
+    State& endpoint_;
+    const std::shared_ptr<ConnectionTable> table_;
+};
+
+std::string Endpoint::Group::describe(int peer) const {
+    const Job& job = endpoint_.job;
+    const Address& address = job.members[static_cast<std::size_t>(table_->member(peer))];
+    std::string where = table_->address(peer);
+    if (where.empty()) {
+        const auto ips = routes(job.own, address);
+        if (!ips.empty()) where = text(ips.front());
+    }
+    return fmt::format("rank {} ({}{}{})", peer, address.name, where.empty() ? "" : ", ", where);
+}
 
 Endpoint::Endpoint(const Options& options, Log log) {
     check(options);
@@ -287,11 +281,7 @@ std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<in
         const std::lock_guard lock(state.mutex);
         if (!state.groups.emplace(group, table).second)
             throw Error(ErrorCode::invalid_argument, fmt::format("group {} already exists", group));
-        const auto found = state.parked.find(group);
-        if (found != state.parked.end()) {
-            waiting = std::move(found->second);
-            state.parked.erase(found);
-        }
+        waiting = state.take_parked(group);
     }
     for (Parked& one : waiting) {
         state.event_loop.forget(one.socket.get());
@@ -300,19 +290,7 @@ std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<in
                            one.socket.get(), one.address))
             one.socket.release();
     }
-    GroupConnections::Makers makers;
-    makers.connect = [&state, table](int peer, int lane) {
-        state.event_loop.post([&state, table, peer, lane] { state.connector->connect(table, peer, lane); });
-    };
-    makers.closed = [&state, group] {
-        {
-            const std::lock_guard lock(state.mutex);
-            state.groups.erase(group);
-        }
-        state.event_loop.post([&state] { state.connector->drop_closed(); });
-    };
-    return std::make_unique<GroupConnections>(std::move(table), state.job, state.event_loop,
-                                              std::move(makers));
+    return std::make_unique<Group>(state, std::move(table));
 }
 
 void Endpoint::serve(std::uint64_t service, Accepted accepted) {
@@ -322,11 +300,7 @@ void Endpoint::serve(std::uint64_t service, Accepted accepted) {
     {
         const std::lock_guard lock(state.mutex);
         state.services[service] = shared;
-        const auto found = state.parked.find(service);
-        if (found != state.parked.end()) {
-            waiting = std::move(found->second);
-            state.parked.erase(found);
-        }
+        waiting = state.take_parked(service);
     }
     for (Parked& one : waiting) {
         state.event_loop.forget(one.socket.get());
@@ -349,12 +323,8 @@ std::unique_ptr<Connections> Endpoint::call(std::uint64_t service, int member) {
         throw Error(ErrorCode::invalid_argument, fmt::format("cannot connect to member {}", member));
     auto table = std::make_shared<ConnectionTable>(service, std::vector{state.job.self, member}, 0, 1);
     table->want(1, 0);
-    state.event_loop.post([&state, table] { state.connector->connect(table, 1, 0); });
-    GroupConnections::Makers makers;
-    makers.connect = [](int, int) {};
-    makers.closed = [&state] { state.event_loop.post([&state] { state.connector->drop_closed(); }); };
-    return std::make_unique<GroupConnections>(std::move(table), state.job, state.event_loop,
-                                              std::move(makers));
+    state.connect(table, 1, 0);
+    return std::make_unique<Group>(state, std::move(table));
 }
 
 EventLoop& Endpoint::event_loop() {

@@ -56,6 +56,7 @@ class Endpoint {
     EventLoop& event_loop();
 
   private:
+    class Group;
     struct State;
     std::unique_ptr<State> state_;
 };

@@ -29,20 +29,6 @@ const unsigned char* get(const unsigned char* from, Number& number) {
 
 static_assert(Handshake::proof_bytes == crypto_auth_hmacsha256_BYTES);
 static_assert(Handshake::claim_bytes == sizeof magic + 4 * sizeof(std::uint32_t) + sizeof(std::uint64_t));
-static_assert(Handshake::claim_bytes + 2 * sizeof(Nonce) <= Handshake::hello_bytes, "a transcript fits");
-
-void Handshake::Bytes::append(const unsigned char* from, std::size_t count) {
-    count = std::min(count, bytes_.size() - size_);
-    std::copy_n(from, count, bytes_.begin() + static_cast<std::ptrdiff_t>(size_));
-    size_ += count;
-}
-
-void Handshake::Bytes::drop_front(std::size_t count) {
-    count = std::min(count, size_);
-    std::copy(bytes_.begin() + static_cast<std::ptrdiff_t>(count),
-              bytes_.begin() + static_cast<std::ptrdiff_t>(size_), bytes_.begin());
-    size_ -= count;
-}
 
 Nonce random_nonce() {
     Nonce nonce;
@@ -74,12 +60,9 @@ Handshake Handshake::accepting(const Key& key, std::uint32_t self, std::uint32_t
     return handshake;
 }
 
-std::span<const unsigned char> Handshake::output() const {
-    return {output_.data(), output_.size()};
-}
-
 void Handshake::sent(std::size_t bytes) {
-    output_.drop_front(bytes);
+    output_.erase(output_.begin(),
+                  output_.begin() + static_cast<std::ptrdiff_t>(std::min(bytes, output_.size())));
 }
 
 std::size_t Handshake::wanted() const {
@@ -99,10 +82,12 @@ std::size_t Handshake::wanted() const {
 }
 
 void Handshake::take(std::span<const unsigned char> bytes) {
-    input_.append(bytes.data(), std::min(bytes.size(), wanted()));
+    const std::span<const unsigned char> mine = bytes.first(std::min(bytes.size(), wanted()));
+    input_.insert(input_.end(), mine.begin(), mine.end());
     if (failure_ != nullptr) return;
     // Another beginning fails at once.
-    if (step_ == Step::hello && std::memcmp(input_.data(), magic, std::min(input_.size(), sizeof magic)) != 0)
+    const auto begin = std::span(input_).first(std::min(input_.size(), sizeof magic));
+    if (step_ == Step::hello && !std::equal(begin.begin(), begin.end(), magic))
         return fail("its first message is not a hello of Lapwing");
     if (wanted() > 0) return;
     switch (step_) {
@@ -179,17 +164,17 @@ bool Handshake::proven(const char* of, const unsigned char* given) const {
 }
 
 void Handshake::said(const unsigned char* bytes, std::size_t count) {
-    transcript_.append(bytes, count);
+    transcript_.insert(transcript_.end(), bytes, bytes + count);
 }
 
 void Handshake::say(const unsigned char* bytes, std::size_t count) {
     said(bytes, count);
-    output_.append(bytes, count);
+    output_.insert(output_.end(), bytes, bytes + count);
 }
 
 void Handshake::say_proof(const char* of) {
     const Proof bytes = proof(of);
-    output_.append(bytes.data(), bytes.size());
+    output_.insert(output_.end(), bytes.begin(), bytes.end());
 }
 
 void Handshake::fail(const char* why) {

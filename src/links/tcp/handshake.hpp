@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "links/tcp/address.hpp"
 
@@ -40,7 +41,7 @@ class Handshake {
     static Handshake accepting(const Key& key, std::uint32_t self, std::uint32_t members, const Nonce& nonce);
 
     // The bytes to send now; the caller reports by sent() how many it has sent.
-    std::span<const unsigned char> output() const;
+    std::span<const unsigned char> output() const { return output_; }
     void sent(std::size_t bytes);
     // How many bytes to read next, never more than belong to the handshake; the caller passes them to take().
     std::size_t wanted() const;
@@ -66,19 +67,7 @@ class Handshake {
   private:
     enum class Step { hello, challenge, answer, welcome, done };  // the message to receive next
     using Proof = std::array<unsigned char, proof_bytes>;
-    class Bytes {
-      public:
-        const unsigned char* data() const { return bytes_.data(); }
-        std::size_t size() const { return size_; }
-        void clear() { size_ = 0; }
-        // Neither exceeds the longest message.
-        void append(const unsigned char* from, std::size_t count);
-        void drop_front(std::size_t count);
-
-      private:
-        std::array<unsigned char, hello_bytes> bytes_{};
-        std::size_t size_ = 0;
-    };
+    using Bytes = std::vector<unsigned char>;
 
     Handshake(const Key& key, const Nonce& nonce, Step step) : key_(&key), nonce_(nonce), step_(step) {}
     Proof proof(const char* of) const;

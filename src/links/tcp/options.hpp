@@ -24,7 +24,7 @@ struct Options {
     int unsent_bytes = 32768;
 };
 
-// Throws Error (invalid_argument) that names the variable with an invalid value.
+// Throws Error (invalid_argument) if the text of an option, LAPWING_TCP_*, is invalid.
 void check(const Options& options);
 
 // The variables LAPWING_TCP_* and LAPWING_TIMEOUT. Throws Error (invalid_argument).

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/text_file.hpp"
 #include "lapwing/doctor/check.hpp"
 #include "topology/location.hpp"
 
