@@ -1,10 +1,9 @@
 // The driver of CUDA, by a double of its library (doubles/), and what is built on it.
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cstring>
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +15,8 @@
 
 namespace lapwing::device {
 namespace {
+
+using testing::ThrowsMessage;
 
 // A library, and its functions by name.
 class Library {
@@ -43,15 +44,6 @@ std::vector<std::byte> pattern(std::size_t bytes, int seed) {
     for (std::size_t i = 0; i < bytes; ++i)
         made[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(seed));
     return made;
-}
-
-std::string message_of(const std::function<void()>& work) {
-    try {
-        work();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "";
 }
 
 class Cuda : public testing::Test {
@@ -130,15 +122,14 @@ TEST_F(Cuda, MemoryOfADeviceIsFoundWithItsAllocation) {
 }
 
 TEST_F(Cuda, ADriverThatHasNotBegunHasNoMemory) {
-    using Control = void (*)(const char*, int, int);
-    const auto fail = reinterpret_cast<Control>(::dlsym(cuda.handle(), "lapwing_double_fail"));
     int here = 0;
     for (const int code : {3, 4, 1}) {
-        fail("cuPointerGetAttributes", code, 1);
+        cuda("lapwing_double_fail", "cuPointerGetAttributes", code, 1);
         EXPECT_FALSE(driver->find(&here).on_device());
     }
-    fail("cuPointerGetAttributes", 700, 1);
-    EXPECT_NE(message_of([&] { driver->find(&here); }).find("CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos);
+    cuda("lapwing_double_fail", "cuPointerGetAttributes", 700, 1);
+    EXPECT_THAT([&] { driver->find(&here); },
+                ThrowsMessage<Error>(testing::HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS")));
 }
 
 TEST_F(Cuda, CopiesBothWaysFromAnyThread) {
@@ -211,12 +202,12 @@ TEST_F(Cuda, MemoryOfAPoolHasNoContext) {
 TEST_F(Cuda, QuestionsInAThreadWithoutAContext) {
     make_current(1);
     std::byte* const memory = allocate(64);
-    reinterpret_cast<void (*)(int)>(::dlsym(cuda.handle(), "lapwing_double_demand_context"))(1);
+    cuda("lapwing_double_demand_context", 1);
     std::thread([&] {
         EXPECT_TRUE(driver->find(memory).on_device());
         EXPECT_FALSE(driver->find(&current).on_device());
     }).join();
-    reinterpret_cast<void (*)(int)>(::dlsym(cuda.handle(), "lapwing_double_demand_context"))(0);
+    cuda("lapwing_double_demand_context", 0);
 }
 
 TEST_F(Cuda, AStreamIsKeptForEachContextThatExists) {
@@ -243,10 +234,13 @@ TEST_F(Cuda, ErrorsSayWhatFailed) {
     const Location location = driver->find(memory);
     std::vector<std::byte> host(100);
     Copies copies;
-    EXPECT_EQ(message_of([&] { copies.to_host(location, host.data(), memory, 100); }),
-              "cuMemcpyDtoHAsync of 100 bytes: CUDA_ERROR_INVALID_VALUE (by the double of the driver)");
-    EXPECT_EQ(message_of([&] { copies.to_device(location, memory + 1, host.data(), 64); }),
-              "cuMemcpyHtoDAsync of 64 bytes: CUDA_ERROR_INVALID_VALUE (by the double of the driver)");
+    EXPECT_THAT(
+        [&] { copies.to_host(location, host.data(), memory, 100); },
+        ThrowsMessage<Error>(
+            "cuMemcpyDtoHAsync of 100 bytes: CUDA_ERROR_INVALID_VALUE (by the double of the driver)"));
+    EXPECT_THAT([&] { copies.to_device(location, memory + 1, host.data(), 64); },
+                ThrowsMessage<Error>(
+                    "cuMemcpyHtoDAsync of 64 bytes: CUDA_ERROR_INVALID_VALUE (by the double of the driver)"));
     copies.to_device(location, memory, host.data(), 64);
     copies.finish();
 }
@@ -273,8 +267,7 @@ TEST_F(Cuda, HostMemoryIsUsedWhereItCannotBePinned) {
     make_current(0);
     std::byte* const memory = allocate(64);
     const Location location = lasting()->find(memory);
-    reinterpret_cast<void (*)(const char*, int, int)>(::dlsym(cuda.handle(), "lapwing_double_fail"))(
-        "cuMemHostRegister_v2", 2, 1);
+    cuda("lapwing_double_fail", "cuMemHostRegister_v2", 2, 1);
     HostMemory staging;
     std::memset(staging.take(location, 3'000'000), 1, 3'000'000);
 }

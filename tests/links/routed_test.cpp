@@ -6,11 +6,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/error.hpp"
-#include "links/process/process_link.hpp"
-#include "links/socket_pairs.hpp"
-#include "links/streams/stream_link.hpp"
-
 namespace lapwing {
 namespace {
 
@@ -52,10 +47,13 @@ class Noting : public Link {
     }
 };
 
-TEST(RoutedLink, APeerHasOneLink) {
+struct RoutedLinkTest : testing::Test {
     Noting intra_node;
     Noting inter_node;
-    RoutedLink link(intra_node, inter_node, {false, true, false});
+    RoutedLink link{intra_node, inter_node, {false, true, false}};
+};
+
+TEST_F(RoutedLinkTest, APeerHasOneLink) {
     Link::Transfer transfers[4];
     link.send(1, nullptr, 5, 7, transfers[0]);
     EXPECT_EQ(intra_node.last_peer, 1);
@@ -72,10 +70,7 @@ TEST(RoutedLink, APeerHasOneLink) {
     EXPECT_EQ(inter_node.handles, 2U);
 }
 
-TEST(RoutedLink, ATransferBelongsToTheLinkThatHasIt) {
-    Noting intra_node;
-    Noting inter_node;
-    RoutedLink link(intra_node, inter_node, {false, true, false});
+TEST_F(RoutedLinkTest, ATransferBelongsToTheLinkThatHasIt) {
     Link::Transfer transfer;
     // Also one that has been the other link's before.
     for (std::uintptr_t i = 1; i <= 2; ++i) {
@@ -98,10 +93,7 @@ TEST(RoutedLink, ATransferBelongsToTheLinkThatHasIt) {
 }
 
 // The peer that this side waits for at one link may wait for what it has to do at the other.
-TEST(RoutedLink, WhoWaitsAtOneMovesTheOther) {
-    Noting intra_node;
-    Noting inter_node;
-    RoutedLink link(intra_node, inter_node, {false, true, false});
+TEST_F(RoutedLinkTest, WhoWaitsAtOneMovesTheOther) {
     Link::Transfer transfer;
     link.recv(1, nullptr, 1, 0, transfer);
     EXPECT_FALSE(link.test(transfer));
@@ -123,10 +115,7 @@ bool readable(int descriptor) {
     return ::poll(&poll, 1, 0) == 1;
 }
 
-TEST(RoutedLink, RestsAtBoth) {
-    Noting intra_node;
-    Noting inter_node;
-    RoutedLink link(intra_node, inter_node, {true, false});
+TEST_F(RoutedLinkTest, RestsAtBoth) {
     const int bells[3] = {::eventfd(0, EFD_CLOEXEC), ::eventfd(0, EFD_CLOEXEC), ::eventfd(0, EFD_CLOEXEC)};
     const auto ring = [&](int bell) { ASSERT_EQ(::eventfd_write(bells[bell], 1), 0); };
     const auto silence = [&](int bell) {
@@ -156,46 +145,6 @@ TEST(RoutedLink, RestsAtBoth) {
     intra_node.descriptor = -1;
     EXPECT_EQ(link.poll_descriptor(), -1);
     for (const int bell : bells) ::close(bell);
-}
-
-// Ranks 0 and 1 are intra-node each other, rank 2 is far from both.
-TEST(RoutedLink, CarriesMessages) {
-    const auto intra_node = process_links(3, false);
-    const auto sockets = socket_pairs(3, 1);
-    std::vector<std::unique_ptr<StreamLink>> inter_node;
-    std::vector<std::unique_ptr<RoutedLink>> links;
-    for (std::size_t rank = 0; rank < 3; ++rank) {
-        inter_node.push_back(std::make_unique<StreamLink>(*sockets[rank], 3));
-        links.push_back(std::make_unique<RoutedLink>(*intra_node[rank], *inter_node[rank],
-                                                     std::vector<bool>{rank == 1, rank == 0, false}));
-        EXPECT_EQ(links[rank]->poll_descriptor(), -1);
-    }
-    const std::byte sent[3] = {std::byte{10}, std::byte{11}, std::byte{12}};
-    std::byte received[3][3]{};
-    Link::Transfer transfers[3][3][2];
-    for (int rank = 0; rank < 3; ++rank) {
-        for (int peer = 0; peer < 3; ++peer) {
-            if (peer == rank) continue;
-            links[rank]->send(peer, &sent[rank], 1, 3, transfers[rank][peer][0]);
-            links[rank]->recv(peer, &received[rank][peer], 1, 3, transfers[rank][peer][1]);
-        }
-    }
-    int left = 12;
-    for (int tries = 0; left > 0 && tries < 100000; ++tries) {
-        left = 0;
-        for (int rank = 0; rank < 3; ++rank) {
-            for (auto& of_peer : transfers[rank]) {
-                for (Link::Transfer& transfer : of_peer) left += links[rank]->test(transfer) ? 0 : 1;
-            }
-        }
-    }
-    ASSERT_EQ(left, 0);
-    for (int rank = 0; rank < 3; ++rank) {
-        for (int peer = 0; peer < 3; ++peer) {
-            if (peer == rank) continue;
-            EXPECT_EQ(received[rank][peer], sent[peer]);
-        }
-    }
 }
 
 }  // namespace

@@ -123,13 +123,8 @@ TEST(HostOrder, ErrorsNameTheLine) {
 }
 
 TEST(HostOrder, AMissingFile) {
-    try {
-        HostOrder::read("/nowhere/my.topology");
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::system);
-        EXPECT_STREQ(error.what(), "the topology file '/nowhere/my.topology' cannot be read");
-    }
+    EXPECT_THAT([] { HostOrder::read("/nowhere/my.topology"); },
+                testing::ThrowsMessage<Error>("the topology file '/nowhere/my.topology' cannot be read"));
 }
 
 }  // namespace
