@@ -103,8 +103,7 @@ void Ranks::add_channels(std::span<const Operation> operations, const Setting& s
                              .local = local_runner(lists, setting.engine)});
         slots += lists.messages() * static_cast<std::uint64_t>(ranks_ / lists.ranks);
         if (slots >= UINT32_MAX) {
-            throw Error(ErrorCode::unsupported,
-                        fmt::format("cannot simulate {} messages", slots));
+            throw Error(ErrorCode::unsupported, fmt::format("cannot simulate {} messages", slots));
         }
     }
     arrivals_.assign(slots, none);

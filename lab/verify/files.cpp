@@ -52,9 +52,8 @@ std::string read(const std::string& file) {
         if (more.find('\0') != std::string_view::npos)
             throw Error(ErrorCode::parse, fmt::format("{}: is not a list file: it is not text", file));
         if (text.size() + more.size() > max_bytes_of_lists) {
-            throw Error(ErrorCode::unsupported,
-                        fmt::format("{}: is longer than the limit of {} MiB", file,
-                                    max_bytes_of_lists >> 20));
+            throw Error(ErrorCode::unsupported, fmt::format("{}: is longer than the limit of {} MiB", file,
+                                                            max_bytes_of_lists >> 20));
         }
         text += more;
     }

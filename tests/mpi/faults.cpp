@@ -9,6 +9,7 @@
 //   leaves    ends by _exit(0), without MPI_Finalize
 //   hinted ALGORITHMS   names them by an info key
 //   plain     nothing special: a few collectives
+//   first     its first reduction starts while a barrier is in flight
 //   steady    the same for some seconds, so that something can happen meanwhile; rank 0 creates the file that
 //   the second
 //             argument names, if any, when links have been made
@@ -75,6 +76,13 @@ int main(int argc, char** argv) {
     if (what == "killed" && argc > 3 && std::atoi(argv[2]) == rank) point = argv[3];
     reach("start", -1);
     if (what == "mixed" && argc > 2) wait_for_both(static_cast<unsigned>(std::atoi(argv[2])));
+    if (what == "first") {
+        int sum = 0;
+        MPI_Request requests[2];
+        MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]);
+        MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
     if (what == "hinted" && argc > 2) {
         MPI_Info info;
         MPI_Info_create(&info);

@@ -105,6 +105,12 @@ class Networks(jobs.Test):
         self.expect("programs with threads", status == 0 and report and
                     report["network"] == "mpi (the native MPI, which a thread calls every 0.2 ms)", f"{status} {output} {report}")
 
+    def a_first_reduction(self):
+        """What Lapwing asks the MPI before the first reduction makes progress, which advances the barrier by the MPI's messages."""
+        status, output, report = self.run(2, 3 if self.mpi == "openmpi" else 2, f"faults-{self.mpi} first", limit=60)
+        self.expect("a first reduction beside a barrier", status == 0 and "all done" in output and report and
+                    report["network"].startswith("mpi ("), f"{status} {output} {report}")
+
     def where_io_uring_is_refused(self):
         """A filter refuses io_uring on one host, as containers do: the network that Lapwing chooses then."""
         refuse = f"sh -c '[ \"$(hostname)\" = node1 ] || set -- {self.build}/tests/refuse io_uring_setup \"$@\"; exec \"$@\"' sh"
@@ -155,6 +161,7 @@ def main():
         failed += networks.failed
     tcp.where_io_uring_is_refused()
     native = Networks(build, mpi, "mpi")
+    native.a_first_reduction()
     if full:
         native.by_the_native_mpi()
     failed += tcp.failed + native.failed

@@ -158,10 +158,9 @@ class Converter {
         const bool ends = rank_->sites.at(call.site).function == "MPI_Finalize";
         const double wall = time_of(times, &recording::Time::wall, sample);
         // A thread has no more time on the processor than in all.
-        const double work =
-            computation_ == Computation::wall
-                ? wall
-                : std::min(wall, time_of(times, &recording::Time::processor, sample));
+        const double work = computation_ == Computation::wall
+                                ? wall
+                                : std::min(wall, time_of(times, &recording::Time::processor, sample));
         const double polls = time_of(times, &recording::Time::polls, sample);
         site_ = site_of(call.site);
         script_->push_back({.kind = Action::Kind::compute,

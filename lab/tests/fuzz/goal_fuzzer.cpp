@@ -1,5 +1,5 @@
-// Any bytes as a list file: lists that the checker proves have a GOAL schedule, with an operation for each task but
-// the waits, or are refused.
+// Any bytes as a list file: lists that the checker proves have a GOAL schedule, with an operation for each
+// task but the waits, or are refused.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -24,7 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::ptrdiff_t operations = 0;
     for (const List& list : set.lists) {
         tasks += list.tasks.size();
-        operations += std::ranges::count_if(list.tasks, [](const Task& task) { return task.kind != Kind::wait; });
+        operations +=
+            std::ranges::count_if(list.tasks, [](const Task& task) { return task.kind != Kind::wait; });
     }
     if (set.problem.ranks > 16 || tasks > 256 || !check(set.problem, set.lists).empty()) return 0;
     std::string text;
