@@ -25,13 +25,11 @@ double quantile(const std::vector<double>& sorted, double share) {
     return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-// The median and the quartiles of what `value` returns for each round.
+// What `value` returns for each round.
 Json over_rounds(std::size_t rounds, const std::function<double(std::size_t)>& value) {
     std::vector<double> values;
     for (std::size_t round = 0; round < rounds; ++round) values.push_back(value(round));
-    std::sort(values.begin(), values.end());
-    return {
-        {"q1", quantile(values, 0.25)}, {"median", quantile(values, 0.5)}, {"q3", quantile(values, 0.75)}};
+    return spread(values);
 }
 
 double difference(const Json& sample, const char* longer, const char* shorter) {
@@ -161,6 +159,12 @@ Json summary_of(const Json& rounds) {
 }
 
 }  // namespace
+
+Json spread(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return {
+        {"q1", quantile(values, 0.25)}, {"median", quantile(values, 0.5)}, {"q3", quantile(values, 0.75)}};
+}
 
 void summarize(Json& result) {
     const bool works = result.at("settings").at("compute") == "work";

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace lapwing::tool {
 
@@ -11,6 +12,9 @@ namespace lapwing::tool {
 // {"q1", "median", "q3"}; and "confirmed": the engine is the one that was asked for, or any for "auto".
 // Shares are fractions, and not clipped: noise may take an overlap below 0 or above 1.
 void summarize(nlohmann::json& result);
+
+// Of values in any order, at least one: {"q1", "median", "q3"}.
+nlohmann::json spread(std::vector<double> values);
 
 // True when every engine that was asked for is the one that did the work.
 bool all_confirmed(const nlohmann::json& result);
