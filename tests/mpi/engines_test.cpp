@@ -13,6 +13,7 @@
 #include "engines/catalogue.hpp"
 #include "engines/expected.hpp"
 #include "links/mpi/mpi_link.hpp"
+#include "links/mpi/own_communicator.hpp"
 #include "mpi/job/mpi_job.hpp"
 #include "support/complete.hpp"
 #include "support/engines.hpp"
@@ -39,6 +40,7 @@ int world_size() {
 class EngineTest : public testing::Test {
   protected:
     static void SetUpTestSuite() {
+        make_own_communicator();
         job = new MpiJob(read_settings(environ));
         std::vector<int> members(static_cast<std::size_t>(world_size()));
         std::iota(members.begin(), members.end(), 0);

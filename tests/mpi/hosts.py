@@ -59,7 +59,7 @@ class Hosts(jobs.Test):
         """Ranks that spin while they wait: MPICH 4.0 by itself hangs in some MPI_Finalize, see flush_native()."""
         failed = []
         for _ in range(4):
-            status, output = self.run(2, 4, "cluster-mpich", limit=60, LD_PRELOAD="")
+            status, output = self.run(2, 4, "../libexec/lapwing/lapwing-survey-mpich", limit=60, LD_PRELOAD="")
             if status != 0:
                 failed.append((status, output))
         self.expect("jobs of four ranks end", not failed, failed)

@@ -17,6 +17,13 @@ namespace {
 
 using namespace lapwing;
 
+class OwnCommunicator : public testing::Environment {
+    void SetUp() override { make_own_communicator(); }
+    void TearDown() override { free_own_communicator(); }
+};
+const testing::Environment* const own_communicator_of_tests =
+    testing::AddGlobalTestEnvironment(new OwnCommunicator);
+
 // As few as there may be: an element of the longest basic type used here.
 constexpr std::uint64_t limits[] = {8, 9, 16, 31, 100, 1000, INT_MAX};
 constexpr unsigned char untouched = 0xee;
@@ -236,7 +243,6 @@ TEST(Packing, SharesOfArrays) {
             }
         }
     }
-    free_own_communicator();
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ using namespace testing_engines;
 using mlx5_double::DoubleDevice;
 using mlx5_double::Drive;
 
-constexpr int max_rounds = 20000;  // without any run that completes
+constexpr int max_rounds = 200000;  // without any run that completes
 
 // Changes new entries of send queues before the card may see them, and has shorter queues where asked.
 class FaultyDevice final : public DoubleDevice {

@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "lapwing/cluster/namespaces.hpp"
 #include "lapwing/cluster/network.hpp"
-#include "lapwing/cluster/processors.hpp"
+#include "lapwing/cluster/own_cores.hpp"
 #include "lapwing/cluster/relay.hpp"
 
 namespace lapwing::tool {

@@ -13,7 +13,7 @@
 #include "base/nearest_name.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/cluster/namespaces.hpp"
-#include "lapwing/cluster/processors.hpp"
+#include "lapwing/cluster/own_cores.hpp"
 #include "lapwing/cluster/shape.hpp"
 #include "lapwing/common/command.hpp"
 
