@@ -241,16 +241,7 @@ class OfiDeferredWork final : public DeferredWork {
         const auto lock = hold();
         if (endpoint_->endpoint() == nullptr)
             throw Error(ErrorCode::link, "the network has stopped because a list failed");
-        fid_cntr* const counter = work.work.triggering_cntr;
-        // `sockets` does a work whose threshold is reached at once, even before earlier works of the counter
-        // that its thread has yet to do. So its counter is below all thresholds until the work is in line.
-        // Its thread may raise the counter meanwhile, by less than the margin.
-        constexpr std::uint64_t margin = 1U << 16;
-        const bool overtakes = provider() == "sockets" && work.work.threshold > 0;
-        const std::uint64_t lowered = overtakes ? ::fi_cntr_read(counter) + margin : 0;
-        if (overtakes) check(::fi_cntr_add(counter, -lowered), "fi_cntr_add");
         const int result = ::fi_control(&endpoint_->domain()->fid, FI_QUEUE_WORK, &work.work);
-        if (overtakes) check(::fi_cntr_add(counter, lowered), "fi_cntr_add");
         if (result != 0)
             throw Error(ErrorCode::link,
                         fmt::format("libfabric ({}) refuses deferred work: {}", provider(), why(result)));
