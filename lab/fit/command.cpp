@@ -104,34 +104,15 @@ double loss(const std::vector<Sample>& samples, const simulate::Setting& quiet, 
     return sum / static_cast<double>(samples.size()) + inertia * moved;
 }
 
-// Changes one cost after the other by less and less, as long as that is better.
-MessageCosts descend(const std::vector<Sample>& samples, const simulate::Setting& setting,
-                     const MessageCosts& start) {
-    MessageCosts least = start;
+// By descend(), within the limits.
+MessageCosts nearest_costs(const std::vector<Sample>& samples, const simulate::Setting& setting,
+                           MessageCosts start) {
     const auto limit = [](MessageCosts& costs, double MessageCosts::*cost) {
         costs.*cost = std::clamp(costs.*cost, min_of(cost), max_of(cost));
     };
-    for (const auto cost : all_costs) limit(least, cost);
-    const MessageCosts first = least;
-    double best = loss(samples, setting, first, first);
-    for (double step = first_step; step > last_step; step /= 2) {
-        for (bool better = true; better;) {
-            better = false;
-            for (const auto cost : all_costs) {
-                for (const double direction : {step, -step}) {
-                    MessageCosts other = least;
-                    other.*cost *= std::exp(direction);
-                    limit(other, cost);
-                    const double found = loss(samples, setting, other, first);
-                    if (found >= best * (1 - 1e-6)) continue;
-                    best = found;
-                    least = other;
-                    better = true;
-                }
-            }
-        }
-    }
-    return least;
+    for (const auto cost : all_costs) limit(start, cost);
+    return descend(start, all_costs, first_step, last_step, limit,
+                   [&](const MessageCosts& costs) { return loss(samples, setting, costs, start); });
 }
 
 // The costs, starting from `start` or from `machine`, for which an engine's simulated times are nearest to
@@ -151,13 +132,13 @@ MessageCosts fit_messages(const std::string& engine, const std::vector<Measured>
     set_rendezvous(setting.parameters, setting.engine);
     // What Netgauge's method finds while something disturbs it leads to a minimum that is none; so does,
     // where steps overlap, what the formulas find. The better one is taken.
-    const MessageCosts by_method = descend(samples, setting, start);
-    const MessageCosts by_formulas = descend(samples, setting,
-                                             {.latency = machine.latency,
-                                              .task = machine.task,
-                                              .gap = 0,
-                                              .per_byte = machine.per_byte,
-                                              .task_per_byte = 0});
+    const MessageCosts by_method = nearest_costs(samples, setting, start);
+    const MessageCosts by_formulas = nearest_costs(samples, setting,
+                                                   {.latency = machine.latency,
+                                                    .task = machine.task,
+                                                    .gap = 0,
+                                                    .per_byte = machine.per_byte,
+                                                    .task_per_byte = 0});
     return loss(samples, setting, by_method, by_method) <= loss(samples, setting, by_formulas, by_formulas)
                ? by_method
                : by_formulas;

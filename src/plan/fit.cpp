@@ -78,28 +78,10 @@ const double* Measured::of(const Choice& choice) const {
     return nullptr;
 }
 
-// One constant after the other, up and down, with smaller and smaller steps: there are few, and the costs
-// have corners.
 Machine fit(const std::vector<Measured>& measured, const Machine& start) {
-    Machine machine = start;
-    double least = loss(measured, machine, start);
-    for (double step = first_step; step > last_step; step /= 2) {
-        for (bool better = true; better;) {
-            better = false;
-            for (const auto constant : constants) {
-                for (const double direction : {step, -step}) {
-                    Machine other = machine;
-                    other.*constant *= std::exp(direction);
-                    const double found = loss(measured, other, start);
-                    if (found >= least * (1 - 1e-6)) continue;
-                    least = found;
-                    machine = other;
-                    better = true;
-                }
-            }
-        }
-    }
-    return machine;
+    return descend(
+        start, constants, first_step, last_step, [](Machine&, double Machine::*) {},
+        [&](const Machine& machine) { return loss(measured, machine, start); });
 }
 
 bool limit(Machine& machine) {

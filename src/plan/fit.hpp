@@ -1,6 +1,7 @@
 // The constants of the cost model from measured times, and how well a choice by cost would have done.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -22,6 +23,33 @@ struct Measured {
     double best() const;
     const double* of(const Choice& choice) const;  // null when it was not measured
 };
+
+// The costs with the least loss(costs) that are found from `costs` on: one member after the other, up and
+// down by factors from e^first_step to e^last_step, each time limit(costs, member). There are few members,
+// and the loss has corners.
+template <typename Costs, typename Members, typename Limit, typename Loss>
+Costs descend(Costs costs, const Members& members, double first_step, double last_step, Limit limit,
+              Loss loss) {
+    double least = loss(costs);
+    for (double step = first_step; step > last_step; step /= 2) {
+        for (bool better = true; better;) {
+            better = false;
+            for (const auto member : members) {
+                for (const double direction : {step, -step}) {
+                    Costs other = costs;
+                    other.*member *= std::exp(direction);
+                    limit(other, member);
+                    const double found = loss(other);
+                    if (found >= least * (1 - 1e-6)) continue;
+                    least = found;
+                    costs = other;
+                    better = true;
+                }
+            }
+        }
+    }
+    return costs;
+}
 
 // The constants, starting from `start`, for which the modelled times are nearest to the measured ones, as
 // ratios; one that the measurements do not depend on stays as it is.
