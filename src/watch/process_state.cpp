@@ -6,10 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string>
+
+#include "base/text_file.hpp"
 
 namespace lapwing::watch {
 namespace {
@@ -20,9 +21,7 @@ struct Stat {
 };
 
 std::optional<Stat> read_stat(int pid) {
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
-    std::string line;
-    if (!std::getline(file, line)) return std::nullopt;
+    const std::string line = first_line(fmt::format("/proc/{}/stat", pid));
     // The name of the program, in parentheses, may have parentheses and spaces.
     const std::size_t end = line.rfind(')');
     if (end == std::string::npos) return std::nullopt;

@@ -149,8 +149,8 @@ class Search {
     void add_collective(const Wait& wait) {
         if (wait.number >= mismatches_.first[wait.communicator]) return;
         const CommunicatorView& view = job_.communicators[wait.communicator];
-        std::vector<int>
-            needed;  // ranks whose messages this one needs next, and which have not made the call
+        // Ranks whose messages this one needs next, and which have not made the call.
+        std::vector<int> needed;
         const auto need = [&](int member) {
             if (member < 0 || static_cast<std::size_t>(member) >= view.members.size()) return;
             const CommunicatorSnapshot* const snapshot = view.snapshots[member];

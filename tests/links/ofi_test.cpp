@@ -34,7 +34,7 @@ std::string error_of(const std::function<void()>& work) {
     return "no error";
 }
 
-// The double, with what it is asked for.
+// A case on the double, whose behaviour these variables set.
 FabricCase double_with(Variables demands) {
     return {"double", "ofi", std::move(demands), false, "double"};
 }

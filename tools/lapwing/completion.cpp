@@ -50,7 +50,8 @@ struct Candidate {
 
 struct Completion {
     std::vector<Candidate> candidates;
-    // "files": file names are possible, too; "command:2": the words from that one on are another program's.
+    // "files": the shell adds file names; "command:2": the words from number 2 on are the command
+    // line of another program.
     std::string rest;
 };
 

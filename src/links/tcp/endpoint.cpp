@@ -170,7 +170,7 @@ class Endpoint::Group final : public Connections {
     Group(State& endpoint, std::shared_ptr<ConnectionTable> table)
         : endpoint_(endpoint), table_(std::move(table)) {}
     ~Group() override {
-        // In a child of fork the connections are the parent's, which a shutdown would end, too.
+        // After fork(), a shutdown in the child would end the connections of the parent as well.
         if (process_ != getpid()) return;
         table_->close();
         {

@@ -80,10 +80,15 @@ void WaitClock::stop_inside_entry() {
     requests_ = {};
 }
 
+// Whether no request of the MPI is observed.
+bool none_observed() {
+    return native_requests().none() && !pending_messages.any();
+}
+
 // A call whose requests the native MPI completes.
 template <typename Native>
 int natively(int count, const MPI_Request* handles, Native native) {
-    if (native_requests().none() && !pending_messages.any()) return native();
+    if (none_observed()) return native();
     NativeCompletion completion(count, handles);
     const int error = native();
     completion.done(handles);
@@ -97,7 +102,7 @@ bool none_alive() {
 
 // Whether the MPI alone knows all requests of the program.
 bool nothing_in_flight() {
-    return none_alive() && native_requests().none() && !pending_messages.any();
+    return none_alive() && none_observed();
 }
 
 Request* find(MPI_Request handle) {

@@ -17,9 +17,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.hpp"
+#include "base/text_file.hpp"
 #include "lapwing/common/values.hpp"
 
 namespace lapwing::tool {
@@ -121,9 +121,8 @@ std::vector<RunningProcess> all_processes() {
     std::vector<RunningProcess> found;
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-        std::ifstream file(entry.path() / "stat");
-        std::string line;
-        if (!std::getline(file, line)) continue;
+        const std::string line = first_line(entry.path() / "stat");
+        if (line.empty()) continue;
         RunningProcess process{std::atoi(line.c_str()), 0, 0};
         // "7 (name, which may have any character) S 1 7 ..."
         const std::size_t name_end = std::min(line.rfind(')'), line.size() - 1);
