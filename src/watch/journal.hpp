@@ -56,6 +56,13 @@ struct CallArguments {
     // Of a reduction: positions in the tables of names of Journal::begin(); 0: none.
     std::uint8_t type = 0;
     std::uint8_t operation = 0;
+
+    // As CallRecord::what.
+    std::uint64_t what(Form form) const {
+        return static_cast<std::uint64_t>(collective) | static_cast<std::uint64_t>(form) << 8 |
+               std::uint64_t{type} << 16 | std::uint64_t{operation} << 24 |
+               std::uint64_t{static_cast<std::uint32_t>(root) + 1} << 32;
+    }
 };
 
 // One consistent copy of a record's words.
@@ -113,28 +120,26 @@ class CommunicatorRecord {
 
     // The serial number of the next call.
     std::uint64_t next() const { return serials_.load(std::memory_order_relaxed) + 1; }
-    // Records the next call, which began at `now`. `flags`: of CallRecord::state. Returns its serial number.
-    [[gnu::always_inline]] std::uint64_t call(const CallArguments& arguments, Form form, const char* function,
+    // Records the next call, which began at `now`. `what`: CallArguments::what(). `flags`: of
+    // CallRecord::state. Returns its serial number.
+    [[gnu::always_inline]] std::uint64_t call(std::uint64_t what, std::uint64_t bytes, const char* function,
                                               const void* site, std::uint64_t flags = 0,
                                               std::uint64_t now = CallClock::next()) {
         const std::uint64_t serial = next();
         CallRecord& slot = calls_[serial % remembered];
         if (slot.in_flight()) [[unlikely]]
             keep(slot);
-        const std::uint64_t what =
-            static_cast<std::uint64_t>(arguments.collective) | static_cast<std::uint64_t>(form) << 8 |
-            std::uint64_t{arguments.type} << 16 | std::uint64_t{arguments.operation} << 24 |
-            std::uint64_t{static_cast<std::uint32_t>(arguments.root) + 1} << 32;
         slot.state.store(0, std::memory_order_relaxed);
         slot.function.store(word_of(function), std::memory_order_release);
         slot.site.store(word_of(site), std::memory_order_release);
         slot.began.store(now, std::memory_order_release);
-        slot.bytes.store(arguments.bytes, std::memory_order_release);
+        slot.bytes.store(bytes, std::memory_order_release);
         slot.what.store(what, std::memory_order_release);
         // The init call of a persistent collective is complete at once, see persistent().
-        const std::uint64_t done = form == Form::persistent_init ? CallRecord::complete : 0;
+        const bool persistent = static_cast<Form>(what >> 8 & 0xFF) == Form::persistent_init;
+        const std::uint64_t done = persistent ? CallRecord::complete : 0;
         slot.state.store(serial << 2 | done | flags, std::memory_order_release);
-        hash_.store(mix(hash_.load(std::memory_order_relaxed), what + arguments.bytes * spread),
+        hash_.store(mix(hash_.load(std::memory_order_relaxed), what + bytes * spread),
                     std::memory_order_relaxed);
         serials_.store(serial, std::memory_order_release);
         return serial;

@@ -38,8 +38,8 @@ class JournalTest : public testing::Test {
 };
 
 std::uint64_t broadcast(CommunicatorRecord& record, std::uint64_t bytes = 8, int root = 0) {
-    return record.call({.collective = Collective::broadcast, .root = root, .bytes = bytes}, Form::nonblocking,
-                       "MPI_Ibcast", nullptr);
+    const CallArguments arguments{.collective = Collective::broadcast, .root = root};
+    return record.call(arguments.what(Form::nonblocking), bytes, "MPI_Ibcast", nullptr);
 }
 
 std::vector<std::uint64_t> numbers(const CommunicatorSnapshot& communicator) {
@@ -50,9 +50,9 @@ std::vector<std::uint64_t> numbers(const CommunicatorSnapshot& communicator) {
 
 TEST_F(JournalTest, ShowsTheArgumentsOfACall) {
     CommunicatorRecord& record = add(100, {0, 1, 2, 3, 7});
+    const CallArguments arguments{.collective = Collective::reduce, .root = 2, .type = 2, .operation = 1};
     const std::uint64_t serial =
-        record.call({.collective = Collective::reduce, .root = 2, .bytes = 24, .type = 2, .operation = 1},
-                    Form::blocking, "MPI_Reduce", nullptr, CallRecord::by_lapwing);
+        record.call(arguments.what(Form::blocking), 24, "MPI_Reduce", nullptr, CallRecord::by_lapwing);
     const CommunicatorSnapshot communicator = shown(record);
     EXPECT_EQ(communicator.name, "communicator 0 of ranks 0-3, 7");
     EXPECT_EQ(communicator.calls, 1u);
@@ -85,7 +85,8 @@ TEST_F(JournalTest, KeepsTheLastCallsAndEarlierOnesInFlight) {
 TEST_F(JournalTest, HasTheBlocksOfTheLastCallWhoseBlocksDiffer) {
     CommunicatorRecord& record = add(170, {0, 2, 4});
     const auto call = [&record](Collective collective, Parts parts) {
-        const std::uint64_t serial = record.call({.collective = collective}, Form::nonblocking, "", nullptr);
+        const std::uint64_t serial =
+            record.call(CallArguments{.collective = collective}.what(Form::nonblocking), 0, "", nullptr);
         record.blocks(serial, {.collective = collective, .ranks = 3, .parts = {std::move(parts)}});
     };
     call(Collective::alltoallv, {{{1, 0, 8}, {2, 8, 16}}, {{0, 0, 24}, {1, 24, 32}}});
@@ -104,7 +105,8 @@ TEST_F(JournalTest, HasTheBlocksOfTheLastCallWhoseBlocksDiffer) {
 
 TEST_F(JournalTest, PersistentCollectivesCountTheirStarts) {
     CommunicatorRecord& record = add(102, {0, 3});
-    const std::uint64_t init = record.call({}, Form::persistent_init, "MPI_Barrier_init", nullptr);
+    const std::uint64_t init =
+        record.call(CallArguments().what(Form::persistent_init), 0, "MPI_Barrier_init", nullptr);
     CallRecord* const starts = record.persistent(init, true);
     EXPECT_FALSE(shown(record).recent[0].in_flight);
     for (int i = 0; i < 20; ++i) record.completed(broadcast(record));

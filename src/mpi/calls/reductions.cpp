@@ -53,7 +53,7 @@ struct ReductionArguments {
 struct Operands {
     MPI_Op op;
     const void* send_buffer;  // may be MPI_IN_PLACE
-    Elements result;          // on a rank without a result, only its type and count have a meaning
+    const Elements& result;   // on a rank without a result, only its type and count have a meaning
     std::uint64_t sent;       // elements that the rank contributes
     bool receives;            // the rank has a result, or its input is in the receive buffer
 };
@@ -113,10 +113,7 @@ bool describe_operands(Problem& problem, UserBuffers& buffers, const Operands& o
     reduction.describe(problem);
     if (reduction.by_mpi()) buffers.reduction = {op, result.type, result.layout};
     if (!problem.in_place) {
-        Elements input = result;
-        input.address = send_buffer;
-        input.count = sent;
-        buffers.sent.set(input);
+        buffers.sent.set({send_buffer, sent, result.type, result.layout});
     }
     if (receives) {
         buffers.received.set(result);

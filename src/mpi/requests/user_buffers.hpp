@@ -33,7 +33,9 @@ struct Elements {
 
     Elements() = default;
     Elements(const void* first, std::uint64_t number, MPI_Datatype of)
-        : address(first), count(number), type(of), layout(layout_of(of)) {}
+        : Elements(first, number, of, layout_of(of)) {}
+    Elements(const void* first, std::uint64_t number, MPI_Datatype of, const Layout& layout_of_type)
+        : address(first), count(number), type(of), layout(layout_of_type) {}
 
     // Whether the MPI refuses the type.
     bool refused() const { return layout.error != MPI_SUCCESS || (count > 0 && !layout.committed); }
@@ -96,15 +98,13 @@ class UserBuffer {
 
     // Makes it a buffer of one block. `peer` matters only where the problem has parts.
     void set(const Elements& elements, int peer = 0) {
-        one_.emplace(peer, elements);
-        stage_if_needed(elements);
+        stage_if_needed(one_.emplace(peer, elements).elements);
     }
 
     // Of a buffer of several blocks.
     void reserve(std::size_t count) { several_.reserve(count); }
     void add(int peer, const Elements& elements) {
-        several_.emplace_back(peer, elements);
-        stage_if_needed(elements);
+        stage_if_needed(several_.emplace_back(peer, elements).elements);
     }
 
     // All blocks are the same elements, which are packed once.
