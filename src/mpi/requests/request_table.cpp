@@ -324,8 +324,10 @@ void RequestTable::give_to_mpi(Request& request) {
         release(request);
     } else {
         request.state = State::with_mpi;
-        --live_;
         PMPI_Grequest_complete(request.handle);
+        // Afterwards: a thread that finds none alive waits for the handle in the MPI, and MPICH ends the job
+        // if such a request is not complete.
+        --live_;
     }
 }
 
