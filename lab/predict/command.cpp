@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/error.hpp"
 #include "command_line/command_line.hpp"
 #include "laboratory.hpp"
 #include "lapwing/common/output_file.hpp"
@@ -13,7 +12,6 @@
 #include "predict/collectives.hpp"
 #include "predict/pipeline/study.hpp"
 #include "predict/program/study.hpp"
-#include "simulate/goal.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -44,25 +42,6 @@ int predict(const Study& study, std::vector<Each>& cases, const All& all, bool c
     return complete ? success : violations_found;
 }
 
-// For other simulators. The costs of copies and reductions are those of the first engine.
-int write_goal(const Study& study, const Cases& cases) {
-    if (cases.cases.size() != 1) {
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("--goal writes one case, not {}: name one collective, one --ranks, one --bytes "
-                        "and one --algorithm",
-                        cases.cases.size()));
-    }
-    const Case& one = cases.cases.front();
-    std::vector<List> lists;
-    for (int rank = 0; rank < one.problem.ranks; ++rank)
-        lists.push_back(build(one.problem, rank, one.choice));
-    write_file(study.options.goal,
-               simulate::print_goal(lists, study.parameters(*one.engines.front(), one.problem)),
-               "the schedule");
-    return success;
-}
-
 int predict(const CommandLine& app, const PredictOptions& options) {
     if (!options.recordings.empty())
         refuse_given(app, {"--bytes", "--work"},
@@ -71,8 +50,6 @@ int predict(const CommandLine& app, const PredictOptions& options) {
         refuse_given(app, {"--measured-with", "--computation", "--blocking"},
                      "needs a recorded program (--program)");
     if (options.noise.empty()) refuse_given(app, {"--together"}, "needs --noise");
-    if (!options.recordings.empty() || !options.pipeline.empty())
-        refuse_given(app, {"--goal"}, "needs a collective");
     Study study = read_study(options);
     if (study.of_programs()) {
         std::vector<ProgramCase> cases = program_cases_of(study);
@@ -83,7 +60,6 @@ int predict(const CommandLine& app, const PredictOptions& options) {
         return predict(study, cases, cases);
     }
     Cases cases = cases_of(study);
-    if (!options.goal.empty()) return write_goal(study, cases);
     return predict(study, cases.cases, cases, cases.too_large.empty());
 }
 
@@ -105,7 +81,6 @@ Command add_predict(CommandLine& tool) {
         "  lapwing predict ialltoall --ranks 512 --bytes 4Ki --network torus:8x8x8 --tests 0,100\n"
         "  lapwing predict barrier --ranks 64:16Ki --work 1ms --noise 10hz:2500us,1000hz:25us --json "
         "noise.json\n"
-        "  lapwing predict barrier --ranks 64 --goal barrier.goal\n"
         "  lapwing predict --pipeline fft:n=512,variables=3 --ranks 16:1Ki --tests 0,100\n"
         "  lapwing predict --program recording --engine native,kernel --noise 10hz:2500us\n"
         "\nEach rank's task list runs in simulated time. Nothing is measured: constants from few ranks may "

@@ -224,9 +224,6 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
         ->range(0.0, 1e9);
     app.add_flag("--dry-run", options.dry_run, "Print the time and memory needed, simulate nothing");
     text("--json", options.json, "FILE", "Write the result for `lapwing report`; - for standard output");
-    text("--goal", options.goal, "FILE",
-         "Simulate nothing: write the lists of one collective as a GOAL schedule, which LogGOPSim and ATLAHS "
-         "read");
 }
 
 simulate::Parameters Study::parameters(const simulate::Engine& engine, const Problem& problem,

@@ -58,7 +58,6 @@ struct PredictOptions {
     double seconds = 0;
     bool dry_run = false;
     std::string json;
-    std::string goal;
 };
 
 void add_predict_options(CommandLine& app, PredictOptions& options);
