@@ -4,9 +4,6 @@
 mpi4py is the one that PyPI has built, on Debian's Open MPI and MPICH and on PyPI's MPICH; the tests are those of its source
 package. test_cco_nb_*, test_cco_ngh_* and test_cco_pr_* run with each number of ranks and each engine. A run passes when its
 exit status is 0, tests did run, every collective was taken, and of the calls that could be taken at least 95 % were.
-
-With --device the tests have CuPy's arrays, too, by a double (doubles/cupy) whose memory only the copies of a double of CUDA's
-driver reach: any other access to it ends the run.
 """
 
 import argparse
@@ -26,8 +23,7 @@ VERSION = "4.1.2"
 MODULES = ["test_cco_nb_", "test_cco_ngh_", "test_cco_pr_"]
 ENGINES = ["host", "kernel"]
 LEAST_TAKEN = 0.95  # of the calls that could be: not on intercommunicators
-DOUBLES = pathlib.Path(__file__).resolve().parent / "doubles"
-RUN_LIMIT = 300  # seconds for one run that hangs; the longest takes a few, and most of a minute with --device
+RUN_LIMIT = 300  # seconds for one run that hangs; the longest takes a few
 
 
 Failure = wheels.Failure
@@ -85,15 +81,10 @@ class Mpi:
         variables["MPI4PY_LIBMPI"] = str(path)
         return variables
 
-    def run(self, ranks, engine, device=False, network=None):
+    def run(self, ranks, engine, network=None):
         chosen = ["--engine", engine]
         selected = [word for module in MODULES for word in ("-i", module)]
         variables = self.environment()
-        if device:
-            selected.append("--cupy")
-            chosen.append("--blocking")  # the tests of Igatherv call MPI_Gatherv, too
-            variables |= {"PYTHONPATH": str(DOUBLES),
-                          "CUDA_DOUBLE": str(self.build / "tests" / "doubles" / "libcuda.so.1")}
         tool = self.build / "bin" / "lapwing"
         hosts = []
         if network:
@@ -105,7 +96,7 @@ class Mpi:
         status, output, report = jobs.with_report([*hosts, tool], chosen, command, RUN_LIMIT, variables)
         seconds = time.monotonic() - began
         try:
-            counts = self.judge(status, output, report, device, network)
+            counts = self.judge(status, output, report, network)
         except Failure as failure:
             shown = " ".join(map(str, [*chosen, *command]))
             raise Failure(f"{self.name}, {ranks} ranks, {network or engine}: {failure}\n{shown}\n{output}") from None
@@ -113,7 +104,7 @@ class Mpi:
         print(f"{self.name}: {ranks} ranks, {f'network {network}' if network else f'engine {engine}'}, {tests} tests, {seconds:.1f} s; {counts}", flush=True)
 
     @staticmethod
-    def judge(status, output, report, device, network):
+    def judge(status, output, report, network):
         if status is None:
             raise Failure(f"not done after {RUN_LIMIT} s")
         if status != 0:
@@ -125,7 +116,6 @@ class Mpi:
         if not report:
             raise Failure("no report")
         rows = {row["name"]: row for row in report["collectives"]}
-        staged = report["device_memory"]["buffers"] if device else 0
         if network and not report.get("network", "").startswith(f"{network} ("):
             raise Failure(f"the network {network} was not used: {report}")
         taken = {name: row["taken"] for name, row in rows.items()}
@@ -136,8 +126,7 @@ class Mpi:
         share = sum(taken.values()) / (sum(taken.values()) + could_be)
         if share < LEAST_TAKEN:
             raise Failure(f"only {share:.0%} of the calls were taken: {rows}")
-        copied = f", {staged} buffers of a device" if device else ""
-        return f"{sum(taken.values())} calls of {len(taken)} collectives taken, {share:.1%} of those that could be{copied}"
+        return f"{sum(taken.values())} calls of {len(taken)} collectives taken, {share:.1%} of those that could be"
 
 
 class PypiMpich(Mpi):
@@ -168,7 +157,6 @@ def main():
     parser.add_argument("--mpi", choices=list(MPIS), action="append", help="this MPI only")
     parser.add_argument("--engine", choices=ENGINES, action="append", help="this engine only")
     parser.add_argument("--ranks", type=parse_range, default=range(1, 6), help="as 4 or 1:5 (1:5)")
-    parser.add_argument("--device", action="store_true", help="with arrays in the memory of a device")
     parser.add_argument("--network", choices=list(jobs.NETWORKS), help="on two virtual hosts that it joins, by the host engine")
     parser.add_argument("--prepare", action="store_true", help="install and download only, run nothing")
     options = parser.parse_args()
@@ -184,7 +172,7 @@ def main():
         for ranks in [] if options.prepare else options.ranks:
             for engine in ["host"] if options.network else options.engine or ENGINES:
                 try:
-                    mpi.run(ranks, engine, options.device, options.network)
+                    mpi.run(ranks, engine, options.network)
                 except (Failure, OSError) as failure:
                     print(failure, file=sys.stderr, flush=True)
                     failures += 1
