@@ -89,7 +89,7 @@ TEST(Torus, ListsAreRight) {
                 for (const bool in_place : {false, true}) {
                     Problem problem = on_torus(collective, grid, root);
                     problem.in_place = in_place;
-                    for (const char* name : {"binary", "binomial", "bine"}) {
+                    for (const char* name : {"binary", "binomial"}) {
                         if (collective == Collective::scatter && name == std::string("binary")) continue;
                         const ListSet set = build_all(problem, parse_choice(collective, name));
                         const auto violations = check(problem, set.lists);

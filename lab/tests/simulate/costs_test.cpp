@@ -32,9 +32,6 @@ const std::map<std::string, Bounds>& exceptions() {
         {"alltoall two_level", {0.95, 4.0}},
         // Owners and homes share links of their hosts for both directions of their steps.
         {"allreduce two_level", {0.65, 2.1}},
-        // Of a folded group: ranks without a partner are ahead, and their messages are in the way of others.
-        {"reduce_scatter_block bine", {0.87, 2.2}},
-        {"reduce_scatter bine", {0.87, 2.2}},
     };
     return all;
 }
@@ -111,7 +108,7 @@ TEST(Formulas, OfDoublingAndRingsAreExact) {
                                                 {Collective::allgather, "ring"},
                                                 {Collective::alltoall, "ring"},
                                                 {Collective::allreduce, "recursive_doubling"},
-                                                {Collective::broadcast, "bine"},
+                                                {Collective::broadcast, "binomial"},
                                                 {Collective::reduce_scatter_block, "ring"}}) {
         for (const int ranks : {8, 64}) {
             const Choice choice = parse_choice(collective, algorithm);

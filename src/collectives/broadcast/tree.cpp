@@ -9,11 +9,6 @@
 // ranks as children. For few ranks: once the collective is started, no rank needs the progress of another to
 // complete. Hoefler, Lumsdaine, Rehm 2007, "Implementation and Performance Analysis of Non-Blocking
 // Collective Operations for MPI".
-//
-// Bine: as many steps as binomial, between ranks that are nearer to each other. De Sensi et al. 2025, "Bine
-// Trees: Enhancing Collective Operations by Optimizing Communication Locality" (small vectors).
-#include "collectives/trees.hpp"
-
 #include <algorithm>
 
 #include "collectives/arithmetic.hpp"
@@ -62,22 +57,6 @@ double cost_of_k_nomial(const Problem& problem, std::int64_t radix, const Machin
     return levels * (machine.latency + children * (2 * machine.task + bytes * machine.per_byte));
 }
 
-List build_bine(const Problem& problem, int rank, const Parameters&) {
-    const TreeNode node = tree_node(Shape::bine, problem.ranks, problem.root, rank);
-    const auto absolute = [&](int place) { return absolute_rank(place, node.first, problem.ranks); };
-
-    Builder list(problem, rank, node.children.size() + 2);
-    Span data = in(0, problem.bytes);
-    if (node.parent >= 0) {
-        data = out(0, problem.bytes);
-        list.recv(absolute(node.parent), data);
-        list.wait(absolute(node.parent));
-    }
-    // The largest subtree first: its path is the longest.
-    for (std::size_t i = node.children.size(); i-- > 0;) list.send(absolute(node.children[i].head), data);
-    return list.finish();
-}
-
 std::int64_t flat_radix(const Problem& problem) {
     return std::max(2, problem.ranks);
 }
@@ -111,14 +90,6 @@ const Algorithm flat = {
                 const Parameters&) { return build_k_nomial(problem, rank, flat_radix(problem)); },
     .cost = [](const Problem& problem, const Parameters&,
                const Machine& machine) { return cost_of_k_nomial(problem, flat_radix(problem), machine); },
-};
-
-const Algorithm bine = {
-    .summary = "as binomial, with peers that are nearer to each other",
-    .source = "De Sensi et al. 2025",
-    .build = build_bine,
-    .cost = [](const Problem& problem, const Parameters&,
-               const Machine& machine) { return cost_of_k_nomial(problem, 2, machine); },
 };
 
 }  // namespace lapwing::broadcast

@@ -3,8 +3,7 @@
 // wraps around; otherwise the root copies each from scratch.
 //
 // Binary and binomial: Kaiser et al. 2009, "Implementation and Analysis of Nonblocking Collective Operations
-// on SCI Networks", section 3.1. Bine: De Sensi et al. 2025, "Bine Trees: Enhancing Collective Operations by
-// Optimizing Communication Locality"; of the paper's trees it is the one whose subtrees are runs of ranks.
+// on SCI Networks", section 3.1.
 #include "collectives/trees.hpp"
 
 #include "collectives/arithmetic.hpp"
@@ -14,13 +13,14 @@
 namespace lapwing::gather {
 namespace {
 
-template <Shape shape>
+template <TreeNode (*node_at)(int ranks, int place)>
 List build(const Problem& problem, int rank, const Parameters&) {
     const TreeOrder order(problem, TreeOrder::Messages::to_root);
-    const TreeNode node = tree_node(shape, problem.ranks, order.root(), order.index(rank));
+    const TreeNode node =
+        node_at(problem.ranks, relative_rank(order.index(rank), order.root(), problem.ranks));
     const bool root = node.parent < 0;
     const auto absolute = [&](int place) {
-        return order.rank(absolute_rank(place, node.first, problem.ranks));
+        return order.rank(absolute_rank(place, order.root(), problem.ranks));
     };
     const auto blocks = [&](int count) { return static_cast<std::uint64_t>(count) * problem.bytes; };
     const Span own = input(problem, rank, 0, problem.bytes);
@@ -35,18 +35,18 @@ List build(const Problem& problem, int rank, const Parameters&) {
         if (to_out) return out(blocks(absolute(run.begin)), blocks(run.size()));
         return collected.part(blocks(run.begin - node.own.begin), blocks(run.size()));
     };
-    const auto runs_of = [&](Subtree child) { return runs_between(order, node.first, node.own.head, child); };
+    const auto runs_of = [&](Subtree child) { return runs_between(order, node.own.begin, child); };
     for (const Subtree& child : node.children) {
-        for (const Subtree& run : runs_of(child)) list.recv(absolute(child.head), part(run));
+        for (const Subtree& run : runs_of(child)) list.recv(absolute(child.begin), part(run));
     }
-    list.copy(root ? out(blocks(rank), problem.bytes) : part({node.own.head, node.own.head + 1}), own);
+    list.copy(root ? out(blocks(rank), problem.bytes) : part({node.own.begin, node.own.begin + 1}), own);
     for (const Subtree& child : node.children) {
-        list.wait(absolute(child.head), runs_of(child).count);
+        list.wait(absolute(child.begin), runs_of(child).count);
         for (int place = child.begin; copies && place < child.end; ++place)
             list.copy(out(blocks(absolute(place)), problem.bytes), part({place, place + 1}));
     }
     if (root) return list.finish();
-    for (const Subtree& run : runs_between(order, node.first, node.parent, node.own))
+    for (const Subtree& run : runs_between(order, node.parent, node.own))
         list.send(absolute(node.parent), part(run));
     return list.finish();
 }
@@ -68,21 +68,14 @@ double cost_of_binary(const Problem& problem, const Parameters&, const Machine& 
 const Algorithm binary = {
     .summary = "each rank collects the blocks of at most two others and sends them on",
     .source = "Kaiser et al. 2009, section 3.1",
-    .build = build<Shape::binary>,
+    .build = build<binary_node>,
     .cost = cost_of_binary,
 };
 
 const Algorithm binomial = {
     .summary = "in each step half of the ranks that still hold blocks send them on",
     .source = "Kaiser et al. 2009, section 3.1",
-    .build = build<Shape::binomial>,
-    .cost = cost_along_tree,
-};
-
-const Algorithm bine = {
-    .summary = "as binomial, with peers that are nearer to each other",
-    .source = "De Sensi et al. 2025",
-    .build = build<Shape::bine>,
+    .build = build<binomial_node>,
     .cost = cost_along_tree,
 };
 

@@ -2,14 +2,11 @@
 // combination on. For short vectors.
 //
 // Binomial: Thakur, Rabenseifner, Gropp 2005, "Optimization of Collective Communication Operations in MPICH",
-// section 4.4. Bine: De Sensi et al. 2025, "Bine Trees: Enhancing Collective Operations by Optimizing
-// Communication Locality".
+// section 4.4.
 //
-// If the operator does not commute, place 0 of the tree has rank 0, so that the tree does not go around the
+// If the operator does not commute, the root of the tree is rank 0, so that the tree does not go around the
 // end of the ranks. Every subtree is then a run of ranks, and the tree's root sends the result on.
 #include "collectives/trees.hpp"
-
-#include <algorithm>
 
 #include "collectives/arithmetic.hpp"
 #include "collectives/reduction/combine.hpp"
@@ -19,9 +16,8 @@ namespace {
 
 using namespace reduction;
 
-template <Shape shape>
 int top_of(const Problem& problem) {
-    return problem.ordered ? place_of_root(shape, problem.ranks) : problem.root;
+    return problem.ordered ? 0 : problem.root;
 }
 
 // Scratch for the vectors of a tree of ceil_log2(ranks) levels.
@@ -29,25 +25,19 @@ Verdict applies(const Problem& problem, const Parameters&) {
     return within_scratch(problem.bytes, static_cast<std::uint64_t>(ceil_log2(problem.ranks)) + 2);
 }
 
-template <Shape shape>
 List build(const Problem& problem, int rank, const Parameters&) {
-    const int top = top_of<shape>(problem);
-    TreeNode node = tree_node(shape, problem.ranks, top, rank);
-    const auto absolute = [&](int place) { return absolute_rank(place, node.first, problem.ranks); };
-    if (problem.ordered) std::ranges::sort(node.children, {}, &Subtree::head);
+    const int top = top_of(problem);
+    const TreeNode node = binomial_node(problem.ranks, relative_rank(rank, top, problem.ranks));
+    const auto absolute = [&](int place) { return absolute_rank(place, top, problem.ranks); };
     std::vector<int> children;
-    std::size_t below = 0;  // children whose subtrees have lower ranks than this rank, if ordered
-    for (const Subtree& child : node.children) {
-        children.push_back(absolute(child.head));
-        if (child.head < node.own.head) ++below;
-    }
+    for (const Subtree& child : node.children) children.push_back(absolute(child.begin));
     const Span own = input(problem, rank, 0, problem.bytes);
     const Span result = rank == problem.root ? out(0, problem.bytes) : Span{};
     // The problem's root receives the result from the tree's root.
     const bool detour = rank == problem.root && rank != top;
 
     Builder list(problem, rank, 3 * children.size() + 4);
-    Contributions contributions(list, problem.ordered, own, detour ? Span{} : result, below, children.size());
+    Contributions contributions(list, problem.ordered, own, detour ? Span{} : result, 0, children.size());
     for (std::size_t i = 0; i < children.size(); ++i) list.recv(children[i], contributions.of(i));
     const Span last = !detour || own.space == Space::in ? result : list.scratch(problem.bytes);
     if (detour) list.recv(top, last);
@@ -69,12 +59,11 @@ List build(const Problem& problem, int rank, const Parameters&) {
 }
 
 // A tree of ceil_log2(ranks) levels with two children of the same size at most.
-template <Shape shape>
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
     const double bytes = static_cast<double>(problem.bytes);
     const double message = machine.latency + 2 * machine.task + bytes * machine.per_byte;
     const double levels = ceil_log2(problem.ranks);
-    const bool detour = top_of<shape>(problem) != problem.root;
+    const bool detour = top_of(problem) != problem.root;
     return levels * (message + bytes * machine.copy_per_byte) + (detour ? message : 0);
 }
 
@@ -84,17 +73,9 @@ const Algorithm binomial = {
     .summary = "in each step half of the ranks that still hold partial results send them on",
     .source = "Thakur, Rabenseifner, Gropp 2005, section 4.4",
     .applies = applies,
-    .build = build<Shape::binomial>,
-    .cost = cost<Shape::binomial>,
+    .build = build,
+    .cost = cost,
     .paths = Paths::doubling,
-};
-
-const Algorithm bine = {
-    .summary = "as binomial, with peers that are nearer to each other",
-    .source = "De Sensi et al. 2025",
-    .applies = applies,
-    .build = build<Shape::bine>,
-    .cost = cost<Shape::bine>,
 };
 
 }  // namespace lapwing::reduce

@@ -1,7 +1,5 @@
 #include "collectives/reduction/halving.hpp"
 
-#include "collectives/bine.hpp"
-
 namespace lapwing::reduction {
 
 Halving::Halving(const Problem& problem, const Fold& fold, int rank, Order order,
@@ -10,27 +8,18 @@ Halving::Halving(const Problem& problem, const Fold& fold, int rank, Order order
     const int me = fold.core_rank(rank);
     const auto region = [&](int first, int end) { return Region{begin(first), begin(end) - begin(first)}; };
     whole_ = region(0, fold.core());
-    const int place = order == Order::bine ? bine::place(me, fold.core()) : 0;
     int first = 0;
     for (int pieces = fold.core(); pieces > 1; pieces /= 2) {
         HalvingStep step;
-        bool upper = false;  // this rank keeps the upper half of its region
-        if (order == Order::bine) {
-            step.peer = fold.rank_of(bine::peer(me, static_cast<int>(steps_.size()), fold.core()));
-            step.from_below = step.peer < rank;
-            upper = (place & (pieces / 2)) != 0;
-        } else {
-            step.mask = order == Order::nearest_first ? fold.core() / pieces : pieces / 2;
-            step.peer = fold.rank_of(me ^ step.mask);
-            step.from_below = (me & step.mask) != 0;
-            upper = step.from_below;
-        }
+        step.mask = order == Order::nearest_first ? fold.core() / pieces : pieces / 2;
+        step.peer = fold.rank_of(me ^ step.mask);
+        step.from_below = (me & step.mask) != 0;
         const int middle = first + pieces / 2;
         const Region low = region(first, middle);
         const Region high = region(middle, first + pieces);
-        step.kept = upper ? high : low;
-        step.sent = upper ? low : high;
-        if (upper) first = middle;
+        step.kept = step.from_below ? high : low;
+        step.sent = step.from_below ? low : high;
+        if (step.from_below) first = middle;
         steps_.push_back(step);
     }
 }

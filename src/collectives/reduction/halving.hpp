@@ -25,7 +25,7 @@ inline Span span_of(Region region, Region base, Span memory) {
 }
 
 struct HalvingStep {
-    int mask = 0;  // the bit of the core rank in which the two differ; 0 in a Bine butterfly
+    int mask = 0;  // the bit of the core rank in which the two differ
     int peer = 0;
     bool from_below = false;  // the peer's partial result is of lower ranks
     Region kept;
@@ -36,9 +36,7 @@ class Halving {
   public:
     // Piece c of core() pieces begins at begin(c). Nearest first always combines neighbouring runs of ranks,
     // which an operator that does not commute requires. With farthest first, core rank c ends with piece c.
-    // bine is nearest first as well, with the peers of a Bine butterfly: core rank c ends with the piece of
-    // its place there, and the operator must commute.
-    enum class Order { nearest_first, farthest_first, bine };
+    enum class Order { nearest_first, farthest_first };
     Halving(const Problem& problem, const Fold& fold, int rank, Order order,
             const std::function<std::uint64_t(int)>& begin);
 

@@ -4,8 +4,7 @@
 //
 // Binomial: Chan, Heimlich, Purkayastha, van de Geijn 2007, "Collective communication: theory, practice, and
 // experience" (the scatter along a minimum spanning tree); Thakur, Rabenseifner, Gropp 2005, "Optimization of
-// Collective Communication Operations in MPICH", section 4.2. Bine: De Sensi et al. 2025, "Bine Trees:
-// Enhancing Collective Operations by Optimizing Communication Locality".
+// Collective Communication Operations in MPICH", section 4.2.
 #include "collectives/trees.hpp"
 
 #include <cstddef>
@@ -18,13 +17,13 @@
 namespace lapwing::scatter {
 namespace {
 
-template <Shape shape>
 List build(const Problem& problem, int rank, const Parameters&) {
     const TreeOrder order(problem, TreeOrder::Messages::from_root);
-    const TreeNode node = tree_node(shape, problem.ranks, order.root(), order.index(rank));
+    const TreeNode node =
+        binomial_node(problem.ranks, relative_rank(order.index(rank), order.root(), problem.ranks));
     const bool root = node.parent < 0;
     const auto absolute = [&](int place) {
-        return order.rank(absolute_rank(place, node.first, problem.ranks));
+        return order.rank(absolute_rank(place, order.root(), problem.ranks));
     };
     const auto blocks = [&](int count) { return static_cast<std::uint64_t>(count) * problem.bytes; };
     const Span own = block_from(problem, rank, problem.root);
@@ -35,7 +34,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
     Span held = own;  // of a leaf; of other ranks, the blocks of the whole subtree
     if (!from_in && !node.children.empty()) held = list.scratch(blocks(node.own.size()));
     for (int place = 0; place < copies; ++place) {
-        if (place == node.own.head) continue;
+        if (place == node.own.begin) continue;
         list.copy(held.part(blocks(place), problem.bytes), in(blocks(absolute(place)), problem.bytes));
     }
     const auto part = [&](Subtree run) {
@@ -43,16 +42,16 @@ List build(const Problem& problem, int rank, const Parameters&) {
         return held.part(blocks(run.begin - node.own.begin), blocks(run.size()));
     };
     if (!root) {
-        const Runs runs = runs_between(order, node.first, node.parent, node.own);
+        const Runs runs = runs_between(order, node.parent, node.own);
         for (const Subtree& run : runs) list.recv(absolute(node.parent), part(run));
         list.wait(absolute(node.parent), runs.count);
     }
     for (std::size_t i = node.children.size(); i-- > 0;) {
         const Subtree child = node.children[i];
-        for (const Subtree& run : runs_between(order, node.first, node.own.head, child))
-            list.send(absolute(child.head), part(run));
+        for (const Subtree& run : runs_between(order, node.own.begin, child))
+            list.send(absolute(child.begin), part(run));
     }
-    list.copy(own, root ? in(blocks(rank), problem.bytes) : part({node.own.head, node.own.head + 1}));
+    list.copy(own, root ? in(blocks(rank), problem.bytes) : part({node.own.begin, node.own.begin + 1}));
     return list.finish();
 }
 
@@ -61,14 +60,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
 const Algorithm binomial = {
     .summary = "in each step the ranks that hold blocks send half of them on",
     .source = "Chan et al. 2007; Thakur, Rabenseifner, Gropp 2005, section 4.2",
-    .build = build<Shape::binomial>,
-    .cost = cost_along_tree,
-};
-
-const Algorithm bine = {
-    .summary = "as binomial, with peers that are nearer to each other",
-    .source = "De Sensi et al. 2025",
-    .build = build<Shape::bine>,
+    .build = build,
     .cost = cost_along_tree,
 };
 
