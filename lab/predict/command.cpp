@@ -71,7 +71,7 @@ Command add_predict(CommandLine& tool) {
         "predict", "Simulate collectives, pipelines and recorded programs on up to a million ranks");
     app->usage(
         "Usage: lapwing predict COLLECTIVE,... --ranks P,... [OPTIONS]\n"
-        "       lapwing predict --pipeline fft|cg|lu|FILE --ranks P,... [OPTIONS]\n"
+        "       lapwing predict --pipeline fft|lu|FILE --ranks P,... [OPTIONS]\n"
         "       lapwing predict --program DIR ... [OPTIONS]");
     add_predict_options(*app, *options);
     app->footer(

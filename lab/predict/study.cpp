@@ -139,7 +139,7 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     };
     app.add_option("COLLECTIVE", options.collectives, "Such as barrier, or ibcast,iallreduce");
     text("--pipeline", options.pipeline, "P",
-         "Instead of collectives: fft, cg or lu, such as fft:n=512,variables=3; or your own file");
+         "Instead of collectives: fft or lu, such as fft:n=512,variables=3; or your own file");
     app.add_option("--program", options.recordings,
                    "Instead of collectives: recordings of `lapwing profile --record`, which have their own "
                    "ranks")

@@ -29,9 +29,6 @@ const KnownPipeline known_pipelines[] = {
     {"fft",
      {{"n", "256"}, {"per_rank", "0"}, {"variables", "3"}, {"window", "2"}, {"rows", "1"}, {"gflops", "2"}},
      make_fft},
-    {"cg",
-     {{"n", "256"}, {"per_rank", "0"}, {"solver", "cg"}, {"iterations", "10"}, {"gflops", "1"}},
-     make_cg},
     {"lu", {{"n", "8192"}, {"per_rank", "0"}, {"block", "128"}, {"gflops", "20"}}, make_lu},
 };
 

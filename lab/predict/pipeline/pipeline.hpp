@@ -34,7 +34,7 @@ struct Pipeline {
 struct PipelineOptions {
     std::string written;                        // "fft:n=512"
     std::string name;                           // "fft"; or the file
-    std::map<std::string, std::string> values;  // of fft, cg and lu: all that they have, also by default
+    std::map<std::string, std::string> values;  // of fft and lu: all that they have, also by default
     std::string script;                         // the file's text
 };
 
@@ -52,9 +52,8 @@ bool follows_bytes(const PipelineOptions& options);
 int whole(const PipelineOptions& options, const char* name, int least = 1);
 double number(const PipelineOptions& options, const char* name);
 
-// fft.cpp, cg.cpp, lu.cpp, script.cpp
+// fft.cpp, lu.cpp, script.cpp
 Pipeline make_fft(const PipelineOptions& options, int ranks);
-Pipeline make_cg(const PipelineOptions& options, int ranks);
 Pipeline make_lu(const PipelineOptions& options, int ranks);
 Pipeline make_script(const PipelineOptions& options, int ranks, std::uint64_t bytes);
 

@@ -213,8 +213,7 @@ class Pipelines(Simulated):
         self.assertAlmostEqual(found["total"], 48e-6, places=9)
 
     def test_blocking_is_the_sum_and_no_gain_is_above_the_bound(self):
-        for pipeline in ("fft:n=64", "fft:n=64,rows=0,window=3", "lu:n=1024,block=64", "cg:n=64", "cg:n=64,solver=gropp",
-                         "cg:n=64,solver=pipelined"):
+        for pipeline in ("fft:n=64", "fft:n=64,rows=0,window=3", "lu:n=1024,block=64"):
             rows = self.rows(pipeline, "--ranks", "4,16", "--engine", "host,thread,kernel,card", "--tests", "0,10", *ROUND)
             self.assertEqual(len(rows), 2 * 2 * 4)
             for _, engine in rows:
@@ -229,13 +228,13 @@ class Pipelines(Simulated):
 
     def test_noise_has_rows_of_its_own_and_repeats(self):
         words = ("--ranks", 8, "--engine", "host", "--noise", "poisson:100hz:250us", "--iterations", 3, "--rounds", 4)
-        rows = self.rows("cg:n=64", *words)
+        rows = self.rows("lu:n=1024", *words)
         self.assertEqual([row["noise"] for row, _ in rows], ["none", "poisson:100hz:250us"])
         self.assertEqual([len(engine["rounds"]) for _, engine in rows], [1, 4])
         quiet, noisy = (engine["summary"]["blocking"]["median"] for _, engine in rows)
         self.assertGreater(noisy, quiet)
-        self.assertEqual(self.rows("cg:n=64", *words, "--threads", 1), rows)
-        late = self.rows("cg:n=64", "--ranks", 8, "--engine", "card", "--late", "one:1ms", "--iterations", 3, "--rounds", 1)
+        self.assertEqual(self.rows("lu:n=1024", *words, "--threads", 1), rows)
+        late = self.rows("lu:n=1024", "--ranks", 8, "--engine", "card", "--late", "one:1ms", "--iterations", 3, "--rounds", 1)
         self.assertEqual([row.get("noise") for row, _ in late], ["none", "late"])
 
     def test_links_that_are_shared(self):
@@ -250,8 +249,8 @@ class Pipelines(Simulated):
         out, _ = self.call("predict", "--pipeline", "lu", "--ranks", "16:1Ki", "--dry-run")
         self.assertRegex(out, r"^4 cases, about [\d.e+]+ million messages")
         self.refused("predict", "--pipeline", "fft", "--ranks", 256, "--memory", "1Mi", because="--memory")
-        out, _ = self.call("predict", "--pipeline", "cg:n=64,iterations=1", "--ranks", "4,4096", "--time", "0.05", status=1)
-        self.assertIn("left out: cg:n=64,iterations=1, 4096 ranks", out)
+        out, _ = self.call("predict", "--pipeline", "fft:n=64,rows=0", "--ranks", "4,4096", "--time", "0.05", status=1)
+        self.assertIn("left out: fft:n=64,rows=0, 4096 ranks", out)
         self.assertTrue(out.startswith("Simulated, not measured: "))
 
     def test_what_is_wrong_is_refused(self):
@@ -262,7 +261,6 @@ class Pipelines(Simulated):
                 ("fft:m=4", "'m'"),
                 ("fft:rows=3", "16 ranks are not 3 rows"),
                 ("fft:n=4", "too small"),
-                ("cg:solver=jacobi", "solver"),
                 ("lu:gflops=0", "gflops"),
                 ("nothing.pipeline", "nothing.pipeline"),
                 (self.script("start a ialltoall 8\n"), ":1: 'a' is never waited for"),
