@@ -41,19 +41,9 @@ struct Sample {
     double weight = 1;
 };
 
-constexpr double MessageCosts::*all_costs[] = {&MessageCosts::latency, &MessageCosts::task,
-                                               &MessageCosts::gap, &MessageCosts::per_byte,
-                                               &MessageCosts::task_per_byte};
-
-bool of_bytes(double MessageCosts::*cost) {
-    return cost == &MessageCosts::per_byte || cost == &MessageCosts::task_per_byte;
-}
-double max_of(double MessageCosts::*cost) {
-    return of_bytes(cost) ? max_fitted_seconds_per_byte : max_fitted_seconds;
-}
 // Less than this is nothing; what is nothing cannot grow by a ratio. A simulation needs a latency.
-double min_of(double MessageCosts::*cost) {
-    return of_bytes(cost) ? 1e-13 : cost == &MessageCosts::latency ? 1e-9 : 1e-10;
+double min_of(const NamedCost<MessageCosts>& cost) {
+    return cost.per_byte() ? 1e-13 : cost.cost == &MessageCosts::latency ? 1e-9 : 1e-10;
 }
 
 std::vector<Sample> samples_of(const std::vector<Measured>& measured) {
@@ -97,7 +87,7 @@ double loss(const std::vector<Sample>& samples, const simulate::Setting& quiet, 
         sum += sample.weight * error * error;
     }
     double moved = 0;
-    for (const auto cost : all_costs) {
+    for (const auto& [name, cost] : message_costs) {
         const double ratio = std::log(costs.*cost / start.*cost);
         moved += ratio * ratio;
     }
@@ -107,11 +97,11 @@ double loss(const std::vector<Sample>& samples, const simulate::Setting& quiet, 
 // By descend(), within the limits.
 MessageCosts nearest_costs(const std::vector<Sample>& samples, const simulate::Setting& setting,
                            MessageCosts start) {
-    const auto limit = [](MessageCosts& costs, double MessageCosts::*cost) {
-        costs.*cost = std::clamp(costs.*cost, min_of(cost), max_of(cost));
+    const auto limit = [](MessageCosts& costs, const NamedCost<MessageCosts>& one) {
+        costs.*one.cost = std::clamp(costs.*one.cost, min_of(one), max_fitted(one));
     };
-    for (const auto cost : all_costs) limit(start, cost);
-    return descend(start, all_costs, first_step, last_step, limit,
+    for (const auto& one : message_costs) limit(start, one);
+    return descend(start, message_costs, first_step, last_step, limit,
                    [&](const MessageCosts& costs) { return loss(samples, setting, costs, start); });
 }
 
@@ -152,11 +142,9 @@ void fit_table(Json& table, std::uint64_t burst_bytes) {
     for (const auto& row : table.at("measured")) measured.push_back(read_measured(row, ranks, nullptr));
     const auto& constants = table.at("machine");
     Machine machine;
-    machine.latency = constants.at("latency");
-    machine.task = constants.at("task");
-    machine.per_byte = constants.at("per_byte");
-    machine.copy_per_byte = constants.at("copy_per_byte");
-    machine.copy = constants.at("copy");
+    for (const auto& [name, cost] : machine_costs) {
+        if (constants.contains(name)) machine.*cost = constants.at(name);
+    }
     limit(machine);
     Json& made = table["made"];
     if (!made.contains("netgauge")) made["netgauge"] = table.at("messages");

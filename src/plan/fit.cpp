@@ -15,15 +15,6 @@ constexpr double inertia = 1e-4;
 constexpr double first_step = 1.5;
 constexpr double last_step = 0.005;
 
-constexpr double Machine::*constants[] = {&Machine::latency,
-                                          &Machine::task,
-                                          &Machine::per_byte,
-                                          &Machine::copy_per_byte,
-                                          &Machine::copy,
-                                          &Machine::intra_node_latency,
-                                          &Machine::intra_node_task,
-                                          &Machine::intra_node_per_byte};
-
 double loss(const std::vector<Measured>& measured, const Machine& machine, const Machine& start) {
     double sum = 0;
     std::size_t count = 0;
@@ -40,8 +31,8 @@ double loss(const std::vector<Measured>& measured, const Machine& machine, const
         }
     }
     double moved = 0;
-    for (const auto constant : constants) {
-        const double ratio = std::log(machine.*constant / start.*constant);
+    for (const auto& constant : machine_costs) {
+        const double ratio = std::log(machine.*constant.cost / start.*constant.cost);
         moved += ratio * ratio;
     }
     return sum / static_cast<double>(std::max<std::size_t>(count, 1)) + inertia * moved;
@@ -80,22 +71,16 @@ const double* Measured::of(const Choice& choice) const {
 
 Machine fit(const std::vector<Measured>& measured, const Machine& start) {
     return descend(
-        start, constants, first_step, last_step, [](Machine&, double Machine::*) {},
+        start, machine_costs, first_step, last_step, [](Machine&, const NamedCost<Machine>&) {},
         [&](const Machine& machine) { return loss(measured, machine, start); });
 }
 
 bool limit(Machine& machine) {
     bool exceeded = false;
-    const auto reduce = [&](double& cost, double max) {
-        exceeded = exceeded || cost > max;
-        cost = std::min(cost, max);
-    };
-    for (double* const cost : {&machine.latency, &machine.task, &machine.copy, &machine.intra_node_latency,
-                               &machine.intra_node_task}) {
-        reduce(*cost, max_fitted_seconds);
-    }
-    for (double* const cost : {&machine.per_byte, &machine.copy_per_byte, &machine.intra_node_per_byte}) {
-        reduce(*cost, max_fitted_seconds_per_byte);
+    for (const auto& constant : machine_costs) {
+        double& cost = machine.*constant.cost;
+        exceeded = exceeded || cost > max_fitted(constant);
+        cost = std::min(cost, max_fitted(constant));
     }
     return exceeded;
 }

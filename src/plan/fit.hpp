@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -24,21 +25,21 @@ struct Measured {
     const double* of(const Choice& choice) const;  // null when it was not measured
 };
 
-// The costs with the least loss(costs) that are found from `costs` on: one member after the other, up and
-// down by factors from e^first_step to e^last_step, each time limit(costs, member). There are few members,
-// and the loss has corners.
-template <typename Costs, typename Members, typename Limit, typename Loss>
-Costs descend(Costs costs, const Members& members, double first_step, double last_step, Limit limit,
+// The costs with the least loss(costs) that are found from `costs` on: one of the named costs after the other,
+// up and down by factors from e^first_step to e^last_step, each time limit(costs, name). There are few, and
+// the loss has corners.
+template <typename Costs, std::size_t count, typename Limit, typename Loss>
+Costs descend(Costs costs, const NamedCost<Costs> (&named)[count], double first_step, double last_step, Limit limit,
               Loss loss) {
     double least = loss(costs);
     for (double step = first_step; step > last_step; step /= 2) {
         for (bool better = true; better;) {
             better = false;
-            for (const auto member : members) {
+            for (const NamedCost<Costs>& name : named) {
                 for (const double direction : {step, -step}) {
                     Costs other = costs;
-                    other.*member *= std::exp(direction);
-                    limit(other, member);
+                    other.*name.cost *= std::exp(direction);
+                    limit(other, name);
                     const double found = loss(other);
                     if (found >= least * (1 - 1e-6)) continue;
                     least = found;
@@ -56,8 +57,10 @@ Costs descend(Costs costs, const Members& members, double first_step, double las
 Machine fit(const std::vector<Measured>& measured, const Machine& start);
 
 // Costs above these come from a machine that other programs kept busy.
-inline constexpr double max_fitted_seconds = 1;
-inline constexpr double max_fitted_seconds_per_byte = 1e-6;
+template <typename Costs>
+double max_fitted(const NamedCost<Costs>& cost) {
+    return cost.per_byte() ? 1e-6 : 1;
+}
 
 // Reduces constants above these limits. Returns whether a constant exceeded its limit.
 bool limit(Machine& machine);

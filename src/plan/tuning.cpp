@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.hpp"
@@ -95,37 +96,20 @@ class Node {
 };
 
 template <typename Costs>
-using Members = std::initializer_list<std::pair<const char*, double Costs::*>>;
-
-constexpr Members<Machine> machine_members = {
-    {"latency", &Machine::latency},
-    {"task", &Machine::task},
-    {"per_byte", &Machine::per_byte},
-    {"copy_per_byte", &Machine::copy_per_byte},
-    {"copy", &Machine::copy},
-    {"buffer", &Machine::buffer},
-    {"intra_node_latency", &Machine::intra_node_latency},
-    {"intra_node_task", &Machine::intra_node_task},
-    {"intra_node_per_byte", &Machine::intra_node_per_byte},
-};
-constexpr Members<MessageCosts> message_members = {{"latency", &MessageCosts::latency},
-                                                   {"task", &MessageCosts::task},
-                                                   {"gap", &MessageCosts::gap},
-                                                   {"per_byte", &MessageCosts::per_byte},
-                                                   {"task_per_byte", &MessageCosts::task_per_byte}};
-
-template <typename Costs>
-Costs read_costs(const Node& field, Members<Costs> members) {
+Costs read_costs(const Node& field, std::span<const NamedCost<Costs>> members) {
+    constexpr const char* buffer = "buffer";  // bytes, not seconds
+    constexpr bool has_buffer = std::is_same_v<Costs, Machine>;
     std::vector<std::string> keys;
-    for (const auto& member : members) keys.emplace_back(member.first);
+    for (const auto& member : members) keys.emplace_back(member.name);
+    if (has_buffer) keys.emplace_back(buffer);
     field.be_object(keys);
     Costs costs;
-    for (const auto& [key, member] : members) {
-        if (!field.has(key)) continue;
-        const Node value = field[key];
-        costs.*member = std::string_view(key) == "buffer"
-                            ? static_cast<double>(value.whole(0, std::uint64_t{1} << 40))
-                            : value.seconds();
+    for (const auto& member : members) {
+        if (field.has(member.name)) costs.*member.cost = field[member.name].seconds();
+    }
+    if constexpr (has_buffer) {
+        if (field.has(buffer))
+            costs.buffer = static_cast<double>(field[buffer].whole(0, std::uint64_t{1} << 40));
     }
     return costs;
 }
@@ -186,8 +170,8 @@ Tuning::Table read_table(const Node& field) {
     if (field.has("ranks_per_host")) {
         std::tie(table.first_per_host, table.last_per_host) = read_range(field["ranks_per_host"]);
     }
-    if (field.has("machine")) table.machine = read_costs(field["machine"], machine_members);
-    if (field.has("messages")) table.messages = read_costs(field["messages"], message_members);
+    if (field.has("machine")) table.machine = read_costs<Machine>(field["machine"], machine_costs);
+    if (field.has("messages")) table.messages = read_costs<MessageCosts>(field["messages"], message_costs);
     if (!field.has("choices")) return table;
 
     const Node choices = field["choices"];

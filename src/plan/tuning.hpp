@@ -39,6 +39,30 @@ struct MessageCosts {
     double task_per_byte = 0;  // of the processor
 };
 
+// The costs of a message, of a copy or of a byte, by their names in tuning files.
+template <typename Costs>
+struct NamedCost {
+    const char* name;
+    double Costs::*cost;
+
+    bool per_byte() const { return std::string_view(name).ends_with("per_byte"); }
+};
+inline constexpr NamedCost<Machine> machine_costs[] = {
+    {"latency", &Machine::latency},
+    {"task", &Machine::task},
+    {"per_byte", &Machine::per_byte},
+    {"copy_per_byte", &Machine::copy_per_byte},
+    {"copy", &Machine::copy},
+    {"intra_node_latency", &Machine::intra_node_latency},
+    {"intra_node_task", &Machine::intra_node_task},
+    {"intra_node_per_byte", &Machine::intra_node_per_byte},
+};
+inline constexpr NamedCost<MessageCosts> message_costs[] = {{"latency", &MessageCosts::latency},
+                                                            {"task", &MessageCosts::task},
+                                                            {"gap", &MessageCosts::gap},
+                                                            {"per_byte", &MessageCosts::per_byte},
+                                                            {"task_per_byte", &MessageCosts::task_per_byte}};
+
 class Tuning {
   public:
     // From bytes (of a block, see Problem) upwards, until the next row of the same collective.

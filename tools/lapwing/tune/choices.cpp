@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "base/values.hpp"
 #include "collectives/catalogue.hpp"
@@ -162,16 +163,15 @@ Measured read_measured(const nlohmann::json& row, int ranks, std::shared_ptr<con
 }
 
 MessageCosts read_messages(const nlohmann::json& told) {
-    return {told.at("latency"), told.at("task"), told.at("gap"), told.at("per_byte"),
-            told.at("task_per_byte")};
+    MessageCosts costs;
+    for (const auto& [name, cost] : message_costs) costs.*cost = told.at(name);
+    return costs;
 }
 
 Json to_json(const MessageCosts& costs) {
-    return {{"latency", costs.latency},
-            {"task", costs.task},
-            {"gap", costs.gap},
-            {"per_byte", costs.per_byte},
-            {"task_per_byte", costs.task_per_byte}};
+    Json json;
+    for (const auto& [name, cost] : message_costs) json[name] = costs.*cost;
+    return json;
 }
 
 std::vector<MeasuredTable> measured_tables(const nlohmann::json& result) {
@@ -213,15 +213,10 @@ Json table_of_file(const MeasuredTable& table, const Machine& start, const Json&
         measured.push_back(
             {{"collective", name(one.collective)}, {"bytes", one.bytes}, {"seconds", std::move(seconds)}});
     }
-    Json constants = {{"latency", machine.latency},
-                      {"task", machine.task},
-                      {"per_byte", machine.per_byte},
-                      {"copy_per_byte", machine.copy_per_byte},
-                      {"copy", machine.copy}};
-    if (table.placement != nullptr && table.placement->hosts() > 1) {
-        constants["intra_node_latency"] = machine.intra_node_latency;
-        constants["intra_node_task"] = machine.intra_node_task;
-        constants["intra_node_per_byte"] = machine.intra_node_per_byte;
+    const bool two_kinds = table.placement != nullptr && table.placement->hosts() > 1;
+    Json constants;
+    for (const auto& [name, cost] : machine_costs) {
+        if (two_kinds || !std::string_view(name).starts_with("intra_node_")) constants[name] = machine.*cost;
     }
     Json made_table = head_of(table);
     made_table["made"] = made;
