@@ -6,12 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <thread>
 
 #include "base/error.hpp"
 #include "base/values.hpp"
@@ -31,7 +28,6 @@ using Json = nlohmann::ordered_json;
 struct Options {
     std::string job;
     bool json = false;
-    std::string watch;
 };
 
 // A job with ranks on this host.
@@ -196,64 +192,23 @@ FoundJob named(const std::vector<FoundJob>& jobs, const std::string& word) {
     return found.front();
 }
 
-// How often ranks were the cause, over the samples.
-class LateRanks {
-  public:
-    void add(const std::vector<watch::Finding>& findings) {
-        ++samples_;
-        std::set<int> late;
-        for (const watch::Finding& finding : findings) {
-            if (finding.kind != watch::Finding::Kind::missing && finding.kind != watch::Finding::Kind::idle)
-                continue;
-            late.insert(finding.ranks.begin(), finding.ranks.end());
-        }
-        for (const int rank : late) ++counts_[rank];
-    }
-    std::string in_words() const {
-        std::vector<std::pair<int, int>> ranks(counts_.begin(), counts_.end());
-        std::stable_sort(ranks.begin(), ranks.end(),
-                         [](const auto& one, const auto& other) { return one.second > other.second; });
-        if (ranks.size() > max_ranks) ranks.resize(max_ranks);
-        std::vector<std::string> words;
-        for (const auto& [rank, count] : ranks) words.push_back(fmt::format("rank {}: {}", rank, count));
-        return fmt::format("Ranks that others waited for, in {}: {}\n", counted(samples_, "sample"),
-                           words.empty() ? "none" : fmt::format("{}", fmt::join(words, ", ")));
-    }
-    Json as_json() const {
-        Json json = Json::object();
-        for (const auto& [rank, count] : counts_) json[std::to_string(rank)] = count;
-        return {{"samples", samples_}, {"late", json}};
-    }
-
-  private:
-    static constexpr std::size_t max_ranks = 8;
-    int samples_ = 0;
-    std::map<int, int> counts_;
-};
-
-void show(RankClient& client, bool json, LateRanks* late) {
+void show(RankClient& client, bool json) {
     const std::vector<watch::Answer> answers = client.collect();
     const std::vector<watch::Finding> findings = watch::diagnose(answers);
-    if (late != nullptr) late->add(findings);
     const watch::JobDescription& job = client.description();
     if (json) {
         Json all = {{"job", job_as_json(job)}};
         all.update(Json::parse(watch::as_json(answers, findings)));
-        if (late != nullptr) all["late_ranks"] = late->as_json();
-        fmt::print("{}\n", late != nullptr ? all.dump() : all.dump(2));
+        fmt::print("{}\n", all.dump(2));
         return;
     }
-    // The former picture disappears where there is a terminal.
-    if (late != nullptr && ::isatty(STDOUT_FILENO)) fmt::print("\x1b[H\x1b[2J");
     fmt::print("Job {}: {}, {} on {}, running for {}\n", job.job, job.program, counted(job.ranks, "rank"),
                hosts_in_words(job.hosts), watch::duration(job.age * 1'000'000'000));
     if (!job.trouble.empty()) fmt::print("Some ranks cannot be queried: {}\n", job.trouble);
     fmt::print("\n{}", watch::in_words(answers, findings));
-    if (late != nullptr) fmt::print("\n{}\n", late->in_words());
 }
 
 int status(const Options& options) {
-    const auto seconds = options.watch.empty() ? 0 : number_in("--watch", options.watch, 1, 86'400);
     std::vector<FoundJob> jobs = jobs_here();
     if (options.job.empty()) {
         std::erase_if(jobs, [](const FoundJob& job) { return job.user != ::geteuid(); });
@@ -261,28 +216,9 @@ int status(const Options& options) {
         if (jobs.size() > 1) return list(jobs, options.json);
     }
     const FoundJob job = options.job.empty() ? jobs.front() : named(jobs, options.job);
-    if (options.watch.empty()) {
-        RankClient client(job);
-        show(client, options.json, nullptr);
-        return success;
-    }
-    LateRanks late;
-    while (true) {
-        // A connection for each sample: the rank that answered last may be stopped now.
-        try {
-            RankClient client(job);
-            show(client, options.json, &late);
-        } catch (const Error&) {
-            const auto now = jobs_here();
-            if (std::any_of(now.begin(), now.end(),
-                            [&](const FoundJob& one) { return one.name == job.name; }))
-                throw;
-            fmt::print(stderr, "lapwing status: job {} has ended\n", job.name);
-            return success;
-        }
-        std::fflush(stdout);
-        std::this_thread::sleep_for(std::chrono::seconds(seconds));
-    }
+    RankClient client(job);
+    show(client, options.json);
+    return success;
 }
 
 }  // namespace
@@ -295,15 +231,11 @@ Command add_status(CommandLine& tool) {
                     "Name of the job, or the process ID of a rank or of mpirun; default: the only job")
         ->type_name("");
     app->add_flag("--json", options->json, "Print JSON");
-    app->add_option("--watch", options->watch,
-                    "Repeat every S seconds (2), and show which ranks were late most often")
-        ->type_name("S")
-        ->optional_value("2");
     app->footer(
         "Examples:\n"
         "  lapwing status\n"
         "  lapwing status 1a2b3c4d --json\n"
-        "  lapwing status 4711 --watch 5\n\n"
+        "  lapwing status 4711\n\n"
         "Run it on any host of the job, as the user who started the job or as the superuser. Without JOB, "
         "and with\n"
         "several jobs on this host, it lists the jobs. On a virtual host of `lapwing cluster`, or in a "
