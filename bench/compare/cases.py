@@ -324,12 +324,6 @@ def overlap():
     yield case("2-hosts-small-mpich", f"{two} --rate 100mbit", small, 2, 2, "debian-mpich")
 
 
-def parts():
-    """Parts of Lapwing without MPI programs. Configure the build with -DLAPWING_BENCHMARKS=ON; the double of a card, which work_queues uses,
-    belongs to the tests."""
-    yield printed("work_queues", "BUILD/bench/work_queues_benchmark")
-
-
 APPLICATIONS = {one.__name__: one for one in (fft, cg, lu, hpl, compress)}
 SUITES = {**APPLICATIONS, **{one.__name__: one for one in (
-    methods, petsc, reductions, spfft, real_codes, one_host, several_hosts, networks, messages, tracing, many_ranks, reproducible, slowdown, suite, overlap, parts)}}
+    methods, petsc, reductions, spfft, real_codes, one_host, several_hosts, networks, messages, tracing, many_ranks, reproducible, slowdown, suite, overlap)}}

@@ -106,7 +106,6 @@ struct DoubleDevice::Rings {
     alignas(64) std::uint32_t record[2] = {};
     Card* card = nullptr;
     std::uint32_t number = 0;
-    volatile std::uint64_t bell = 0;
 
     std::byte* make(std::size_t bytes) {
         memory = std::make_unique<std::byte[]>(bytes + block_bytes);
@@ -118,7 +117,6 @@ struct DoubleDevice::Rings {
 
 DoubleDevice::DoubleDevice(std::shared_ptr<Network> network, const Rules& rules, Drive drive)
     : card_(std::make_unique<Card>(network, rules)),
-      drive_(drive),
       name_(fmt::format("double_{}", card_->number())),
       event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     if (event_ < 0) throw Error(ErrorCode::system, fmt::format("eventfd: {}", std::strerror(errno)));
@@ -190,14 +188,11 @@ mlx5::QueuePair DoubleDevice::create_queue_pair(const mlx5::QueuePairOptions& op
     pair.number = card_->add_pair(pair);
     rings->card = card_.get();
     rings->number = pair.number;
-    pair.bell.address = &rings->bell;
-    if (drive_ != Drive::later) {
-        pair.bell.context = rings.get();
-        pair.bell.call = [](void* context, std::uint64_t value) {
-            auto* const of = static_cast<Rings*>(context);
-            of->card->bell(of->number, value);
-        };
-    }
+    pair.bell.context = rings.get();
+    pair.bell.call = [](void* context, std::uint64_t value) {
+        auto* const of = static_cast<Rings*>(context);
+        of->card->bell(of->number, value);
+    };
     pair_rings_[pair.number] = std::move(rings);
     return pair;
 }
@@ -236,14 +231,6 @@ void DoubleDevice::deregister(const mlx5::MemoryKey& key) {
 
 void DoubleDevice::arm(const mlx5::CompletionQueue& queue, std::uint32_t consumed) {
     card_->arm(queue.number, consumed);
-}
-
-void DoubleDevice::ring_bells() {
-    for (const auto& [number, rings] : pair_rings_) {
-        const std::uint64_t value = rings->bell;
-        rings->bell = 0;
-        if (value != 0) card_->bell(number, value);
-    }
 }
 
 void DoubleDevice::rest(std::chrono::milliseconds /*time*/) {

@@ -45,7 +45,6 @@ class Driver {
 enum class Drive {
     thread,  // the network's driver
     hand,    // its owner, by card().round()
-    later,   // its owner; bells are plain memory until ring_bells(), so that posting costs only the stores
 };
 
 class DoubleDevice : public mlx5::Device {
@@ -54,7 +53,6 @@ class DoubleDevice : public mlx5::Device {
     ~DoubleDevice() override;
 
     Card& card() { return *card_; }
-    void ring_bells();
 
     const char* name() const override { return name_.c_str(); }
     mlx5::Capabilities capabilities() const override;
@@ -76,7 +74,6 @@ class DoubleDevice : public mlx5::Device {
     struct Rings;
     std::unique_ptr<Card> card_;
     std::shared_ptr<Driver> driver_;
-    Drive drive_;
     std::string name_;
     int event_;
     // By number: a queue pair may have that of a completion queue.
