@@ -25,12 +25,12 @@ struct Measured {
     const double* of(const Choice& choice) const;  // null when it was not measured
 };
 
-// The costs with the least loss(costs) that are found from `costs` on: one of the named costs after the other,
-// up and down by factors from e^first_step to e^last_step, each time limit(costs, name). There are few, and
-// the loss has corners.
+// The costs with the least loss(costs) that are found from `costs` on: one of the named costs after the
+// other, up and down by factors from e^first_step to e^last_step, each time limit(costs, name). There are
+// few, and the loss has corners.
 template <typename Costs, std::size_t count, typename Limit, typename Loss>
-Costs descend(Costs costs, const NamedCost<Costs> (&named)[count], double first_step, double last_step, Limit limit,
-              Loss loss) {
+Costs descend(Costs costs, const NamedCost<Costs> (&named)[count], double first_step, double last_step,
+              Limit limit, Loss loss) {
     double least = loss(costs);
     for (double step = first_step; step > last_step; step /= 2) {
         for (bool better = true; better;) {

@@ -50,9 +50,7 @@ class Pieces {
         return begins_[static_cast<std::size_t>(piece)];
     }
     // The core rank that ends with a piece, and the bytes of its ranks' blocks in the vector.
-    int core_rank_of(int piece) const {
-        return in_rank_order() ? piece : bits_reversed(piece, fold_.core());
-    }
+    int core_rank_of(int piece) const { return in_rank_order() ? piece : bits_reversed(piece, fold_.core()); }
     Region region_of(int core_rank) const {
         const std::uint64_t begin = blocks_.begin(fold_.first_rank_of(core_rank));
         return {begin, blocks_.begin(fold_.first_rank_of(core_rank + 1)) - begin};
