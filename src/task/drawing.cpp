@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <map>
 #include <span>
@@ -19,10 +18,9 @@
 namespace lapwing {
 namespace {
 
-constexpr double points_per_inch = 72;
+// Lengths are in points, of which an inch has 72.
 constexpr double row_height = 30;  // from one box of a column to the next
-constexpr double box_height = 19;
-constexpr double arrow_length = 6;       // at the arrowsize below
+constexpr double column_gap = 110;
 constexpr double character_width = 6.1;  // of the 10-point fixed-width font below
 
 std::string_view fill(Kind kind) {
@@ -44,191 +42,105 @@ std::string_view fill(Kind kind) {
     return "#ffffff";
 }
 
-// A dot string: quotes and backslashes are escaped, line ends become dot's own, other control characters
-// blanks. `behind` is dot's own, as \l, which moves the line to the left.
-std::string escaped(std::string_view text, std::string_view behind = "") {
-    std::string result = "\"";
+// Returns the colour of the arrows of a column's rank.
+std::string_view colour_of(std::size_t column) {
+    static constexpr std::array<std::string_view, 8> colours = {"#1f5fa8", "#b5442d", "#2d7d46", "#7a4ba0",
+                                                                "#a8761a", "#22808a", "#b03a78", "#5a5a5a"};
+    return colours[column % colours.size()];
+}
+
+// A dot string whose lines begin at the left: quotes and backslashes are escaped, other control characters
+// become blanks.
+std::string escaped(std::string_view text) {
+    std::string result;
     for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            result += '\\';
-            result += c;
-        } else if (c == '\n') {
-            result += behind.empty() ? "\\n" : behind;
+        if (c == '"' || c == '\\') result += '\\';
+        if (c == '\n') {
+            result += "\\l";
         } else {
             result += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c;
         }
     }
-    result += behind;
-    return result + '"';
+    return result + "\\l";
 }
 
-// Writes a drawing in Graphviz' dot language: boxes and words at given points, and arrows between the boxes.
-class DotWriter {
-  public:
-    using Node = std::size_t;
-
-    // The center of a node, in typographic points: x to the right, y downwards.
-    struct Point {
-        double x = 0;
-        double y = 0;
-    };
-    enum class Edge { left, right };  // the side at which an arrow meets a node
-    struct End {
-        Node node;
-        Edge edge;
-    };
-    enum class Line { solid, dashed };
-    // A horizontal section of an arrow, through a column of boxes.
-    struct Passage {
-        double from_x = 0;
-        double to_x = 0;
-        double y = 0;
-    };
-
-    explicit DotWriter(const std::string& title) : title_(title) {}
-
-    // Returns the width of a box for text of that length.
-    static double width(std::size_t characters) {
-        return static_cast<double>(characters) * character_width + 16;
-    }
-
-    // `tooltip`: shown when the pointer is over the box in an SVG.
-    Node box(Point place, double box_width, Kind kind, std::string_view text, std::string_view tooltip) {
-        node(place, box_width, text);
-        text_ += fmt::format(" fillcolor=\"{}\" tooltip={}];\n", fill(kind), escaped(tooltip));
-        return nodes_.size() - 1;
-    }
-    Node words(Point place, std::string_view text, std::string_view colour = "#404040", bool bold = false) {
-        node(place, width(text.size()), text);
-        text_ += fmt::format(" shape=plaintext style=\"\" fontcolor=\"{}\" fontname=\"{}\"];\n", colour,
-                             bold ? "sans-serif bold" : "sans-serif");
-        return nodes_.size() - 1;
-    }
-    // An arrow is a chain of cubic curves with horizontal ends, in dot's form: "e," and the arrow's tip, then
-    // the points.
-    void arrow(End from, End to, std::string_view colour, Line line = Line::solid,
-               std::span<const Passage> passages = {}) {
-        const Point tip = meeting(to);
-        const double to_side = outward(to.edge);
-        const double from_side = outward(from.edge);
-        text_ += fmt::format("  n{} -> n{} [color=\"{}\"{} pos=\"e,{:.1f},{:.1f}", from.node, to.node, colour,
-                             line == Line::dashed ? " style=dashed" : "", tip.x, -tip.y);
-        Point here = meeting(from);
-        text_ += fmt::format(" {:.1f},{:.1f}", here.x, -here.y);
-        const auto curve_to = [&](Point there, double end_side) {
-            const double reach = std::max(12.0, std::abs(there.x - here.x) / 2);
-            text_ += fmt::format(" {:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}", here.x + from_side * reach,
-                                 -here.y, there.x + end_side * reach, -there.y, there.x, -there.y);
-            here = there;
-        };
-        for (const Passage& passage : passages) {
-            curve_to({passage.from_x, passage.y}, -from_side);
-            curve_to({passage.to_x, passage.y}, -from_side);
-        }
-        curve_to({tip.x + to_side * arrow_length, tip.y}, to_side);
-        text_ += "\"];\n";
-    }
-
-    std::string finish() {
-        // All is placed already (layout=nop2), also for a plain `dot`.
-        std::string text = "digraph lapwing {\n  graph [layout=nop2 bgcolor=white pad=0.2];\n";
-        text += fmt::format(
-            "  node [shape=box style=filled color=\"#707070\" fontname=monospace fontsize=10 "
-            "fixedsize=true height={:.3f} penwidth=0.7];\n",
-            box_height / points_per_inch);
-        text += "  edge [arrowsize=0.6 penwidth=1.1];\n";
-        if (!title_.empty()) {
-            // A node: the place of a graph's own label would need the extent of the whole.
-            const double title_width = width(title_.size()) * 1.2;
-            text += fmt::format(
-                "  title [pos=\"{:.1f},{:.1f}\" width={:.3f} label={} shape=plaintext style=\"\" "
-                "fontname=\"sans-serif\" fontsize=12];\n",
-                left_ + title_width / 2, -(top_ - 30), title_width / points_per_inch, escaped(title_, "\\l"));
-        }
-        return text + text_ + "}\n";
-    }
-
-  private:
-    struct Extent {
-        Point place;
-        double width;
-    };
-    void node(Point place, double node_width, std::string_view text) {
-        left_ = nodes_.empty() ? place.x - node_width / 2 : std::min(left_, place.x - node_width / 2);
-        top_ = nodes_.empty() ? place.y : std::min(top_, place.y);
-        text_ += fmt::format("  n{} [pos=\"{:.1f},{:.1f}\" width={:.3f} label={}", nodes_.size(), place.x,
-                             -place.y, node_width / points_per_inch, escaped(text));
-        nodes_.push_back({place, node_width});
-    }
-    static double outward(Edge edge) { return edge == Edge::left ? -1 : 1; }
-    Point meeting(End end) const {
-        const Extent& extent = nodes_[end.node];
-        return {extent.place.x + outward(end.edge) * extent.width / 2, extent.place.y};
-    }
-
-    std::string title_;
-    std::string text_;
-    std::vector<Extent> nodes_;
-    double left_ = 0;  // of all nodes
-    double top_ = 0;
-};
-
-// Returns the colour of the arrows of a rank.
-std::string_view rank_colour(std::size_t index) {
-    static constexpr std::array<std::string_view, 8> colours = {"#1f5fa8", "#b5442d", "#2d7d46", "#7a4ba0",
-                                                                "#a8761a", "#22808a", "#b03a78", "#5a5a5a"};
-    return colours[index % colours.size()];
+double width_of(std::size_t characters) {
+    return static_cast<double>(characters) * character_width + 16;
 }
-
-using Edge = DotWriter::Edge;
-using Node = DotWriter::Node;
-
-constexpr double column_gap = 110;
-constexpr std::array lanes = {0.0, 2.0, -2.0, 4.0, -4.0};  // in the gap between two boxes, from its middle
 
 class ListDrawing {
   public:
-    ListDrawing(std::span<const List> lists, const std::string& title) : lists_(lists), dot_(title) {}
+    explicit ListDrawing(std::span<const List> lists) : lists_(lists) {}
 
-    std::string draw() {
+    std::string draw(const std::string& title) {
         std::size_t longest = 8;
         for (std::size_t column = 0; column < lists_.size(); ++column) {
             column_of_rank_.emplace(lists_[column].rank, column);
             for (const Task& task : lists_[column].tasks) longest = std::max(longest, print(task).size());
         }
-        width_ = DotWriter::width(longest);
-        boxes_.resize(lists_.size());
+        width_ = width_of(longest);
+        // All nodes are placed already, also for a plain `dot`. The arrows are straight, behind the boxes.
+        text_ = fmt::format(
+            "digraph lapwing {{\n"
+            "  graph [layout=nop splines=line outputorder=edgesfirst bgcolor=white pad=0.2 labelloc=t "
+            "labeljust=l fontname=\"sans-serif\" fontsize=12 label=\"{}\"];\n"
+            "  node [shape=box style=filled color=\"#707070\" fontname=monospace fontsize=10 "
+            "fixedsize=true width={:.3f} height=0.264 penwidth=0.7];\n"
+            "  edge [arrowsize=0.6 penwidth=1.1];\n",
+            escaped(title), width_ / 72);
         for (std::size_t column = 0; column < lists_.size(); ++column) draw_column(column);
         for (std::size_t column = 0; column < lists_.size(); ++column) draw_messages(column);
-        draw_unmet_receives();
-        return dot_.finish();
+        for (const auto& [ranks, channel] : channels_) {
+            for (std::size_t k = channel.met; k < channel.receives.size(); ++k)
+                draw_stub(channel.receives[k], ranks.first, false);
+        }
+        return text_ + "}\n";
     }
 
   private:
-    struct Receive {
+    struct Place {
         std::size_t column;
         std::size_t task;
+
+        double x(double width) const { return static_cast<double>(column) * (width + column_gap); }
+        double y() const { return -row_height * static_cast<double>(task); }
     };
-    // The receives that rank `second` posts for rank `first`, in order, and how many of them are met.
+    // The receives that one rank posts for another, in order, and how many of them are met.
     struct Channel {
-        std::vector<Receive> receives;
+        std::vector<Place> receives;
         std::size_t met = 0;
     };
 
-    DotWriter::Point place(std::size_t column, std::size_t row) const {
-        return {static_cast<double>(column) * (width_ + column_gap), static_cast<double>(row) * row_height};
+    // Nodes are numbered as they are drawn.
+    std::size_t node(double x, double y, std::string_view label, const std::string& attributes) {
+        text_ +=
+            fmt::format("  n{} [pos=\"{:.1f},{:.1f}\" label=\"{}\" {}];\n", nodes_, x, y, label, attributes);
+        return nodes_++;
     }
+    std::size_t words(double x, double y, std::string_view label, std::string_view colour) {
+        return node(
+            x, y, label,
+            fmt::format("shape=plaintext style=\"\" fontname=\"sans-serif\" fontcolor=\"{}\"", colour));
+    }
+    // `right`: the arrow starts to the right of its node, or ends there.
+    void arrow(std::size_t from, bool from_right, std::size_t to, bool to_right, std::string_view colour,
+               const char* style = "solid") {
+        text_ += fmt::format("  n{}:{} -> n{}:{} [color=\"{}\" style={}];\n", from, from_right ? 'e' : 'w',
+                             to, to_right ? 'e' : 'w', colour, style);
+    }
+    std::size_t box(const Place& place) const { return first_boxes_[place.column] + place.task; }
 
     void draw_column(std::size_t column) {
         const List& list = lists_[column];
-        const DotWriter::Point top = place(column, 0);
-        dot_.words({top.x, top.y - row_height}, fmt::format("rank {}", list.rank), rank_colour(column), true);
+        words(Place{column, 0}.x(width_), row_height, fmt::format("rank {}", list.rank), colour_of(column));
+        first_boxes_.push_back(nodes_);
         for (std::size_t i = 0; i < list.tasks.size(); ++i) {
             const Task& task = list.tasks[i];
-            boxes_[column].push_back(
-                dot_.box(place(column, i), width_, task.kind, print(task),
-                         fmt::format("rank {}, task {}: {}", list.rank, i, meaning(task.kind))));
-            if (task.kind == Kind::recv) channels_[{task.peer, list.rank}].receives.push_back({column, i});
+            const Place place{column, i};
+            node(place.x(width_), place.y(), print(task),
+                 fmt::format("fillcolor=\"{}\" tooltip=\"rank {}, task {}: {}\"", fill(task.kind), list.rank,
+                             i, meaning(task.kind)));
+            if (task.kind == Kind::recv) channels_[{task.peer, list.rank}].receives.push_back(place);
         }
     }
 
@@ -239,76 +151,45 @@ class ListDrawing {
             const Task& task = list.tasks[i];
             if (!sends(task.kind)) continue;
             Channel& channel = channels_[{list.rank, task.peer}];
-            if (channel.met < channel.receives.size()) {
-                draw_message(column, i, channel.receives[channel.met++]);
-            } else {
-                draw_stub(column, i, task.peer, true);
+            if (channel.met == channel.receives.size()) {
+                draw_stub({column, i}, task.peer, true);
+                continue;
             }
-        }
-    }
-
-    void draw_message(std::size_t column, std::size_t task, const Receive& receive) {
-        const bool to_the_right = receive.column >= column;
-        dot_.arrow({boxes_[column][task], to_the_right ? Edge::right : Edge::left},
-                   {boxes_[receive.column][receive.task], receive.column > column ? Edge::left : Edge::right},
-                   rank_colour(column), DotWriter::Line::solid, passages(column, task, receive));
-    }
-
-    // Through the columns between two ranks a message takes the gap between two boxes that lies nearest to
-    // the straight way; messages of different ranks keep a small distance there.
-    std::vector<DotWriter::Passage> passages(std::size_t column, std::size_t task,
-                                             const Receive& receive) const {
-        std::vector<DotWriter::Passage> result;
-        const DotWriter::Point from = place(column, task);
-        const DotWriter::Point to = place(receive.column, receive.task);
-        const std::size_t between = std::max(column, receive.column) - std::min(column, receive.column);
-        const double side = receive.column > column ? 1 : -1;
-        const double lane = lanes[column % lanes.size()];
-        for (std::size_t step = 1; step < between; ++step) {
-            const double share = static_cast<double>(step) / static_cast<double>(between);
-            const double straight_y = from.y + (to.y - from.y) * share;
-            const double gap_y = (std::floor(straight_y / row_height) + 0.5) * row_height + lane;
-            const double x = from.x + (to.x - from.x) * share;
-            result.push_back({x - side * width_ / 2, x + side * width_ / 2, gap_y});
-        }
-        return result;
-    }
-
-    void draw_unmet_receives() {
-        for (const auto& [ranks, channel] : channels_) {
-            for (std::size_t k = channel.met; k < channel.receives.size(); ++k) {
-                draw_stub(channel.receives[k].column, channel.receives[k].task, ranks.first, false);
-            }
+            const Place& receive = channel.receives[channel.met++];
+            arrow(box({column, i}), receive.column >= column, box(receive), receive.column <= column,
+                  colour_of(column));
         }
     }
 
     // A message whose other end is not drawn, or does not exist.
-    void draw_stub(std::size_t column, std::size_t task, int peer, bool outward) {
+    void draw_stub(const Place& place, int peer, bool outward) {
         const auto peer_column = column_of_rank_.find(peer);
         const bool drawn = peer_column != column_of_rank_.end();
-        const bool to_the_right = drawn ? peer_column->second >= column : peer > lists_[column].rank;
+        const bool right = drawn ? peer_column->second >= place.column : peer > lists_[place.column].rank;
         const std::string text = drawn ? "unmet" : fmt::format("{} {}", outward ? "to" : "from", peer);
-        DotWriter::Point stub = place(column, task);
-        stub.x += (to_the_right ? 1 : -1) * (width_ / 2 + 20 + DotWriter::width(text.size()) / 2);
-        const Node words = dot_.words(stub, text);
-        const DotWriter::End here{boxes_[column][task], to_the_right ? Edge::right : Edge::left};
-        const DotWriter::End there{words, to_the_right ? Edge::left : Edge::right};
+        const double away = (width_ + column_gap) / 2;
+        const std::size_t stub = words(place.x(width_) + (right ? away : -away), place.y(), text, "#404040");
         const std::string_view colour = drawn ? "#d00000" : "#808080";
-        dot_.arrow(outward ? here : there, outward ? there : here, colour, DotWriter::Line::dashed);
+        if (outward) {
+            arrow(box(place), right, stub, !right, colour, "dashed");
+        } else {
+            arrow(stub, !right, box(place), right, colour, "dashed");
+        }
     }
 
     std::span<const List> lists_;
-    DotWriter dot_;
+    std::string text_;
+    std::size_t nodes_ = 0;
     double width_ = 0;
     std::unordered_map<int, std::size_t> column_of_rank_;
-    std::vector<std::vector<Node>> boxes_;  // by column and task
+    std::vector<std::size_t> first_boxes_;  // by column: the node of the first task
     std::map<std::pair<int, int>, Channel> channels_;
 };
 
 }  // namespace
 
 std::string draw(std::span<const List> lists, const std::string& title) {
-    return ListDrawing(lists, title).draw();
+    return ListDrawing(lists).draw(title);
 }
 
 }  // namespace lapwing

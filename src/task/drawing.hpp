@@ -1,6 +1,6 @@
 // A drawing of lists in Graphviz' dot language: a column per rank, its tasks from top to bottom, and an
-// arrow from every send to the receive that it meets. Boxes and arrows have their places already: `dot` only
-// renders them.
+// arrow from every send to the receive that it meets. Boxes have their places already: `dot` only renders
+// them.
 #pragma once
 
 #include <span>

@@ -89,8 +89,8 @@ TEST(Drawing, JoinsEverySendToTheReceiveThatItMeets) {
     // Nodes are numbered as drawn: the heading and tasks of rank 0 are n0 to n2, those of rank 1 n3 to n6.
     EXPECT_THAT(drawing, HasSubstr("label=\"rank 0\""));
     EXPECT_THAT(drawing, HasSubstr("label=\"recv 0 out[4+4]\""));
-    EXPECT_THAT(drawing, HasSubstr("n1 -> n4 "));
-    EXPECT_THAT(drawing, HasSubstr("n2 -> n5 "));
+    EXPECT_THAT(drawing, HasSubstr("n1:e -> n4:w "));
+    EXPECT_THAT(drawing, HasSubstr("n2:e -> n5:w "));
     EXPECT_EQ(count(drawing, " -> "), 2U);
     EXPECT_THAT(drawing, Not(HasSubstr("unmet")));
 }
