@@ -19,7 +19,9 @@ class FifoWriter {
     explicit FifoWriter(const Fifo<Platform>& fifo) : fifo_(fifo) {}
 
     // Writes a message of up to geometry.eager_limit() bytes. Returns false if there is no room.
-    bool eager(std::uint64_t group, std::uint32_t channel, const std::byte* data, std::uint64_t bytes) {
+    // Inline: 5 ns of 230 in a collective of 8 bytes.
+    [[gnu::always_inline]] bool eager(std::uint64_t group, std::uint32_t channel, const std::byte* data,
+                                      std::uint64_t bytes) {
         if (bytes <= Slot<Platform>::inside_bytes) {
             if (!slot_is_free()) return false;
             if (bytes > 0) std::memcpy(slot().inside, data, bytes);
