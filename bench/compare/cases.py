@@ -214,10 +214,10 @@ def messages():
     a longer one passes messages at once that no thread has moved during the computation."""
     program = Messages()
 
-    def on_each_mpi(name, words, hosts=2, rate="1gbit", ranks=2, osc=""):
+    def on_each_mpi(name, words, hosts=2, rate="1gbit", ranks=2, osc="", mpis=(*NATIVE, "pypi-impi")):
         place = "1 host" if not hosts else f"{hosts} hosts, {rate}"
         cluster = f"--rate {rate} --burst 66Ki" + (" --cores-per-host 0,1" if hosts == 2 else "") if hosts else ""
-        for mpi in (*NATIVE, "pypi-impi"):
+        for mpi in mpis:
             # As for ONE_SIDED.
             variables_of_all = {"OMPI_MCA_osc": osc} if osc and mpi == "debian-openmpi" else {}
             # Intel MPI's own thread may hang in MPI_Win_flush.
@@ -232,6 +232,7 @@ def messages():
         yield from on_each_mpi("sizes", "--pattern halo,ring --bytes 64Ki,256Ki,1Mi,4Mi", rate=rate)
         # Some MPIs lose persistent messages: Lapwing's thread leaves their messages then.
         yield from on_each_mpi("forms", "--form types,persistent --bytes 256Ki", rate=rate)
+        yield from on_each_mpi("Fortran", "--form fortran --bytes 256Ki,1Mi", rate=rate, mpis=("debian-openmpi", "debian-mpich"))
         yield from on_each_mpi("computations", "--compute dgemm,triad --bytes 256Ki", rate=rate)
         yield from on_each_mpi("sleep", "--pattern halo,ring --compute sleep --bytes 256Ki", 4, rate, 4)
     for hosts in (0, 2):

@@ -4,7 +4,8 @@
 //   --pattern ring,halo,pingpong,rate,accumulate
 //       ring: to the right; halo: to both neighbours; pingpong: two ranks; rate: windows of 64 messages, as
 //       in osu_mbw_mr; accumulate: MPI_Accumulate and MPI_Win_flush at rank 1, which computes for 50 ms
-//   --form nonblocking,persistent,types,blocking      types: strided vectors; blocking: pingpong only
+//   --form nonblocking,persistent,types,fortran,blocking
+//       types: strided vectors; fortran: the functions that a Fortran program calls; blocking: pingpong only
 //   --compute work,dgemm,triad,sleep,none             none: the ranks wait at once
 //   --bytes 8,64Ki,1Mi   --rounds N   --seconds S (of a row; at least three rounds are measured)
 //   --amounts N,...      units of computation of each row, by default 1.2 times the exchange alone
@@ -13,6 +14,7 @@
 // Each combination of pattern, form, compute and bytes is a row: a line of JSON. In turns, the program
 // measures the exchange alone, the computation alone, and both together; times are medians of the slowest
 // rank's, in seconds.
+#include <dlfcn.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -120,6 +122,57 @@ int receive(void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Com
     return MPI_Recv(data, count, type, peer, tag, comm, MPI_STATUS_IGNORE);
 }
 
+// Debian's MPI's functions for Fortran, with the linkage of mpif.h. Not linked to, because this program also
+// runs on MPIs without them.
+struct Fortran {
+    using Start = void(const void*, const int* count, const int* type, const int* peer, const int* tag,
+                       const int* comm, int* request, int* error);
+    using Waitall = void(const int* count, int* requests, int* statuses, int* error);
+    static constexpr std::size_t most_of_status = 16;  // integers
+#ifdef OPEN_MPI
+    static constexpr const char* library = "libmpi_mpifh.so.40";
+#else
+    static constexpr const char* library = "libmpichfort.so.12";
+#endif
+
+    Start* isend = find<Start>("mpi_isend_");
+    Start* irecv = find<Start>("mpi_irecv_");
+    Waitall* waitall = find<Waitall>("mpi_waitall_");
+
+    template <class Function>
+    static Function* find(const char* name) {
+        ::dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+        // A library that is loaded before the MPI comes first.
+        void* const found = ::dlsym(RTLD_DEFAULT, name);
+        if (found == nullptr) fail("the MPI has no library for Fortran");
+        return reinterpret_cast<Function*>(found);
+    }
+};
+const Fortran& fortran() {
+    static const Fortran functions;
+    return functions;
+}
+template <Fortran::Start* Fortran::*function, class Data>
+int start_by_fortran(Data* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+                     MPI_Request* request) {
+    const int of = MPI_Type_c2f(type);
+    const int in = MPI_Comm_c2f(comm);
+    int made = 0;
+    int error = MPI_SUCCESS;
+    (fortran().*function)(data, &count, &of, &peer, &tag, &in, &made, &error);
+    *request = MPI_Request_f2c(made);
+    return error;
+}
+void wait_by_fortran(std::vector<MPI_Request>& requests) {
+    std::vector<int> handles;
+    for (MPI_Request request : requests) handles.push_back(MPI_Request_c2f(request));
+    std::vector<int> statuses(requests.size() * Fortran::most_of_status);
+    const int count = int(requests.size());
+    int error = MPI_SUCCESS;
+    fortran().waitall(&count, handles.data(), statuses.data(), &error);
+    std::fill(requests.begin(), requests.end(), MPI_REQUEST_NULL);
+}
+
 // One or two stages; the messages of a stage are in flight together.
 class Exchange {
     using Stage = std::vector<Message>;
@@ -192,12 +245,16 @@ class Exchange {
             MPI_Startall(int(requests_[stage].size()), requests_[stage].data());
         } else if (form_ == "blocking") {
             post(stage, send, receive);
+        } else if (form_ == "fortran") {
+            post(stage, start_by_fortran<&Fortran::isend, const void>,
+                 start_by_fortran<&Fortran::irecv, void>);
         } else {
             post(stage, MPI_Isend, MPI_Irecv);
         }
     }
     [[gnu::always_inline]] void wait(std::size_t stage) {
         if (form_ == "blocking") return;
+        if (form_ == "fortran") return wait_by_fortran(requests_[stage]);
         MPI_Waitall(int(requests_[stage].size()), requests_[stage].data(), MPI_STATUSES_IGNORE);
     }
     [[gnu::always_inline]] void exchange() {
