@@ -132,7 +132,8 @@ INSTANTIATE_TEST_SUITE_P(
                     PlantedInModel{Fault::wrong_target, {shared, persistent}},
                     PlantedInModel{Fault::in_slot_order, {persistent}},
                     PlantedInModel{Fault::no_restart, {shared, persistent}, true},
-                    PlantedInModel{Fault::no_pause, {shared, persistent}, true, Collective::barrier},
+                    PlantedInModel{Fault::no_pause, {shared}, true, Collective::barrier},
+                    PlantedInModel{Fault::no_pause, {persistent}, true, Collective::reduce},
                     PlantedInModel{Fault::no_level, {shared, persistent}, false, Collective::barrier},
                     PlantedInModel{Fault::stage_early, {shared, persistent}, false, Collective::allreduce},
                     PlantedInModel{
