@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace lapwing::tcp {
 namespace {
@@ -164,12 +165,13 @@ bool Handshake::proven(const char* of, const unsigned char* given) const {
 }
 
 void Handshake::said(const unsigned char* bytes, std::size_t count) {
-    transcript_.insert(transcript_.end(), bytes, bytes + count);
+    std::copy_n(bytes, count,
+                std::back_inserter(transcript_));  // GCC 12 sees a fault in insert() that is none
 }
 
 void Handshake::say(const unsigned char* bytes, std::size_t count) {
     said(bytes, count);
-    output_.insert(output_.end(), bytes, bytes + count);
+    std::copy_n(bytes, count, std::back_inserter(output_));
 }
 
 void Handshake::say_proof(const char* of) {
