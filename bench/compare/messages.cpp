@@ -128,21 +128,21 @@ struct Fortran {
     using Start = void(const void*, const int* count, const int* type, const int* peer, const int* tag,
                        const int* comm, int* request, int* error);
     using Waitall = void(const int* count, int* requests, int* statuses, int* error);
-    static constexpr std::size_t most_of_status = 16;  // integers
+    static constexpr std::size_t max_status_size = 16;  // MPI_STATUS_SIZE of every MPI is at most this
 #ifdef OPEN_MPI
     static constexpr const char* library = "libmpi_mpifh.so.40";
 #else
     static constexpr const char* library = "libmpichfort.so.12";
 #endif
 
+    // A library that was loaded before the MPI comes first in a search by name.
+    void* const opened = ::dlopen(library, RTLD_NOW | RTLD_GLOBAL);
     Start* isend = find<Start>("mpi_isend_");
     Start* irecv = find<Start>("mpi_irecv_");
     Waitall* waitall = find<Waitall>("mpi_waitall_");
 
     template <class Function>
     static Function* find(const char* name) {
-        ::dlopen(library, RTLD_NOW | RTLD_GLOBAL);
-        // A library that is loaded before the MPI comes first.
         void* const found = ::dlsym(RTLD_DEFAULT, name);
         if (found == nullptr) fail("the MPI has no library for Fortran");
         return reinterpret_cast<Function*>(found);
@@ -170,7 +170,7 @@ struct StartByFortran {
 [[gnu::always_inline]] inline void wait_by_fortran(std::vector<MPI_Request>& requests) {
     std::vector<int> handles;
     for (MPI_Request request : requests) handles.push_back(MPI_Request_c2f(request));
-    std::vector<int> statuses(requests.size() * Fortran::most_of_status);
+    std::vector<int> statuses(requests.size() * Fortran::max_status_size);
     const int count = int(requests.size());
     int error = MPI_SUCCESS;
     fortran().waitall(&count, handles.data(), statuses.data(), &error);

@@ -63,6 +63,7 @@ struct CallArguments {
                std::uint64_t{type} << 16 | std::uint64_t{operation} << 24 |
                std::uint64_t{static_cast<std::uint32_t>(root) + 1} << 32;
     }
+    static Form form_of(std::uint64_t what) { return static_cast<Form>(what >> 8 & 0xFF); }
 };
 
 // One consistent copy of a record's words.
@@ -136,7 +137,7 @@ class CommunicatorRecord {
         slot.bytes.store(bytes, std::memory_order_release);
         slot.what.store(what, std::memory_order_release);
         // The init call of a persistent collective is complete at once, see persistent().
-        const bool persistent = static_cast<Form>(what >> 8 & 0xFF) == Form::persistent_init;
+        const bool persistent = CallArguments::form_of(what) == Form::persistent_init;
         const std::uint64_t done = persistent ? CallRecord::complete : 0;
         slot.state.store(serial << 2 | done | flags, std::memory_order_release);
         hash_.store(mix(hash_.load(std::memory_order_relaxed), what + bytes * spread),

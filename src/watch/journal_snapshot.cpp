@@ -91,7 +91,7 @@ struct Journal::Reading {
 
 CollectiveCall Journal::in_words(const CallWords& words, std::uint64_t now) const {
     CollectiveCall call;
-    call.form = static_cast<Form>(words.what >> 8 & 0xff);
+    call.form = CallArguments::form_of(words.what);
     call.arguments.collective = static_cast<Collective>(words.what & 0xff);
     call.arguments.root = static_cast<int>(static_cast<std::uint32_t>(words.what >> 32) - 1);
     call.arguments.bytes = words.bytes;

@@ -329,7 +329,7 @@ void AsyncProgress::serve() {
     std::chrono::nanoseconds pause = first_pause;
     int idle = 0;
     int kept_out = 0;
-    std::uint64_t before = processor_time();  // the program left the MPI, or a list has started
+    std::uint64_t spent_at_wake = processor_time();  // the program left the MPI, or a list started
     while (!ending_) {
         while (asked_.exchange(false)) {
             // Stays awake while the MPI asks at least once per pause.
@@ -346,14 +346,14 @@ void AsyncProgress::serve() {
         const bool waits = kept_out >= 2 && !lists;
         if (messages && (waits || (!windows && pace_.load(std::memory_order_relaxed) == slow)))
             pause = slow_pause;
-        else if (messages && !windows && processor_time() - before > worth_of_messages(bytes_.load()))
+        else if (messages && !windows && processor_time() - spent_at_wake > worth_of_messages(bytes_.load()))
             pause = pause_in_vain;
         pauses_.store(true, std::memory_order_relaxed);
         sleep(seen, lists && kept_out == 0 ? std::min(pause, pause_of_lists) : pause);
         pauses_.store(false, std::memory_order_relaxed);
         if (wakes_ != seen) {
             pause = first_pause;
-            before = processor_time();
+            spent_at_wake = processor_time();
         }
         if (lists && duties_.threads) duties_.advance_lists();
         if (!messages && !(lists && !duties_.threads)) continue;
