@@ -9,8 +9,8 @@ find_package(nlohmann_json REQUIRED)
 
 file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/calls/*.cpp mpi/job/*.cpp mpi/native/*.cpp mpi/requests/*.cpp)
 file(GLOB profile_sources CONFIGURE_DEPENDS mpi/profile/*.cpp)
-set(both_sources mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi/native/callers.cpp mpi/native/families.cpp
-  mpi/native/members.cpp mpi/native/native.cpp)
+set(both_sources mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi/native/call_site.cpp mpi/native/callers.cpp
+  mpi/native/families.cpp mpi/native/members.cpp mpi/native/native.cpp)
 list(TRANSFORM both_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 list(REMOVE_ITEM mpi_sources ${both_sources})
 # The functions of collectives, which are compiled once for each of the two libraries.

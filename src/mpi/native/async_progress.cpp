@@ -261,7 +261,8 @@ void AsyncProgress::left(const void* site) {
     // A loop over neighbours starts all its messages at one place: only after the last one the program stays
     // away.
     const auto pending = static_cast<std::uintptr_t>(messages_.load(std::memory_order_relaxed));
-    const std::uintptr_t place = reinterpret_cast<std::uintptr_t>(site) + pending;
+    const void* const from_program = call_sites_.in_program(site, __builtin_frame_address(0));
+    const std::uintptr_t place = reinterpret_cast<std::uintptr_t>(from_program) + pending;
     Site& from = sites_[position(place)];
     // The program mostly comes back at once, and a look at the clock costs as much as a small message. If it
     // stays away this time, its messages still move, at the slow pace.

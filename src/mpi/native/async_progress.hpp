@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "mpi/native/call_site.hpp"
 #include "mpi/native/entry.hpp"
 #include "watch/journal.hpp"
 
@@ -118,6 +119,7 @@ class AsyncProgress {
     std::atomic<int> windows_{0};
     std::atomic<std::uint64_t> left_at_{0};  // 0: the program is inside, or not observed
     std::atomic<Site*> left_from_{nullptr};
+    CallSites call_sites_;
     std::array<Site, 512> sites_;
     std::array<Transfer, 512> transfers_;
     // From the first time that the program leaves the MPI for long until no message is pending.

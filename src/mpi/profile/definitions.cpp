@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <unistd.h>
-#include <unwind.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,6 +18,7 @@
 #include "base/fact_file.hpp"
 #include "base/trace.hpp"
 #include "mpi/job/metadata.hpp"
+#include "mpi/native/call_site.hpp"
 #include "mpi/native/members.hpp"
 
 namespace lapwing::profile {
@@ -52,39 +52,6 @@ struct State {
     bool records = false;
 };
 State& state = *new State;
-
-// Of the file name of a library.
-bool is_mpi(const char* path) {
-    std::string_view name = path == nullptr ? "" : path;
-    name = name.substr(name.rfind('/') + 1);
-    return name.starts_with("libmpi") || name.starts_with("libopen-") || name.starts_with("liblapwing");
-}
-
-// The first caller outside of the MPI's own libraries: Fortran's functions call those of C.
-const void* outside_of_mpi(const void* from) {
-    Dl_info where{};
-    if (dladdr(from, &where) == 0 || !is_mpi(where.dli_fname)) return from;
-    struct Search {
-        const void* found = nullptr;
-        bool in_mpi = false;
-        int frames = 0;
-    } search;
-    _Unwind_Backtrace(
-        [](_Unwind_Context* context, void* data) {
-            Search& found = *static_cast<Search*>(data);
-            const auto* address = reinterpret_cast<const void*>(_Unwind_GetIP(context));
-            Dl_info frame{};
-            const bool mpi = dladdr(address, &frame) != 0 && is_mpi(frame.dli_fname);
-            if (found.in_mpi && !mpi) {
-                found.found = address;
-                return _URC_END_OF_STACK;
-            }
-            found.in_mpi = found.in_mpi || mpi;
-            return ++found.frames < 32 ? _URC_NO_REASON : _URC_END_OF_STACK;
-        },
-        &search);
-    return search.found != nullptr ? search.found : from;
-}
 
 int forget_communicator(MPI_Comm, int, void* value, void*) {
     delete static_cast<std::shared_ptr<Communicator>*>(value);
@@ -142,7 +109,7 @@ std::uint32_t site_of(const CallSite& site) {
     // Calls by Fortran's functions have one address for all callers.
     const auto direct = state.direct_sites.find({called_from, function});
     if (direct != state.direct_sites.end()) return direct->second;
-    const void* const from = outside_of_mpi(called_from);
+    const void* const from = call_site_in_program(called_from);
     const auto [found, added] = state.sites.try_emplace({from, function}, state.sites.size() + 1);
     if (from == called_from) state.direct_sites[{from, function}] = found->second;
     if (!added) return found->second;

@@ -1,0 +1,92 @@
+#include "mpi/native/call_site.hpp"
+
+#include <dlfcn.h>
+#include <unwind.h>
+
+#include <string_view>
+
+namespace lapwing {
+namespace {
+
+constexpr int most_frames = 32;
+constexpr int most_probes = 8;
+constexpr int site_bits = 48;  // of an address of a program
+constexpr std::uint64_t site_mask = (std::uint64_t{1} << site_bits) - 1;
+
+// `path`: of a library.
+bool is_mpi(const char* path) {
+    std::string_view name = path == nullptr ? "" : path;
+    name = name.substr(name.rfind('/') + 1);
+    return name.starts_with("libmpi") || name.starts_with("libopen-") || name.starts_with("liblapwing");
+}
+
+bool is_in_mpi(const void* code) {
+    Dl_info where{};
+    return dladdr(code, &where) != 0 && is_mpi(where.dli_fname);
+}
+
+struct Caller {
+    const void* site = nullptr;
+    const void* const* end = nullptr;  // of the part of the stack that holds this address
+};
+
+// The first caller outside of the MPI's own libraries.
+Caller first_caller_outside() {
+    struct Search {
+        Caller found;
+        bool in_mpi = false;
+        int frames = 0;
+    } search;
+    _Unwind_Backtrace(
+        [](_Unwind_Context* context, void* data) {
+            Search& found = *static_cast<Search*>(data);
+            const auto* const address = reinterpret_cast<const void*>(_Unwind_GetIP(context));
+            const bool mpi = is_in_mpi(address);
+            if (found.in_mpi && !mpi) {
+                found.found = {address, reinterpret_cast<const void* const*>(_Unwind_GetCFA(context))};
+                return _URC_END_OF_STACK;
+            }
+            found.in_mpi = found.in_mpi || mpi;
+            return ++found.frames < most_frames ? _URC_NO_REASON : _URC_END_OF_STACK;
+        },
+        &search);
+    return search.found;
+}
+
+// In words from `frame` to the address on the stack; 0: the site is in the program, or nothing was found.
+std::uint64_t distance(const void* site, const void* frame) {
+    if (!is_in_mpi(site)) return 0;
+    const Caller caller = first_caller_outside();
+    const auto* const words = static_cast<const void* const*>(frame);
+    std::uint64_t found = 0;
+    for (std::uint64_t i = 0; words + i < caller.end && i < std::uint64_t{1} << (64 - site_bits); ++i) {
+        if (words[i] == caller.site) found = i;
+    }
+    return found;
+}
+
+}  // namespace
+
+const void* call_site_in_program(const void* site) {
+    if (!is_in_mpi(site)) return site;
+    const Caller caller = first_caller_outside();
+    return caller.site != nullptr ? caller.site : site;
+}
+
+const void* CallSites::in_program(const void* site, const void* frame) {
+    const std::uint64_t key = reinterpret_cast<std::uintptr_t>(site) & site_mask;
+    std::size_t place = (key * 0x9E3779B97F4A7C15U) >> 55;
+    std::uint64_t entry = 0;
+    for (int i = 0; i < most_probes; ++i, place = (place + 1) % known_.size()) {
+        entry = known_[place].load(std::memory_order_relaxed);
+        if (entry == 0 || (entry & site_mask) == key) break;
+    }
+    if ((entry & site_mask) != key) {
+        entry = key | distance(site, frame) << site_bits;
+        known_[place].store(entry, std::memory_order_relaxed);
+    }
+    const std::uint64_t words = entry >> site_bits;
+    return words == 0 ? site : static_cast<const void* const*>(frame)[words];
+}
+
+}  // namespace lapwing
