@@ -35,12 +35,16 @@ constexpr std::chrono::nanoseconds longest_pause = 5ms;
 // Where the MPI moves messages by itself, or the program mostly does, this costs nothing, and a long message
 // still moves if they do not.
 constexpr std::chrono::nanoseconds slow_pause = 10ms;
+constexpr std::chrono::nanoseconds longest_slow_pause = 80ms;
 // After more processor time than the messages in flight are worth: a peer that sends nothing for minutes must
 // cost less than half a percent of a processor. A MiB over 100 Mbit/s takes 2 ms of it.
 constexpr std::chrono::nanoseconds pause_in_vain = 20ms;
 constexpr std::uint64_t worth_of_messages(std::uint64_t bytes) {
     return 10'000'000 + 4 * bytes;
 }
+// A program on the same processor becomes later by so many times the thread's processor time: by switches and
+// cold caches, too.
+constexpr std::uint64_t disturbance = 2;
 constexpr std::uint32_t episodes_between_trials = 64;
 constexpr std::uint32_t most_episodes_between_trials = 4096;
 // Nobody can tell when another rank turns to a window.
@@ -220,8 +224,8 @@ void AsyncProgress::begin_episode(Transfer& transfer) {
 void AsyncProgress::end_episode() {
     Transfer* const transfer = episode_.exchange(nullptr, std::memory_order_relaxed);
     if (transfer == nullptr || !was_away_.load(std::memory_order_relaxed)) return;
-    std::uint64_t cost = inside_.load(std::memory_order_relaxed) + processor_time(clock_) -
-                         spent_before_.load(std::memory_order_relaxed);
+    const std::uint64_t spent = processor_time(clock_) - spent_before_.load(std::memory_order_relaxed);
+    std::uint64_t cost = inside_.load(std::memory_order_relaxed) + disturbance * spent;
     if (const std::uint64_t since = inside_since_.exchange(0, std::memory_order_relaxed); since != 0)
         cost += nanoseconds() - since;
     const std::uint32_t number = transfer->episodes.fetch_add(1, std::memory_order_relaxed);
@@ -234,9 +238,8 @@ void AsyncProgress::end_episode() {
     }
     mean.store(cost, std::memory_order_relaxed);
     if (at_fast_pace) return;
-    // Polls also disturb the program's caches, which no clock here shows.
-    const std::uint64_t usual = transfer->fast_cost.load(std::memory_order_relaxed);
-    if (cost <= usual + usual / 4) return transfer->dear.store(0, std::memory_order_relaxed);
+    if (cost <= transfer->fast_cost.load(std::memory_order_relaxed))
+        return transfer->dear.store(0, std::memory_order_relaxed);
     // Two dear episodes are enough: what the slow pace costs here depends on the other ranks' paces, too, and
     // all ranks could settle for the worse.
     if (transfer->dear.fetch_add(1, std::memory_order_relaxed) == 0) return;
@@ -328,6 +331,7 @@ void AsyncProgress::work() {
 // Until there is nothing to do for this thread.
 void AsyncProgress::serve() {
     std::chrono::nanoseconds pause = first_pause;
+    std::chrono::nanoseconds next_slow_pause = slow_pause;
     int idle = 0;
     int kept_out = 0;
     std::uint64_t spent_at_wake = processor_time();  // the program left the MPI, or a list started
@@ -345,15 +349,21 @@ void AsyncProgress::serve() {
         if (asked_) continue;
         // A program that waits in the MPI wakes the thread when it leaves.
         const bool waits = kept_out >= 2 && !lists;
-        if (messages && (waits || (!windows && pace_.load(std::memory_order_relaxed) == slow)))
-            pause = slow_pause;
-        else if (messages && !windows && processor_time() - spent_at_wake > worth_of_messages(bytes_.load()))
+        if (messages && (waits || (!windows && pace_.load(std::memory_order_relaxed) == slow))) {
+            pause = next_slow_pause;
+            // Where the slow pace was learned, messages have needed no more.
+            if (episode_.load(std::memory_order_relaxed) != nullptr)
+                next_slow_pause = std::min(2 * next_slow_pause, longest_slow_pause);
+        } else if (messages && !windows &&
+                   processor_time() - spent_at_wake > worth_of_messages(bytes_.load())) {
             pause = pause_in_vain;
+        }
         pauses_.store(true, std::memory_order_relaxed);
         sleep(seen, lists && kept_out == 0 ? std::min(pause, pause_of_lists) : pause);
         pauses_.store(false, std::memory_order_relaxed);
         if (wakes_ != seen) {
             pause = first_pause;
+            next_slow_pause = slow_pause;
             spent_at_wake = processor_time();
         }
         if (lists && duties_.threads) duties_.advance_lists();
