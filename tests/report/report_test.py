@@ -1,4 +1,4 @@
-"""lapwing report: reading files, the content of each plot, the table of answers, recorded programs, the papers' values, and the command."""
+"""lapwing report: reading files, the content of each plot, recorded programs, and the command."""
 
 import copy
 import json
@@ -44,7 +44,7 @@ class Reading(Scratch):
         self.assertIn(because, str(caught.exception))
 
     def test_what_is_wrong_is_told_with_the_file(self):
-        whole = json.dumps(samples.base())
+        whole = json.dumps(samples.latency())
         self.refused("", "the file is empty")
         self.refused(" \n", "the file is empty")
         self.refused(whole[:len(whole) // 2], "cut off")
@@ -53,32 +53,32 @@ class Reading(Scratch):
         self.refused("[" * 100000, "nested too deeply")
         self.refused("[]", "no result")
         self.refused({"lapwing_tuning": 1, "tables": []}, "no result")
-        self.refused({"benchmark": "base"}, "rows: a list")
-        self.refused({"benchmark": "base", "rows": []}, "nothing was measured")
-        self.refused({"benchmark": "base", "rows": [7]}, "rows[0]: an object")
+        self.refused({"benchmark": "latency"}, "rows: a list")
+        self.refused({"benchmark": "latency", "rows": []}, "nothing was measured")
+        self.refused({"benchmark": "latency", "rows": [7]}, "rows[0]: an object")
         self.refused({"benchmark": 7, "rows": []}, "benchmark: a text")
-        wrong = samples.base()
-        wrong["rows"][1]["engines"][0]["summary"]["base"] = {"q1": 1, "median": "2", "q3": 3}
-        self.refused(wrong, "rows[1].engines[0].summary.base: median is no number")
-        wrong["rows"][1]["engines"][0]["summary"]["base"] = {"q1": 1, "q3": 3}
+        wrong = samples.latency()
+        wrong["rows"][1]["engines"][0]["summary"]["latency"] = {"q1": 1, "median": "2", "q3": 3}
+        self.refused(wrong, "rows[1].engines[0].summary.latency: median is no number")
+        wrong["rows"][1]["engines"][0]["summary"]["latency"] = {"q1": 1, "q3": 3}
         self.refused(wrong, "median is no number")
-        self.refused(json.dumps(samples.base()).replace('"q1": 1.9', '"q1": NaN, "old": 1.9', 1), "q1 is no number")
+        self.refused(json.dumps(samples.latency()).replace('"q1": 1.9', '"q1": NaN, "old": 1.9', 1), "q1 is no number")
         with self.assertRaisesRegex(inputs.InputError, "none.json: No such file"):
             results.read(self.scratch / "none.json")
 
     def test_what_could_not_be_measured_is_left_out(self):
-        content = samples.base()
+        content = samples.latency()
         content["rows"][0]["engines"][0]["summary"]["ratio"] = {"q1": None, "median": None, "q3": None}
-        self.assertEqual(list(self.result(content).rows[0].engines[0].summary), ["base"])
+        self.assertEqual(list(self.result(content).rows[0].engines[0].summary), ["latency"])
 
     def test_files_of_a_directory(self):
         below = self.scratch / "below"
         below.mkdir()
-        (below / "base.json").write_text(json.dumps(samples.base()))
+        (below / "latency.json").write_text(json.dumps(samples.latency()))
         self.file("", "empty.json")
         self.file("no result", "notes.txt")
-        found, left_out = results.collect([self.scratch, below / "base.json"], "lapwing")
-        self.assertEqual([one.benchmark for one in found], ["base"])
+        found, left_out = results.collect([self.scratch, below / "latency.json"], "lapwing")
+        self.assertEqual([one.benchmark for one in found], ["latency"])
         self.assertEqual([pathlib.Path(error.path).name for error in left_out], ["empty.json"])
         with self.assertRaisesRegex(inputs.InputError, "empty.json"):
             results.collect([below, self.scratch / "empty.json"], "lapwing")
@@ -154,50 +154,7 @@ class Figures(Scratch):
         self.assertLess(domain[1], 0.3)
 
 
-class Documents(Scratch):
-    def test_every_value_names_its_source(self):
-        for entry in figures.PAPERS["values"]:
-            self.assertIn(entry["document"], figures.PAPERS["documents"])
-            self.assertTrue(entry["place"] and entry["label"] and (entry.get("says") or entry.get("remark")))
-            self.assertIn(entry["benchmark"], benchmarks.BENCHMARKS)
-            if any(key in entry for key in ("value", "low", "points")):
-                self.assertIn("says", entry)
-
-    def test_what_is_drawn_is_what_is_said(self):
-        """The number in the plot is the number in the sentence beside it."""
-        for entry in figures.PAPERS["values"]:
-            numbers = [entry[key] for key in ("value", "low", "high") if key in entry]
-            numbers += [y for _, y in entry.get("points", [])]
-            for number in numbers:
-                scaled = number * 1e6 if "µs" in entry["says"] else number * 100
-                self.assertRegex(entry["says"], rf"\b{scaled:.4g}(\.0)?\b")
-
-    def test_the_table_of_tests_stands_in_the_plot_of_tests(self):
-        panel = self.figures(samples.tests())[0].views[0].panels[0]
-        _, line = charts.levels_of(panel)
-        self.assertEqual([(row["x"], row["m"]) for row in line],
-                         [(2, 0.0873), (10, 0.2116), (100, 0.3613), (1000, 0.9724), (100000, 0.7895)])
-
-    def test_values_stand_only_in_plots_of_their_collective(self):
-        panels = self.figures(samples.overlap())[0].views[0].panels
-        self.assertEqual([len(panel.references) for panel in panels], [0, 2, 2])
-
-
 class Summary(Scratch):
-    def answers(self, content):
-        """For each line of the table: the variant, and the cell of each engine."""
-        return [(one.variant, {engine: summary.in_words(one.quantity.kind, numbers) for engine, numbers in one.engines.items()})
-                for figure in self.figures(content) for one in summary.answers(figure)]
-
-    def test_an_answer_is_a_median_and_a_range(self):
-        (variant, cells), = self.answers(samples.base())
-        self.assertEqual((variant, cells["mpi"]), ("", ("24.1 µs", "20.0 µs to 85.5 µs")))
-        self.assertEqual(self.answers(samples.overlap()), [("", {"mpi": ("12.0 %", ""), "host": ("35.0 %", ""), "kernel": ("94.0 %", "")})])
-
-    def test_each_variant_has_a_line(self):
-        self.assertEqual([variant for variant, _ in self.answers(samples.connections())], ["sparse", "dense"])
-        self.assertEqual(len(self.answers(samples.methods())), 6)
-
     def test_where(self):
         self.assertEqual(summary.where(self.result(samples.overlap())),
                          "4 ranks on 4 hosts (virtual ones, on 1 machine) with 2 processors in all, Open MPI v4.1.4, Lapwing 0.2.0, Linux 6.1.0")
@@ -213,9 +170,9 @@ class Summary(Scratch):
         simulated = summary.cautions(self.result(samples.predict()))
         self.assertIn("not measured", simulated[0])
         self.assertEqual(simulated[1:], ["host: overstated"])
-        content = samples.base()
+        content = samples.latency()
         content["rows"][0]["engines"][1].update(confirmed=False, used="mpi")
-        self.assertIn("but mpi ran MPI_Ialltoall", summary.cautions(self.result(content))[0])
+        self.assertIn("but mpi ran MPI_Ibarrier", summary.cautions(self.result(content))[0])
         content = samples.overlap()
         content["more_ranks_than_processors"] = True
         self.assertIn("more ranks than CPUs", summary.cautions(self.result(content))[0])
@@ -297,7 +254,7 @@ class Strangers(Scratch):
                         self.assertIn("result.json", str(error))
 
     def test_results(self):
-        document = samples.base()
+        document = samples.latency()
         document.update(rows=document["rows"][:1])
         self.survives(document)
         document = samples.noise()

@@ -42,12 +42,6 @@ def overlap_by_steps():
             parameter={"name": "work_share", "value": step / 10}) for step in range(1, 11)])
 
 
-def base():
-    return head("base", [row("MPI_Ialltoall", size, "base", [engine(name, base=1e-5 * place + size * 1e-9, ratio=place / 2)
-                                                             for place, name in ((2, "mpi"), (1, "auto"))])
-                         for size in (8, 4096, 65536)])
-
-
 def latency():
     return head("latency", [row(collective, size, "latency", [engine(name, latency=2e-5 + size * 1e-9) for name in ENGINES],
                                 variant=variant)
@@ -142,7 +136,7 @@ def unknown():
 
 ALL = {"overlap": overlap, "poll": lambda: overlap("poll"), "fixed": lambda: overlap("fixed"),
        "steps": overlap_by_steps,
-       "base": base, "latency": latency, "window": window, "tests": tests, "throughput": throughput, "noise": noise,
+       "latency": latency, "window": window, "tests": tests, "throughput": throughput, "noise": noise,
        "connections": connections, "methods": methods, "predict": predict,
        "pipeline": pipeline, "program": program, "unknown": unknown}
 

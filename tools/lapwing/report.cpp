@@ -77,11 +77,11 @@ Command add_report(CommandLine& tool) {
         "  lapwing report overlap.json -o report.html\n"
         "  lapwing report results/ --title 'Our cluster' -o report.html\n"
         "  lapwing report recording -o program.html\n\n"
-        "The page is one file that needs no network: plots, tables, and the papers' own values beside "
-        "them. Creating\n"
-        "it needs python3 and libjs-vega; viewing it needs a browser. The exit status is 0; 1 if files of "
-        "a directory\n"
-        "were skipped, with the reason for each; 2 if no page was written.");
+        "The page is one file that needs no network: plots and tables. Creating it needs python3 and "
+        "libjs-vega; viewing\n"
+        "it needs a browser. The exit status is 0; 1 if files of a directory were skipped, with the reason "
+        "for each; 2 if\n"
+        "no page was written.");
     return {app, [options] { return make_page(*options); }};
 }
 

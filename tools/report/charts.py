@@ -27,8 +27,7 @@ CONFIG = {
              "titleFontWeight": "normal", "labelPadding": 5, "titlePadding": 8, "tickSize": 4},
     "axisY": {"domain": False, "ticks": False},
     "legend": {"labelColor": "var(--ink)", "labelFontSize": 12, "symbolSize": 90, "symbolStrokeWidth": 2},
-    "title": {"color": "var(--ink)", "subtitleColor": "var(--paper)", "subtitleFontSize": 11, "fontSize": 14,
-              "anchor": "start", "offset": 12},
+    "title": {"color": "var(--ink)", "fontSize": 14, "anchor": "start", "offset": 12},
     "text": {"fontSize": 12},
 }
 
@@ -104,22 +103,6 @@ def rows_of(panel, list_of_series, styles):
     return rows
 
 
-def levels_of(panel):
-    """Published values that are a level of their own, and those that are a line."""
-    levels, lines = [], []
-    for reference in panel.references:
-        entry = reference.entry
-        tip = [f"[{reference.number}] {reference.document['short']}, {entry['place']}", entry["label"], entry["says"]]
-        same = {"tip": tip, "says": ", ".join(tip), "n": f"[{reference.number}]"}
-        if "points" in entry and not panel.is_bars and panel.axis.kind == "number":
-            last = len(entry["points"]) - 1
-            lines += [{**same, "x": x, "m": y, "last": place == last} for place, (x, y) in enumerate(entry["points"])]
-        elif "value" in entry or "low" in entry:
-            low, high = entry.get("low", entry.get("value")), entry.get("high", entry.get("value"))
-            levels.append({**same, "a": low, "b": high, "m": (low + high) / 2})
-    return levels, lines
-
-
 def nice_ticks(low, high):
     """1, 2 and 5 of each decade, or the decades only where there are many."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
@@ -136,8 +119,6 @@ def value_scale(panel, shared):
                for point in series.points]
     low = min(min(spread.q1, spread.median) for spread in spreads)
     high = max(max(spread.q3, spread.median) for spread in spreads)
-    for level in (entry for one in panels for entry in sum(levels_of(one), [])):
-        low, high = min(low, level.get("a", level["m"])), max(high, level.get("b", level["m"]))
     if kind == "share":
         if panel.quantity.name == "gain" and high < 0.6:
             return {"type": "linear", "domain": [max(LOWEST_SHARE, min(0, low)), max(high * 1.1, 0.1)], "nice": True}, None
@@ -153,8 +134,6 @@ def value_scale(panel, shared):
 
 def place_scale(panel):
     xs = panel.xs
-    # A document's line may extend beyond the measured range.
-    xs = sorted(set(xs) | {row["x"] for row in levels_of(panel)[1]})
     if panel.axis.kind != "share" and xs[0] > 0 and xs[-1] / xs[0] >= 8:
         return {"type": "log", "base": 2 if panel.axis.kind == "bytes" else 10, "domain": [xs[0], xs[-1]]}, xs
     if panel.axis.kind != "share" and xs[0] == 0 and xs[-1] >= 100:
@@ -181,32 +160,13 @@ def frame(panel, series, styles, description):
     scales, legend = legend_of(series, styles)
     return {
         "$schema": "https://vega.github.io/schema/vega/v5.json", "description": description, "width": 420,
-        "padding": {"left": 4, "top": 4, "bottom": 4, "right": 24 if panel.references else 4},
-        "autosize": {"type": "fit", "contains": "padding"}, "signals": [{"name": "hidden", "value": []}],
-        "scales": scales, "usermeta": {"title": f"{panel.title}: {panel.quantity.title.lower()}", "legends": [legend],
-                     "notes": [line for r in panel.references for line in textwrap.wrap(
-                         f"[{r.number}] {r.document['short']}, {r.entry['place']}: {r.entry['says']} ({r.entry['label']})", 100)]},
+        "padding": 4, "autosize": {"type": "fit", "contains": "padding"}, "signals": [{"name": "hidden", "value": []}],
+        "scales": scales, "usermeta": {"title": f"{panel.title}: {panel.quantity.title.lower()}", "legends": [legend]},
     }
 
 
 def shown_only(name, rows):
     return {"name": name, "values": rows, "transform": [{"type": "filter", "expr": "indexof(hidden, datum.s) < 0"}]}
-
-
-def spread_numbers(levels, scale, length, apart):
-    """Moves the numbers of levels that are near each other, in pixels of an axis of about this length."""
-    low, high = scale["domain"]
-    if scale["type"] != "linear" or high <= low:
-        for level in levels:
-            level["move"] = 0
-        return
-    last = None
-    direction = 1 if length > 0 else -1
-    for level in sorted(levels, key=lambda one: -one["m"] * direction):
-        place = direction * (high - level["m"]) / (high - low) * abs(length)
-        moved = place if last is None else max(place, last + apart)
-        level["move"] = moved - place
-        last = moved
 
 
 def mark(kind, data, encoding, **more):
@@ -217,35 +177,16 @@ def mark(kind, data, encoding, **more):
 
 
 TIP = {"tooltip": {"field": "tip"}, "description": {"field": "says"}}
-PAPER_LINE = {"stroke": "var(--paper)", "strokeWidth": 1.5, "strokeDash": [5, 4]}
 LOWER, MEDIAN, UPPER = ({"scale": "v", "field": field} for field in "amb")
-
-
-def level_marks(vertical):
-    """Bands, lines and numbers for published values; `vertical` where values go to the right."""
-    along, across = ("x", "y") if vertical else ("y", "x")
-    whole = {across: 0, f"{across}2": {"signal": "height" if vertical else "width"}}
-    moved = {**MEDIAN, "offset": {"field": "move"}}
-    place = ({"x": moved, "y": -5, "align": "center"} if vertical else
-             {"x": {"signal": "width", "offset": 5}, "y": moved, "align": "left", "baseline": "middle"})
-    return [
-        mark("rect", "levels", {**whole, along: LOWER, f"{along}2": UPPER, "fill": "var(--paper)", "fillOpacity": 0.15},
-             aria=False, clip=False),
-        mark("rule", "levels", {**whole, along: MEDIAN, **PAPER_LINE, **TIP}, description="Value of a document"),
-        mark("text", "levels", {"text": {"field": "n"}, "fill": "var(--paper)", "fontSize": 11, **place,
-                                "tooltip": {"field": "tip"}}, aria=False)]
 
 
 def lines(panel, shared, series, styles):
     values_scale, ticks = value_scale(panel, shared)
     places_scale, places = place_scale(panel)
-    levels, document_lines = levels_of(panel)
-    spread_numbers(levels, values_scale, HEIGHT - 60, 13)
     spec = frame(panel, series, styles, f"{panel.quantity.title} of {panel.title}, by {panel.axis.title}; the table below "
                                         "the plots has its values")
     spec["height"] = HEIGHT
-    spec["data"] = [shown_only("points", rows_of(panel, panel.series, styles)),
-                    {"name": "levels", "values": levels}, {"name": "document", "values": document_lines}]
+    spec["data"] = [shown_only("points", rows_of(panel, panel.series, styles))]
     spec["scales"] += [{"name": "x", **places_scale, "range": "width", "padding": 12},
                        {"name": "v", **values_scale, "range": "height", "clamp": True}]
     few = len(places) <= 14
@@ -256,13 +197,7 @@ def lines(panel, shared, series, styles):
          "encode": axis_text(panel.axis.kind), **({"values": places} if few else {"tickCount": 6})}]
     x, colour = {"scale": "x", "field": "x"}, {"field": "c"}
     point, span = {"x": x, "y": MEDIAN}, {"x": x, "y": LOWER, "y2": UPPER}
-    spec["marks"] = level_marks(False) + [
-        mark("line", "document", {**point, **PAPER_LINE}, aria=False),
-        mark("symbol", "document", {**point, "stroke": "var(--paper)", "fill": "var(--surface)", "size": 45, **TIP},
-             description="Value of a document"),
-        mark("text", "document", {"x": {"signal": "width", "offset": 5}, "y": MEDIAN, "baseline": "middle",
-                                  "text": {"signal": "datum.last ? datum.n : ''"}, "fill": "var(--paper)", "fontSize": 11},
-             aria=False),
+    spec["marks"] = [
         {"type": "group", "from": {"facet": {"data": "points", "name": "one_series", "groupby": "s"}}, "aria": False, "marks": [
             mark("area", "one_series", {**span, "fill": colour, "fillOpacity": 0.14}),
             mark("line", "one_series", {**point, "stroke": colour, "strokeWidth": 2.2, "strokeDash": {"field": "d"},
@@ -276,12 +211,10 @@ def lines(panel, shared, series, styles):
 
 def bars(panel, shared, series, styles):
     values_scale, _ = value_scale(panel, shared)
-    levels, _ = levels_of(panel)
-    spread_numbers(levels, values_scale, -250, 18)
     rows = rows_of(panel, panel.series, styles)
     spec = frame(panel, series, styles, f"{panel.quantity.title} of {panel.title}; the table below the plots has its values")
     spec["height"] = BAR * len(rows) + 60
-    spec["data"] = [shown_only("points", rows), {"name": "levels", "values": levels}]
+    spec["data"] = [shown_only("points", rows)]
     spec["scales"] += [{"name": "v", **values_scale, "range": "width", "clamp": True},
                        {"name": "band", "type": "band", "domain": {"data": "points", "field": "w"}, "range": "height",
                         "padding": 0.35}]
@@ -301,7 +234,7 @@ def bars(panel, shared, series, styles):
         mark("rule", "points", {"x": LOWER, "x2": UPPER, "y": middle, "stroke": "var(--ink)", "strokeWidth": 1.5}, aria=False),
         mark("text", "points", {"y": middle, "baseline": "middle", "text": {"field": "v"}, "fill": "var(--ink)",
                                 "x": {"signal": f"{is_left} ? max(scale('v', min(datum.a, datum.m)), 56) - 6 : {end}"},
-                                "align": {"signal": f"{is_left} ? 'right' : 'left'"}}, aria=False)] + level_marks(True)
+                                "align": {"signal": f"{is_left} ? 'right' : 'left'"}}, aria=False)]
     return spec
 
 

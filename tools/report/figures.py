@@ -1,13 +1,10 @@
-"""Makes figures from results: the plots, their axes, their series, and published values beside them."""
+"""Makes figures from results: the plots, their axes, and their series."""
 
 import dataclasses
-import json
-import pathlib
 
 import benchmarks
 import values
 
-PAPERS = json.loads((pathlib.Path(__file__).resolve().parent / "papers.json").read_text(encoding="utf-8"))
 # Conditions that separate plots, and conditions that are an axis, with its title.
 CONDITIONS = {"burst_seconds": ("bursts of {}", "time")}
 AXES = {"frequency_hz": "bursts per second, Hz"}
@@ -31,22 +28,6 @@ class Series:
 
 
 @dataclasses.dataclass
-class Reference:
-    """A value of a document beside a figure. `number` is its mark in the plot."""
-
-    number: int
-    entry: dict
-
-    @property
-    def document(self):
-        return PAPERS["documents"][self.entry["document"]]
-
-    @property
-    def drawable(self):
-        return self.entry.get("draw", True) and any(key in self.entry for key in ("value", "low", "points", "x"))
-
-
-@dataclasses.dataclass
 class Axis:
     kind: str  # bytes, share, number
     title: str
@@ -59,11 +40,9 @@ class Axis:
 class Panel:
     key: str
     title: str
-    collective: str
     quantity: benchmarks.Quantity
     axis: Axis
     series: list
-    references: list
 
     @property
     def xs(self):
@@ -91,7 +70,6 @@ class Figure:
     rows: list
     method: str
     views: list
-    references: list
     series: list  # of all its panels, without points
 
 
@@ -188,13 +166,6 @@ def series_of(result, rows, quantity):
     return list(series.values())
 
 
-def references_of(benchmark, method, collectives):
-    entries = [entry for entry in PAPERS["values"]
-               if entry["benchmark"] == benchmark and entry.get("method", method) == method
-               and not collectives.isdisjoint(entry.get("collectives", collectives))]
-    return [Reference(number, entry) for number, entry in enumerate(entries, 1)]
-
-
 def quantities_of(benchmark, rows):
     """The quantities of the benchmark that the rows have; for an unknown benchmark, all in the rows."""
     present = list(dict.fromkeys(name for row in rows for m in row.engines for name in m.summary))
@@ -210,7 +181,7 @@ def without_steps(rows):
     return [dataclasses.replace(row, parameter=None) for row in last.values()]
 
 
-def view_of(result, figure_key, rows, name, references):
+def view_of(result, figure_key, rows, name):
     benchmark = benchmarks.benchmark_of(result.benchmark)
     quantity = benchmarks.quantity_of(result.benchmark, name, rows[0].method)
     if name == "available" and rows[0].parameter and rows[0].parameter[0] in SHARES:
@@ -221,14 +192,11 @@ def view_of(result, figure_key, rows, name, references):
     for row in rows:
         groups.setdefault(panel_key(row, varied, has_sizes), []).append(row)
     panels = []
-    for index, (key, members) in enumerate(groups.items()):
+    for key, members in groups.items():
         series = series_of(result, members, name)
         if not series:
             continue
-        fitting = [r for r in references if r.drawable and name in r.entry["quantities"]
-                   and key[0] in r.entry["collectives"]]
-        panel = Panel(f"{figure_key}-{len(panels)}-{name}", panel_title(key), key[0], quantity,
-                      axis_of(benchmark, members), series, fitting)
+        panel = Panel(f"{figure_key}-{len(panels)}-{name}", panel_title(key), quantity, axis_of(benchmark, members), series)
         if panel.is_bars and panel.axis.kind == "bytes" and panel.xs[0] > 0:
             panel.title += f", {panel.axis.shown(panel.xs[0])}"
         elif panel.is_bars and panel.axis.kind == "number" and result.benchmark in benchmarks.BENCHMARKS:
@@ -248,8 +216,7 @@ def figures_of(result, number):
     figures = []
     for index, ((method, parameter), rows) in enumerate(by_method.items()):
         key = f"f{number}-{index}"
-        references = references_of(result.benchmark, method, {row.collective for row in rows})
-        views = [view for view in (view_of(result, key + f"-{i}", rows, name, references)
+        views = [view for view in (view_of(result, key + f"-{i}", rows, name)
                                    for i, name in enumerate(quantities_of(benchmark, rows))) if view.panels]
         if not views:
             continue
@@ -269,5 +236,5 @@ def figures_of(result, number):
             for panel in view.panels:
                 for series in panel.series:
                     every.setdefault(series.key, dataclasses.replace(series, points=[]))
-        figures.append(Figure(key, title, explanation, result, rows, method, views, references, list(every.values())))
+        figures.append(Figure(key, title, explanation, result, rows, method, views, list(every.values())))
     return figures

@@ -57,7 +57,7 @@
   // A picture of its own: title and legend in it, colours written out.
   async function save(id, hidden) {
     const spec = structuredClone(plots[id]);
-    spec.title = {text: spec.usermeta.title, subtitle: spec.usermeta.notes};
+    spec.title = spec.usermeta.title;
     spec.legends = spec.usermeta.legends;
     spec.width = 680;
     const view = makeView(spec, {renderer: 'none'});

@@ -59,7 +59,6 @@ class Page:
         for number, result in enumerate(found):
             self.results.setdefault(result.benchmark, []).append((result, figures.figures_of(result, number)))
         self.plots = {}
-        self.cited = []
 
     def every(self):
         """All results, with their figures."""
@@ -92,20 +91,6 @@ class Page:
         return E("div", [E("button", swatch(styles[one.key]), one.label, type="button", data_series=one.key,
                            aria_pressed="true", title="Show or hide") for one in figure.series],
                  class_="legend bar", role="group", aria_label="Series")
-
-    def beside(self, figure):
-        """The values that papers report on the same question."""
-        if not figure.references:
-            return None
-        items = []
-        for reference in figure.references:
-            document, entry = reference.document, reference.entry
-            self.cited += [document] if document not in self.cited else []
-            said = [E("b", entry["says"]), f": {entry['label']}"] if "says" in entry else f"{entry['label']}: {entry['remark']}"
-            items.append(E("li", E("span", f"[{reference.number}]" if reference.drawable else "–"), E("span", said,
-                                   f" ({entry['note']})" if "note" in entry else "", ". ",
-                                   E("cite", f"{document['short']}, {entry['place']}"))))
-        return E("div", E("h4", "What papers report"), E("ol", items), class_="beside", role="note")
 
     def table(self, figure):
         """Every value of the figure: medians with quartiles."""
@@ -140,8 +125,7 @@ class Page:
     def figure(self, figure):
         return E("div", E("h3", figure.title or "Plots", class_=None if figure.title else "unseen"),
                  E("p", figure.explanation) if figure.explanation else None,
-                 self.legend(figure), [self.view(figure, view) for view in figure.views],
-                 self.beside(figure), self.table(figure), class_="figure")
+                 self.legend(figure), [self.view(figure, view) for view in figure.views], self.table(figure), class_="figure")
 
     # Sections
 
@@ -170,30 +154,6 @@ class Page:
                 parts += [self.figure(figure) for figure in figures.figures_of(sites, f"{key}-sites-{ranks}")]
         return parts
 
-    def answers(self):
-        """All questions by all engines."""
-        found = [answer for _, drawn in self.every() for figure in drawn for answer in summary.answers(figure)]
-        engines = list(dict.fromkeys(engine for answer in found for engine in answer.engines))
-        engines.sort(key=lambda one: list(benchmarks.ENGINES).index(one) if one in benchmarks.ENGINES else len(benchmarks.ENGINES))
-        body = []
-        for answer in found:
-            result = answer.figure.result
-            question = E("a", benchmarks.benchmark_of(result.benchmark).question, href=f"#{self.anchor(result.benchmark)}")
-            details = [answer.figure.title, answer.variant, "simulated" if result.simulated else ""]
-            if len(self.results[result.benchmark]) > 1:
-                details.append(pathlib.PurePath(result.path).name)
-            cells = []
-            for engine in engines:
-                numbers = answer.engines.get(engine)
-                middle, span = summary.in_words(answer.quantity.kind, numbers) if numbers else ("", "")
-                cells.append(E("td", middle, E("small", span) if span else None))
-            body.append([E("th", question, E("small", ", ".join(detail for detail in details if detail)), class_="word", scope="row"),
-                         E("td", answer.quantity.title, class_="word"), cells])
-        return E("section", E("h2", "All questions, all engines"),
-                 E("div", table("The median over all points of the plots; below it the range from the smallest to the largest.",
-                                heads(["question", "what is shown"], engines), body),
-                   class_="card"), id="answers")
-
     def made_of(self):
         """Everything needed to repeat each measurement."""
         parts = []
@@ -209,19 +169,9 @@ class Page:
                    "rounds of a run, with a band or a bar from the first to the third quartile. Hollow marks are series of a "
                    "second kind, or engines other than the requested ones."), parts, id="measured")
 
-    def papers(self):
-        items = [E("li", f"{document['authors']}: ", E("cite", document["title"]), f". {document['venue']}. ",
-                   E("small", f"Measured on {document['where']}.")) for document in self.cited]
-        return E("section", E("h2", "Papers"),
-                 E("p", "Their values are shown beside the plots for comparison; they come from other machines, "
-                   "networks and numbers of processes. Only values from their text and tables are shown."),
-                 E("ul", items), id="papers")
-
     def body(self):
         sections = [self.benchmark(name, found) for name, found in self.results.items()]
-        sections += [self.answers()] if self.results else []
         sections.append(self.made_of())
-        sections += [self.papers()] if self.cited else []
         short = {self.anchor(name): values.first_up(benchmarks.words_of(name)) for name in self.results}
         contents = [E("li", E("a", short.get(section.get("id")) or section.find("h2").text, href=f"#{section.get('id')}"))
                     for section in sections]

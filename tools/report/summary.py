@@ -1,10 +1,6 @@
-"""Where and how well something was measured, and the answer of each engine to each question: medians and ranges, in one table."""
-
-import dataclasses
-import statistics
+"""Where and how well something was measured."""
 
 import benchmarks
-import figures
 import values
 from inputs import text_of
 
@@ -65,29 +61,3 @@ def cautions(result):
                 others.setdefault((m.engine, m.used), []).append(row.collective)
     return said + [f"{benchmarks.ENGINES.get(engine, engine)} was requested, but {used or 'an unknown engine'} ran "
                    f"{', '.join(dict.fromkeys(collectives))}: hollow marks." for (engine, used), collectives in others.items()]
-
-
-@dataclasses.dataclass
-class Answer:
-    """A line of the table."""
-
-    figure: figures.Figure
-    quantity: benchmarks.Quantity
-    variant: str
-    engines: dict  # of engines to the medians of all points
-
-
-def answers(figure):
-    """What each engine answers, for each variant, by the figure's first quantity."""
-    view = figure.views[0]
-    found = {}
-    for panel in view.panels:
-        for series in panel.series:
-            found.setdefault(series.variant, {}).setdefault(series.engine, []).extend(p.spread.median for p in series.points)
-    return [Answer(figure, view.quantity, variant, engines) for variant, engines in found.items()]
-
-
-def in_words(kind, numbers):
-    """The median of the points; behind it the range, if there is one."""
-    median, span = values.shown(kind, statistics.median(numbers)), values.span(kind, numbers)
-    return median, span if " to " in span else ""
