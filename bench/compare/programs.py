@@ -272,7 +272,7 @@ class Bench(Program):
 
     rounds = limit = None
 
-    def __init__(self, main="base", others=("overlap",)):
+    def __init__(self, main="latency", others=()):
         known = {"base": ("base", "us", microseconds), "latency": ("latency", "us", microseconds), "overlap": ("overlap", "overlap %", percent)}
         self.quantities = tuple(known[name] for name in (main, *others))
 

@@ -44,7 +44,7 @@ std::vector<Row> overlap_rows(Bench& bench, Collective collective, std::uint64_t
     std::vector<Row> rows;
     for (const double share :
          by_steps ? bench.settings.work_shares : std::vector<double>{bench.settings.work_factor}) {
-        nlohmann::json one = head(bench, collective, bytes, name(method));
+        nlohmann::json one = head(collective, bytes, name(method));
         if (by_steps) one["parameter"] = parameter("work_share", share);
         rows.push_back(overlap_row(std::move(one), method, subjects, share));
     }
@@ -72,24 +72,16 @@ struct Series {
     BackToBack::Prepare prepare;
 };
 
-// A row of them, a line for each engine. `quantity`: the name of the time, and the row's method.
-Row back_to_back(Bench& bench, const std::shared_ptr<Exchanges>& exchanges, const char* quantity,
-                 const Series& series = {}) {
+// A row of them, a line for each engine.
+Row back_to_back(Bench& bench, const std::shared_ptr<Exchanges>& exchanges, const Series& series) {
     const Exchange& exchange = *exchanges->front();
-    Row row{head(bench, exchange.collective(), exchange.bytes(), quantity), {}};
+    Row row{head(exchange.collective(), exchange.bytes(), "latency"), {}};
     for (const std::string& engine : bench.settings.engines) {
         const Caller& caller = bench.caller(engine, series.algorithm, series.purpose);
-        row.lines.push_back(std::make_unique<BackToBack>(bench, caller, exchanges, series.blocking, quantity,
-                                                         series.prepare));
+        row.lines.push_back(
+            std::make_unique<BackToBack>(bench, caller, exchanges, series.blocking, series.prepare));
     }
     return row;
-}
-
-// base: the time of a collective when one follows the other at once, and nothing is computed.
-std::vector<Row> base_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
-    std::vector<Row> rows;
-    rows.push_back(back_to_back(bench, make_exchanges(bench, collective, bytes), "base"));
-    return rows;
 }
 
 // latency: a tight loop of the blocking collective, and one of start and wait (Graham et al. 2010, Figures 4
@@ -99,7 +91,7 @@ std::vector<Row> latency_rows(Bench& bench, Collective collective, std::uint64_t
     std::vector<Row> rows;
     const auto exchanges = make_exchanges(bench, collective, bytes);
     for (const std::string& form : bench.settings.forms) {
-        rows.push_back(back_to_back(bench, exchanges, "latency", {form == "blocking", "", form, {}}));
+        rows.push_back(back_to_back(bench, exchanges, {form == "blocking", "", form, {}}));
         rows.back().head["variant"] = form;
     }
     return rows;
@@ -110,7 +102,7 @@ std::vector<Row> fixed_time_rows(Bench& bench, Collective collective, std::uint6
     const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes, collectives));
     std::vector<Row> rows;
     for (const int tests : bench.settings.tests) {
-        rows.push_back(row_of<FixedTimeLine>(head(bench, collective, bytes, name(Method::fixed)), subjects,
+        rows.push_back(row_of<FixedTimeLine>(head(collective, bytes, name(Method::fixed)), subjects,
                                              tests, true));
         rows.back().head["variant"] = variant_of_tests(tests);
     }
@@ -133,7 +125,7 @@ std::vector<Row> window_rows(Bench& bench, Collective collective, std::uint64_t 
     const auto exchanges = make_exchanges(bench, collective, bytes);
     for (const int window : windows) {
         const std::string algorithm = fmt::format("ialltoall=pairwise:window={}", window);
-        rows.push_back(back_to_back(bench, exchanges, "latency", {false, algorithm, "", {}}));
+        rows.push_back(back_to_back(bench, exchanges, {false, algorithm, "", {}}));
         rows.back().head["parameter"] = parameter("window", window);
     }
     return rows;
@@ -158,7 +150,7 @@ std::vector<Row> tests_rows(Bench& bench, Collective collective, std::uint64_t b
     const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes));
     std::vector<Row> rows;
     for (const int tests : bench.settings.tests) {
-        rows.push_back(row_of<FixedTimeLine>(head(bench, collective, bytes, name(Method::fixed)), subjects,
+        rows.push_back(row_of<FixedTimeLine>(head(collective, bytes, name(Method::fixed)), subjects,
                                              tests, false));
         rows.back().head["parameter"] = parameter("tests", tests);
     }
@@ -177,7 +169,7 @@ int tests_for(const Settings& settings, std::uint64_t bytes) {
 std::vector<Row> overhead_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
     const Amount amount{bench.settings.work_factor, tests_for(bench.settings, bytes)};
     std::vector<Row> rows;
-    rows.push_back(row_of<WorkLine>(head(bench, collective, bytes, "overhead"),
+    rows.push_back(row_of<WorkLine>(head(collective, bytes, "overhead"),
                                     make_subjects(bench, make_exchanges(bench, collective, bytes)), amount));
     rows.back().head["tests"] = amount.tests;
     return rows;
@@ -189,7 +181,7 @@ std::vector<Row> throughput_rows(Bench& bench, Collective collective, std::uint6
     const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes));
     std::vector<Row> rows;
     for (const int tests : bench.settings.tests) {
-        rows.push_back(row_of<WorkLine>(head(bench, collective, bytes, "throughput"), subjects,
+        rows.push_back(row_of<WorkLine>(head(collective, bytes, "throughput"), subjects,
                                         Amount{bench.settings.work_factor, tests, true, subjects}));
         rows.back().head["variant"] = variant_of_tests(tests);
     }
@@ -236,7 +228,7 @@ std::vector<RowGroup> noise_groups(Bench& bench) {
                 for (const int tests : bench.settings.tests) {
                     const Amount amount{bench.settings.work_factor, tests, true};
                     Row row =
-                        row_of<NoiseLine>(head(bench, collective, bytes, "noise"), subjects, amount, noise);
+                        row_of<NoiseLine>(head(collective, bytes, "noise"), subjects, amount, noise);
                     row.head["frequency_hz"] = frequency;
                     row.head["burst_seconds"] = burst;
                     row.head["variant"] = variant_of_tests(tests);
@@ -274,7 +266,7 @@ std::vector<Row> connections_rows(Bench& bench, Collective collective, std::uint
     for (const std::string variant : {"sparse", "dense"}) {
         BackToBack::Prepare prepare;
         if (variant == "dense") prepare = connect_every_pair;
-        rows.push_back(back_to_back(bench, exchanges, "latency", {false, algorithms, variant, prepare}));
+        rows.push_back(back_to_back(bench, exchanges, {false, algorithms, variant, prepare}));
         rows.back().head["variant"] = variant;
     }
     return rows;
@@ -283,7 +275,6 @@ std::vector<Row> connections_rows(Bench& bench, Collective collective, std::uint
 namespace benchmarks {
 
 const Benchmark overlap = {overlap_groups, true};
-const Benchmark base = {each_case<base_rows>};
 const Benchmark latency = {each_case<latency_rows>};
 const Benchmark total = {each_case<total_rows>, true};
 const Benchmark window = {each_case<window_rows>};

@@ -23,16 +23,6 @@ std::uint64_t uneven(std::uint64_t bytes, int from, int to) {
     return (from + to) % 2 == 0 ? bytes - bytes / 2 : bytes + bytes / 2;
 }
 
-// Of the vector that is summed, a rank's share and a peer's.
-std::uint64_t both_shares(std::uint64_t bytes, int rank, int peer, int ranks) {
-    const std::uint64_t elements = vector_bytes(bytes) / sizeof(double);
-    const auto first = [&](int which) {
-        return elements * static_cast<std::uint64_t>(which) / static_cast<std::uint64_t>(ranks);
-    };
-    const auto share = [&](int owner) { return first(owner + 1) - first(owner); };
-    return (share(rank) + share(peer)) * sizeof(double);
-}
-
 // Bytes of the block that one rank has for another, or for itself; 0 when it has none. Uneven blocks are
 // half a block shorter or longer than `bytes`, in turn. For collectives whose result is made of the blocks of
 // several ranks, or goes to several: gathers, scatter, all-to-alls.
@@ -124,27 +114,6 @@ std::uint64_t first_wrong_of_sum(const unsigned char* sum, std::uint64_t bytes, 
 }
 
 }  // namespace
-
-std::uint64_t moved_bytes(Collective collective, std::uint64_t bytes, int rank, int ranks) {
-    std::uint64_t moved = 0;
-    if (collective == Collective::barrier) {
-        for (int distance = 1; distance < ranks; distance *= 2) moved += 2;
-    } else if (collective == Collective::broadcast) {
-        // A rank's parent lacks its lowest bit, its children have one more below.
-        int bit = 1;
-        while (bit < ranks && (rank & bit) == 0) bit *= 2;
-        if (rank != 0) moved += bytes;
-        for (bit /= 2; bit > 0; bit /= 2) moved += rank + bit < ranks ? bytes : 0;
-    } else {
-        for (int peer = 0; peer < ranks; ++peer) {
-            if (peer == rank) continue;
-            moved += collective == Collective::allreduce ? 2 * both_shares(bytes, rank, peer, ranks)
-                                                         : block_bytes(collective, bytes, rank, peer, 0) +
-                                                               block_bytes(collective, bytes, peer, rank, 0);
-        }
-    }
-    return moved;
-}
 
 void Caller::wait(MPI_Request& request) const {
     (direct ? PMPI_Wait : MPI_Wait)(&request, MPI_STATUS_IGNORE);

@@ -13,11 +13,6 @@
 
 namespace lapwing::bench {
 
-// Bytes that the rank sends and receives if blocks go straight to their targets, a broadcast down the
-// binomial tree from rank 0, and a barrier by dissemination; of the vector of an allreduce each rank gets its
-// share from all, and gives the sum of it to all.
-std::uint64_t moved_bytes(Collective collective, std::uint64_t bytes, int rank, int ranks);
-
 // A communicator, and whose calls are made on it.
 struct Caller {
     std::string engine;

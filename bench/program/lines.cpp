@@ -42,13 +42,8 @@ nlohmann::json SubjectLine::describe() const {
         {"engine", subject_->engine()}, {"used", subject_->used()}, {"iterations", subject_->iterations()}};
 }
 
-nlohmann::json head(const Bench& bench, Collective collective, std::uint64_t bytes,
-                    const std::string& method) {
-    return {{"collective", mpi_name(collective)},
-            {"bytes", bytes},
-            {"method", method},
-            {"busiest_bytes",
-             bench.slowest(static_cast<double>(moved_bytes(collective, bytes, bench.rank, bench.ranks)))}};
+nlohmann::json head(Collective collective, std::uint64_t bytes, const std::string& method) {
+    return {{"collective", mpi_name(collective)}, {"bytes", bytes}, {"method", method}};
 }
 
 nlohmann::json parameter(const char* name, double value) {
@@ -112,12 +107,11 @@ constexpr int lead_in = 3;
 }  // namespace
 
 BackToBack::BackToBack(Bench& bench, const Caller& caller, std::shared_ptr<Exchanges> exchange, bool blocking,
-                       const char* quantity, Prepare prepare)
+                       Prepare prepare)
     : bench_(bench),
       caller_(caller),
       exchanges_(std::move(exchange)),
       blocking_(blocking),
-      quantity_(quantity),
       prepare_(std::move(prepare)) {}
 
 void BackToBack::warm_up() {
@@ -129,7 +123,7 @@ void BackToBack::warm_up() {
 }
 
 std::vector<std::function<void()>> BackToBack::phases() {
-    return {[this] { sample_[quantity_] = run(iterations_) / iterations_; }};
+    return {[this] { sample_["latency"] = run(iterations_) / iterations_; }};
 }
 
 nlohmann::json BackToBack::describe() const {

@@ -69,9 +69,8 @@ Row row_of(nlohmann::json head, const std::vector<std::shared_ptr<Subject>>& sub
 // Rows that are measured together, interleaved; the function makes their buffers.
 using RowGroup = std::function<std::vector<Row>()>;
 
-// The beginning of a row. Collective.
-nlohmann::json head(const Bench& bench, Collective collective, std::uint64_t bytes,
-                    const std::string& method);
+// The beginning of a row.
+nlohmann::json head(Collective collective, std::uint64_t bytes, const std::string& method);
 nlohmann::json parameter(const char* name, double value);
 
 // The variant of a row with so many tests: "no tests", "1000 tests".
@@ -86,16 +85,16 @@ std::vector<RowGroup> for_each_case(const Bench& bench,
 // The rows as JSON, all phases of all lines in turn in each round.
 nlohmann::json measure(const Bench& bench, const std::vector<Row>& rows);
 
-// One collective right after the other: what one adds to a program with many in a row.
+// One collective right after the other: what each adds to a program with many in a row.
 //
 // There is no barrier between two collectives, so the root of a broadcast may be several ahead of the others.
 // The time is that of the slowest rank for all, divided by their number.
 class BackToBack : public Line {
   public:
-    // `quantity` is the name of the time in a sample. `prepare`, on all ranks, comes before the first one.
+    // `prepare`, on all ranks, comes before the first one.
     using Prepare = std::function<void(Bench&, const Caller&)>;
     BackToBack(Bench& bench, const Caller& caller, std::shared_ptr<Exchanges> exchange, bool blocking,
-               const char* quantity, Prepare prepare);
+               Prepare prepare);
 
     void warm_up() override;
     std::vector<std::function<void()>> phases() override;
@@ -111,7 +110,6 @@ class BackToBack : public Line {
     const Caller& caller_;
     std::shared_ptr<Exchanges> exchanges_;
     bool blocking_;
-    const char* quantity_;
     Prepare prepare_;
     int iterations_ = 1;
     std::string used_;

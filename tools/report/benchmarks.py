@@ -42,8 +42,6 @@ QUANTITIES = {quantity.name: quantity for quantity in (
     Quantity("overhead", "Overhead", "time", "less", "time that the program loses, because overlap cannot hide it"),
     Quantity("share", "Share", "share", "", ""),
     Quantity("ratio", "Time over the MPI's", "ratio", "less", "below 1 is faster than the native MPI"),
-    Quantity("stolen_per_mib", "Stolen per MiB", "time", "less",
-             "how much longer computation takes for each MiB that moves"),
     Quantity("flops_alone", "Computation alone", "rate", "more", "floating-point operations per second, nothing in flight"),
     Quantity("flops_beside", "Computation beside it", "rate", "more",
              "floating-point operations per second while the collective is in flight"),

@@ -16,7 +16,7 @@ from inputs import InputError, is_number, text_of
 MAX_RANKS = 1 << 31
 QUARTILES = ("q1", "median", "q3")
 # Keys of a row that are no condition of its measurement.
-ROW_FRAME = {"collective", "bytes", "method", "parameter", "engines", "busiest_bytes", "variant"}
+ROW_FRAME = {"collective", "bytes", "method", "parameter", "engines", "variant"}
 
 
 @dataclasses.dataclass

@@ -62,11 +62,10 @@ const std::vector<Column>& columns_of(const std::string& benchmark, const std::s
     static const Column share{"overlap", "overlap %", Unit::share, true};
     static const Column overlap{"overlap", "overlap %", Unit::percent, true};
     static const Column available{"available", "available %", Unit::percent};
-    static const Column stolen{"stolen_per_mib", "stolen us/MiB", Unit::microseconds};
     static const Column per_time{"available_per_second", "overlap %/ms", Unit::percent_per_ms};
     static const std::vector<Column> of_steps = {base, alone, total, overlap, available};
     static const std::vector<Column> of_fixed = {base, total, overlap, available};
-    static const std::vector<Column> of_wait = {base, start, wait, alone, total, share, stolen};
+    static const std::vector<Column> of_wait = {base, start, wait, alone, total, share};
     static const std::vector<Column> of_poll = {base, start, total, share, per_time};
     const std::vector<Column>& own = find_benchmark(benchmark).columns;
     if (!own.empty()) return own;

@@ -160,12 +160,14 @@ class Output {
 // uses the MPI's messages.
 Settings lapwing_settings(const BenchOptions& options, const Json& asked,
                           const std::vector<std::string>& variables) {
+    const Json forms = asked.value("forms", Json::array());
+    const bool blocking = std::find(forms.begin(), forms.end(), "blocking") != forms.end();
     const GivenSetting given[] = {
         {nullptr, &Settings::engine, engine_of_job(asked.at("engines").get<std::vector<std::string>>())},
         {"--algorithm", &Settings::algorithm, if_given(options.algorithm)},
         // The native MPI is measured as it is.
         {nullptr, &Settings::messages, "off"},
-        {nullptr, &Settings::blocking, asked.contains("forms") ? if_given("1") : std::nullopt}};
+        {nullptr, &Settings::blocking, blocking ? if_given("1") : std::nullopt}};
     return settings_with(variables, given);
 }
 

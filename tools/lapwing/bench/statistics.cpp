@@ -13,10 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double mib = 1024.0 * 1024.0;
-// Of fewer bytes the fixed costs are nearly all, and for each MiB they would say nothing.
-constexpr double min_moved = 4096;
-
 // Interpolated between the two nearest values.
 double quantile(const std::vector<double>& sorted, double share) {
     const double place = share * static_cast<double>(sorted.size() - 1);
@@ -111,13 +107,6 @@ void derive(const Json& row, const Json& engine, Json& sample, const Benchmark& 
     }
 }
 
-// How much longer work takes for each MiB that moves.
-void add_stolen(const Json& row, Json& sample) {
-    const double moved = row.at("busiest_bytes").get<double>();
-    if (row.at("method") != "wait" || moved < min_moved) return;
-    sample["stolen_per_mib"] = difference(sample, "total", "alone") / moved * mib;
-}
-
 // Rows of overlap by steps: how much work fits beside a collective before the whole takes longer than the
 // collective alone, the work of all smaller steps included. Quartiles are those of the whole over the base in
 // the same round: one slow round of one step must not decide.
@@ -167,15 +156,11 @@ Json spread(std::vector<double> values) {
 }
 
 void summarize(Json& result) {
-    const bool works = result.at("settings").at("compute") == "work";
     const Benchmark& benchmark = find_benchmark(result.at("benchmark"));
     for (Json& row : result.at("rows")) {
         for (Json& engine : row.at("engines")) {
             engine["confirmed"] = is_confirmed(engine);
-            for (Json& sample : engine.at("rounds")) {
-                derive(row, engine, sample, benchmark);
-                if (works) add_stolen(row, sample);
-            }
+            for (Json& sample : engine.at("rounds")) derive(row, engine, sample, benchmark);
         }
         for (Json& engine : row.at("engines")) add_ratio(row, engine);
     }

@@ -164,33 +164,9 @@ std::string table_of(const Json& result, const std::string& collective, const st
            align_numbers(rows, first_number) + "\n";
 }
 
-// One table for all collectives.
-std::string base_table(const Json& result) {
-    static const std::vector<Column> columns = {{"base", "base us", Column::Unit::microseconds, true},
-                                                {"ratio", "/ mpi", Column::Unit::number, true}};
-    Rows rows = {place_titles(result.at("rows").front())};
-    rows.front().insert(rows.front().begin(), "collective");
-    const std::size_t first_number = rows.front().size();
-    add_titles(rows.front(), columns);
-    rows.front().insert(rows.front().end(), {"rounds", ""});
-    for (const Json& row : result.at("rows")) {
-        for (const Json& engine : row.at("engines")) {
-            std::vector<std::string> cells = place_cells(row, engine);
-            cells.insert(cells.begin(), row.at("collective"));
-            add_cells(cells, engine.at("summary"), columns);
-            cells.push_back(std::to_string(engine.at("rounds").size()));
-            cells.push_back(note(engine));
-            rows.push_back(std::move(cells));
-        }
-    }
-    return title(result) + align_numbers(rows, first_number);
-}
-
 }  // namespace
 
 std::string bench_tables(const Json& result) {
-    const std::string benchmark = result.at("benchmark");
-    if (benchmark == "base") return base_table(result);
     std::string text = title(result);
     std::vector<std::pair<std::string, std::string>> shown;
     for (const Json& row : result.at("rows")) {
