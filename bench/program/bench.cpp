@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "program/clock.hpp"
+#include "program/ranks.hpp"
 
 namespace lapwing::bench {
 
@@ -37,7 +38,6 @@ double Bench::slowest(double seconds) const {
     return one.front();
 }
 
-// A hint on a new communicator, before its first collective, requests the engine.
 const Caller& Bench::caller(const std::string& engine, const std::string& algorithm,
                             const std::string& purpose) {
     const bool direct = engine == "mpi";
@@ -45,14 +45,11 @@ const Caller& Bench::caller(const std::string& engine, const std::string& algori
     const auto [known, is_new] = callers_.try_emplace(key, Caller{engine, MPI_COMM_NULL, direct});
     Caller& caller = known->second;
     if (!is_new) return caller;
-    MPI_Comm_dup(world, &caller.communicator);
-    if (direct) return caller;
-    MPI_Info info = MPI_INFO_NULL;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "lapwing_engine", engine.c_str());
-    if (!algorithm.empty()) MPI_Info_set(info, "lapwing_algorithm", algorithm.c_str());
-    MPI_Comm_set_info(caller.communicator, info);
-    MPI_Info_free(&info);
+    if (direct) {
+        MPI_Comm_dup(world, &caller.communicator);
+    } else {
+        caller.communicator = duplicate_for(world, engine, algorithm);
+    }
     return caller;
 }
 
@@ -109,14 +106,7 @@ void run_rounds(const Bench& bench, const std::vector<std::function<void()>>& ph
 }
 
 std::string engine_used(const Caller& caller) {
-    if (caller.direct) return "mpi";
-    MPI_Info info = MPI_INFO_NULL;
-    char value[MPI_MAX_INFO_VAL + 1] = "";
-    int found = 0;
-    MPI_Comm_get_info(caller.communicator, &info);
-    MPI_Info_get(info, "lapwing_engine_used", MPI_MAX_INFO_VAL, value, &found);
-    MPI_Info_free(&info);
-    return found != 0 ? value : "";
+    return caller.direct ? "mpi" : engine_of(caller.communicator);
 }
 
 namespace {

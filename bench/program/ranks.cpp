@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 
 namespace lapwing::bench {
 
@@ -31,16 +32,11 @@ std::vector<RankLocation> locations_of_ranks(MPI_Comm communicator) {
 }
 
 std::string in_words(const cpu_set_t& processors) {
-    std::string list;
-    for (int first = 0; first < CPU_SETSIZE; ++first) {
-        if (!CPU_ISSET(first, &processors)) continue;
-        int last = first;
-        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &processors)) ++last;
-        list += fmt::format("{}{}", list.empty() ? "" : ",", first);
-        if (last > first) list += fmt::format("-{}", last);
-        first = last;
+    std::vector<int> numbers;
+    for (int number = 0; number < CPU_SETSIZE; ++number) {
+        if (CPU_ISSET(number, &processors)) numbers.push_back(number);
     }
-    return list;
+    return print_processors(numbers);
 }
 
 std::size_t machines_of(const std::vector<RankLocation>& locations) {
@@ -74,6 +70,29 @@ std::string mpi_version() {
     if (at == std::string::npos) return result;
     const std::size_t number = std::min(result.size(), result.find_first_not_of("\t ", at + between.size()));
     return fmt::format("{} {}", result.substr(0, at), result.substr(number));
+}
+
+// A hint on a new communicator, before its first collective, requests the engine.
+MPI_Comm duplicate_for(MPI_Comm parent, const std::string& engine, const std::string& algorithms) {
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_dup(parent, &made);
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "lapwing_engine", engine.c_str());
+    if (!algorithms.empty()) MPI_Info_set(info, "lapwing_algorithm", algorithms.c_str());
+    MPI_Comm_set_info(made, info);
+    MPI_Info_free(&info);
+    return made;
+}
+
+std::string engine_of(MPI_Comm communicator) {
+    MPI_Info info = MPI_INFO_NULL;
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    int found = 0;
+    MPI_Comm_get_info(communicator, &info);
+    MPI_Info_get(info, "lapwing_engine_used", MPI_MAX_INFO_VAL, value, &found);
+    MPI_Info_free(&info);
+    return found != 0 ? value : "";
 }
 
 std::vector<std::string> of_all_ranks(MPI_Comm communicator, const std::string& own) {

@@ -55,28 +55,14 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Hints on a new communicator request the engine and the algorithm.
 MPI_Comm communicator_for(MPI_Comm parent, const std::string& engine, const Choice& choice) {
-    MPI_Comm made = MPI_COMM_NULL;
-    MPI_Comm_dup(parent, &made);
-    MPI_Info info = MPI_INFO_NULL;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "lapwing_engine", engine.c_str());
-    MPI_Info_set(info, "lapwing_algorithm",
-                 fmt::format("{}={}", name(choice.algorithm->collective), print(choice)).c_str());
-    MPI_Comm_set_info(made, info);
-    MPI_Info_free(&info);
-    return made;
+    return bench::duplicate_for(parent, engine,
+                                fmt::format("{}={}", name(choice.algorithm->collective), print(choice)));
 }
 
 std::string engine_used(MPI_Comm communicator) {
-    MPI_Info info = MPI_INFO_NULL;
-    char value[MPI_MAX_INFO_VAL + 1] = "";
-    int found = 0;
-    MPI_Comm_get_info(communicator, &info);
-    MPI_Info_get(info, "lapwing_engine_used", MPI_MAX_INFO_VAL, value, &found);
-    MPI_Info_free(&info);
-    return found != 0 ? value : "mpi";
+    const std::string used = bench::engine_of(communicator);
+    return used.empty() ? "mpi" : used;
 }
 
 // The variants to try for a problem: every algorithm with its default parameters, and with half and twice of
