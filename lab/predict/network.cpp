@@ -123,7 +123,7 @@ std::vector<std::int32_t> order_of_hosts(const NetworkOptions& options, int host
     const bool wraps = kind.ends_with("torus");
     if (!wraps && kind != "mesh") return order;
     std::int32_t position = 0;
-    for (const int cell : topology::path_through({wraps, extents_of(options.shape.substr(colon + 1)), 0})) {
+    for (const int cell : topology::path_through({wraps, extents_of(options.shape.substr(colon + 1))})) {
         if (cell < hosts) order[static_cast<std::size_t>(cell)] = position++;
     }
     return order;

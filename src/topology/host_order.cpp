@@ -148,9 +148,8 @@ std::vector<std::string> names_in(std::span<const std::string_view> words, const
     return names;
 }
 
-// Reads the line "torus 4x4 node[01-16]". Returns the grid, and its hosts in the order of the path.
-std::pair<Grid, std::vector<std::string>> read_grid(std::span<const std::string_view> words,
-                                                    const SourceLine& line) {
+// Reads the line "torus 4x4 node[01-16]". Returns its hosts in the order of the path.
+std::vector<std::string> read_grid(std::span<const std::string_view> words, const SourceLine& line) {
     Grid grid;
     grid.wraps = words[0] == "torus";
     if (words.size() > 1) grid.extents = extents_in(words[1]);
@@ -174,7 +173,7 @@ std::pair<Grid, std::vector<std::string>> read_grid(std::span<const std::string_
     std::vector<std::string> ordered;
     ordered.reserve(size);
     for (const int cell : path_through(grid)) ordered.push_back(names[static_cast<std::size_t>(cell)]);
-    return {grid, ordered};
+    return ordered;
 }
 
 std::string_view short_name(std::string_view host) {
@@ -213,17 +212,6 @@ std::vector<int> path_through(const Grid& grid) {
     return path;
 }
 
-int distance(const Grid& grid, int from, int to) {
-    int links = 0;
-    for (const int extent : grid.extents) {
-        const int forth = to % extent - from % extent;
-        links += grid.wraps ? (forth + extent) % extent : std::abs(forth);
-        from /= extent;
-        to /= extent;
-    }
-    return links;
-}
-
 HostOrder HostOrder::read(const std::string& path) {
     return parse(read_text_file(path, "topology file"), path);
 }
@@ -240,15 +228,8 @@ HostOrder HostOrder::parse(std::string_view text, const std::string& name) {
         text.remove_prefix(std::min(end + 1, text.size()));
         const std::vector<std::string_view> words = words_of(content.substr(0, content.find('#')));
         if (words.empty()) continue;
-        std::vector<std::string> hosts;
-        if (words[0] == "torus" || words[0] == "mesh") {
-            auto [grid, ordered] = read_grid(words, line);
-            grid.first = static_cast<int>(order.hosts_.size());
-            order.grids_.push_back(std::move(grid));
-            hosts = std::move(ordered);
-        } else {
-            hosts = names_in(words, line);
-        }
+        std::vector<std::string> hosts =
+            words[0] == "torus" || words[0] == "mesh" ? read_grid(words, line) : names_in(words, line);
         if (order.hosts_.size() + hosts.size() > max_hosts)
             line.refuse(fmt::format("more than {} hosts", max_hosts));
         for (std::string& host : hosts) {

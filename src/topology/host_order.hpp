@@ -20,7 +20,6 @@ namespace lapwing::topology {
 struct Grid {
     bool wraps = false;        // a torus: a link joins both ends of each row
     std::vector<int> extents;  // along x, y, ...
-    int first = 0;             // index in the HostOrder where its path begins
 
     int size() const;
 };
@@ -29,8 +28,6 @@ struct Grid {
 // next. Each step in a torus increases one coordinate, modulo its extent, so the path also suits links that
 // go one way. In a mesh the path turns around at the end of each row.
 std::vector<int> path_through(const Grid& grid);
-// Number of links on the shortest way between two cells. In a torus, coordinates only increase.
-int distance(const Grid& grid, int from, int to);
 
 class HostOrder {
   public:
@@ -43,8 +40,6 @@ class HostOrder {
 
     // In their order, without repetitions.
     const std::vector<std::string>& hosts() const { return hosts_; }
-    // In the order of the file.
-    const std::vector<Grid>& grids() const { return grids_; }
     // Returns the index of a host in the order, or -1. "node1" and "node1.cluster.org" are the same host
     // unless the file has both.
     int find(std::string_view host) const;
@@ -53,7 +48,6 @@ class HostOrder {
 
   private:
     std::vector<std::string> hosts_;
-    std::vector<Grid> grids_;
     std::map<std::string, int, std::less<>> indices_;
     std::map<std::string, int, std::less<>> short_indices_;  // -1: several hosts have it
     std::uint64_t fingerprint_ = 0;

@@ -61,13 +61,13 @@ TEST(Torus, TheMessagesOfAStepShareNoLink) {
     for (const Collective collective : {Collective::gather, Collective::scatter}) {
         for (int x = 2; x <= 8; ++x) {
             for (int y = 2; y <= 8; ++y) {
-                const Grid grid{true, {x, y}, 0};
+                const Grid grid{true, {x, y}};
                 const int end = collective == Collective::gather ? grid.size() - 1 : 0;
                 EXPECT_EQ(most_on_a_link(on_torus(collective, grid, end), grid), 1) << x << " x " << y;
             }
         }
         for (const int extent : {4, 8}) {
-            const Grid grid{true, {extent, extent}, 0};
+            const Grid grid{true, {extent, extent}};
             for (int root = 0; root < grid.size(); ++root)
                 EXPECT_EQ(most_on_a_link(on_torus(collective, grid, root), grid), 1) << extent << " " << root;
         }
@@ -75,8 +75,8 @@ TEST(Torus, TheMessagesOfAStepShareNoLink) {
 }
 
 TEST(Torus, InRankOrderTheyShareLinks) {
-    const Grid four{true, {4, 4}, 0};
-    const Grid eight{true, {8, 8}, 0};
+    const Grid four{true, {4, 4}};
+    const Grid eight{true, {8, 8}};
     EXPECT_EQ(most_on_a_link(on_torus(Collective::gather, four, 0, false), four), 2);
     EXPECT_EQ(most_on_a_link(on_torus(Collective::gather, eight, 0, false), eight), 4);
 }
@@ -84,7 +84,7 @@ TEST(Torus, InRankOrderTheyShareLinks) {
 TEST(Torus, ListsAreRight) {
     for (const Collective collective : {Collective::gather, Collective::scatter}) {
         for (const auto& extents : {std::vector<int>{2, 2}, {3, 4}, {4, 4}, {2, 3, 2}, {5, 3}}) {
-            const Grid grid{true, extents, 0};
+            const Grid grid{true, extents};
             for (int root = 0; root < grid.size(); ++root) {
                 for (const bool in_place : {false, true}) {
                     Problem problem = on_torus(collective, grid, root);

@@ -12,19 +12,11 @@ class Network(ToolTest):
         path.write_text(text)
         return str(path)
 
-    def test_a_torus_is_drawn_with_its_path(self):
-        out, _ = self.call("topology", "--file", self.write("torus 4x3 n[1-12]"))
-        self.assert_golden(out, "topology_torus.txt")
-
-    def test_hosts_meshes_and_planes(self):
-        text = "first second\nmesh 3x2x2 n[01-12]\n" + " ".join(f"longer{i}" for i in range(30))
-        out, _ = self.call("topology", "--file", self.write(text), COLUMNS="70")
-        self.assert_golden(out, "topology_mesh.txt")
-
-    def test_json(self):
-        told = json.loads(self.call("topology", "--json", "--file", self.write("a\nmesh 2x2 n[1-4]"))[0])
-        self.assertEqual(told["hosts"], ["a", "n1", "n2", "n4", "n3"])
-        self.assertEqual(told["grids"], [{"kind": "mesh", "extents": [2, 2], "first": 1, "links_from_end_to_beginning": 1}])
+    def test_hosts_in_their_order(self):
+        file = self.write("a\nmesh 2x2 n[1-4]")
+        hosts = ["a", "n1", "n2", "n4", "n3"]
+        self.assertEqual(self.call("topology", "--file", file)[0].splitlines(), hosts)
+        self.assertEqual(json.loads(self.call("topology", "--json", "--file", file)[0]), {"hosts": hosts})
 
     def test_what_is_wrong(self):
         self.refused("topology", "--file", "/nowhere/t", because="the topology file '/nowhere/t' cannot be read")

@@ -1,5 +1,6 @@
-// lapwing topology: draws the order of hosts in the network, or where the ranks of a job run.
+// lapwing topology: shows the order of hosts in the network, or where the ranks of a job run.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,11 +11,9 @@
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/output_file.hpp"
-#include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/program.hpp"
-#include "lapwing/topology/drawing.hpp"
 #include "lapwing/topology/places.hpp"
 
 namespace lapwing::tool {
@@ -41,9 +40,9 @@ void print_json(const Json& json) {
 int show_network(const Options& options) {
     const HostOrder order = HostOrder::read(options.file);
     if (options.json) {
-        print_json(network_as_json(order));
+        print_json(Json{{"hosts", order.hosts()}});
     } else {
-        fmt::print("{}", draw_network(order, output_width()));
+        fmt::print("{}\n", fmt::join(order.hosts(), "\n"));
     }
     return success;
 }
@@ -152,7 +151,7 @@ int show(const CommandLine& app, const Options& options, const Words& words) {
 Command add_topology(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
     CommandLine* app =
-        tool.add_subcommand("topology", "Draw the order of hosts in the network, or where a job's ranks run");
+        tool.add_subcommand("topology", "Show the order of hosts in the network, or where a job's ranks run");
     app->usage(
         "Usage: lapwing topology --file FILE [--json]\n"
         "       lapwing topology [OPTIONS] -- LAUNCHER ARGUMENTS...");
