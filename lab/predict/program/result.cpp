@@ -199,7 +199,7 @@ std::string table_of_sites(const Study& study, const ProgramCase& one, watch::Sy
             columns.emplace_back(fmt::format("{}, later wait ms", row->engine->name),
                                  milliseconds(row->sites_if_moved[site]));
         }
-        columns.emplace_back("bound ms", milliseconds(one.bound.sites[site]));
+        columns.emplace_back("bound ms", milliseconds(one.bound[site]));
     }
     return align(rows);
 }
@@ -236,18 +236,10 @@ Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
                 entry["predicted"][row.engine->name] = row.sites[site];
                 entry["later_wait"][row.engine->name] = row.sites_if_moved[site];
             }
-            if (!one.bound.sites.empty()) entry["bound"] = one.bound.sites[site];
+            if (!one.bound.empty()) entry["bound"] = one.bound[site];
             sites.push_back(std::move(entry));
         }
         result["program"]["sites"].push_back({{"ranks", ranks}, {"sites", std::move(sites)}});
-        if (!one.bound.sites.empty()) {
-            Json limits = {{"ranks", ranks}, {"bound", one.bound.total}};
-            for (const PredictedProgram& row : one.rows) {
-                if (!row.noise.empty()) continue;
-                limits["later_wait"][row.engine->name] = row.total_if_moved;
-            }
-            result["program"]["limits"].push_back(std::move(limits));
-        }
         for (const PredictedProgram& row : one.rows) {
             Json head = {{"collective", "program"},
                          {"bytes", 0},

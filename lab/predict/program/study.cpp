@@ -176,9 +176,7 @@ class ProgramRun {
                                  outcome.computing.begin(), outcome.computing.end(), simulate::Time{0})) /
                              case_.replay.ranks;
         make_operations(engine, true);
-        const simulate::Outcome moved = simulate(setting, simulate::with_later_waits(case_.replay));
-        row.total_if_moved = simulate::to_seconds(moved.end());
-        row.sites_if_moved = seconds_of_sites(moved);
+        row.sites_if_moved = seconds_of_sites(simulate(setting, simulate::with_later_waits(case_.replay)));
         make_operations(engine);
         case_.rows.push_back(row);
         for (const NoiseOfStudy& noise : study_.noises) {
@@ -211,8 +209,7 @@ class ProgramRun {
         setting.network = network_.get();
         setting.cores = case_.cores;
         make_operations(setting.engine, true);
-        const simulate::Outcome outcome = simulate(setting, case_.replay.scripts);
-        case_.bound = {simulate::to_seconds(outcome.end()), seconds_of_sites(outcome)};
+        case_.bound = seconds_of_sites(simulate(setting, case_.replay.scripts));
     }
 
     const Study& study_;

@@ -23,17 +23,10 @@ struct PredictedProgram {
     std::uint64_t messages = 0;
     // As above, if the program waited for collectives one computation later, and the engine ran the blocking
     // ones, too.
-    double total_if_moved = 0;
     std::vector<double> sites_if_moved;
 
     // What hides of the communication: 1 if the program takes as long as its computation.
     double overlap() const;
-};
-
-// The run if collectives took no time: late ranks and the program's messages remain.
-struct ProgramBound {
-    double total = 0;
-    std::vector<double> sites;
 };
 
 struct ProgramCase : Job {
@@ -42,7 +35,8 @@ struct ProgramCase : Job {
     simulate::SharedCores cores = {};                           // here
     bool tells_processors = true;  // the recording has the processors of its ranks
     std::vector<PredictedProgram> rows = {};
-    ProgramBound bound = {};
+    // The sites if collectives took no time: late ranks and the program's messages remain.
+    std::vector<double> bound = {};
 };
 
 // Reads the recordings; sets the collectives and the ranks of the study. Throws Error: system or parse for
