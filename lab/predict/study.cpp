@@ -11,7 +11,6 @@
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "common/simulated_costs.hpp"
-#include "common/times.hpp"
 #include "lapwing/common/values.hpp"
 
 namespace lapwing::tool {
@@ -19,34 +18,15 @@ namespace lapwing::tool {
 namespace {
 
 constexpr std::uint64_t max_tests = 100000;
-constexpr std::uint64_t step_of_range = 4;
 
-// "8,100", or "16:1Mi" for 16, 64, 256, ...
 std::vector<int> read_ranks(const std::string& written) {
-    std::vector<int> ranks;
-    const auto read = [&](const std::string& word) {
+    const auto ranks = read_range("--ranks", written, [](const std::string& word) {
         const auto number = parse_bytes(word);
         if (!number || *number < 2 || *number > static_cast<std::uint64_t>(max_ranks))
             refuse_value("--ranks", fmt::format("a number of ranks from 2 to {}", max_ranks), word);
-        return static_cast<int>(*number);
-    };
-    const std::size_t colon = written.find(':');
-    if (colon == std::string::npos) {
-        read_list("--ranks", written, [&](const std::string& word) {
-            ranks.push_back(read(word));
-            return word;
-        });
-        return ranks;
-    }
-    const int first = read(written.substr(0, colon));
-    const int last = read(written.substr(colon + 1));
-    if (last < first)
-        throw_invalid(fmt::format("--ranks: '{}': the last value is smaller than the first", written));
-    for (std::uint64_t count = static_cast<std::uint64_t>(first); count <= static_cast<std::uint64_t>(last);
-         count *= step_of_range) {
-        ranks.push_back(static_cast<int>(count));
-    }
-    return ranks;
+        return *number;
+    });
+    return {ranks.begin(), ranks.end()};
 }
 
 // "10hz:2500us", "poisson:10hz:2500us", or the file of a trace.
@@ -309,10 +289,7 @@ void read_subject(const PredictOptions& options, Study& study) {
     if (options.ranks.empty()) throw_invalid("--ranks is missing, such as --ranks 64,1024");
     study.ranks = read_ranks(options.ranks);
     if (options.pipeline.empty()) {
-        read_list("COLLECTIVE", options.collectives, [&](const std::string& word) {
-            study.collectives.push_back(read_collective(word));
-            return word;
-        });
+        study.collectives = read_list("COLLECTIVE", options.collectives, read_collective);
         return;
     }
     study.pipeline = read_pipeline(options.pipeline);
@@ -333,10 +310,8 @@ void read_engines(const PredictOptions& options, Study& study) {
     const std::string wanted = !options.engines.empty() ? options.engines
                                : study.of_programs()    ? "native,thread,kernel,card"
                                                         : "host,kernel";
-    read_list("--engine", wanted, [&](const std::string& word) {
-        study.engines.push_back(known[pick("--engine", word, names)]);
-        return word;
-    });
+    study.engines = read_list("--engine", wanted,
+                              [&](const std::string& word) { return known[pick("--engine", word, names)]; });
     if (study.of_programs()) pick("--measured-with", options.measured_with, names);
 }
 
@@ -348,9 +323,8 @@ Study read_study(const PredictOptions& options) {
     read_subject(options, study);
     read_engines(options, study);
     study.bytes = read_blocks(options.bytes);
-    read_list("--tests", options.tests, [&](const std::string& word) {
-        study.tests.push_back(static_cast<int>(number_in("--tests", word, 0, max_tests)));
-        return word;
+    study.tests = read_list("--tests", options.tests, [](const std::string& word) {
+        return static_cast<int>(number_in("--tests", word, 0, max_tests));
     });
     read_work(options.work, study);
     if (!options.noise.empty()) {

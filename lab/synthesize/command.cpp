@@ -24,7 +24,6 @@ namespace {
 struct Options {
     std::string collectives;
     std::string topology;
-    int ranks = 0;
     int root = 0;
     std::string bytes = "64Ki";
     std::string chunks;
@@ -52,25 +51,21 @@ struct Row {
 };
 
 std::vector<int> read_chunks(const std::string& written) {
-    std::vector<int> chunks;
-    if (written.empty()) return chunks;
-    read_list("--chunks", written, [&](const std::string& word) {
-        chunks.push_back(static_cast<int>(number_in("--chunks", word, 1, 256)));
-        return word;
+    if (written.empty()) return {};
+    return read_list("--chunks", written, [](const std::string& word) {
+        return static_cast<int>(number_in("--chunks", word, 1, 256));
     });
-    return chunks;
 }
 
 std::vector<Problem> problems_of(const Options& options, int ranks) {
-    std::vector<Collective> collectives;
-    read_list("COLLECTIVE", options.collectives, [&](const std::string& word) {
-        collectives.push_back(read_collective(word));
-        if (!synthesis::can_synthesize(collectives.back()))
+    const auto collectives = read_list("COLLECTIVE", options.collectives, [](const std::string& word) {
+        const Collective collective = read_collective(word);
+        if (!synthesis::can_synthesize(collective))
             throw Error(ErrorCode::unsupported,
                         fmt::format("lists of {} cannot be synthesized; those of broadcast, gather, scatter, "
                                     "allgather, alltoall, reduce, allreduce and reduce_scatter_block can",
-                                    name(collectives.back())));
-        return word;
+                                    name(collective)));
+        return collective;
     });
     if (options.root < 0 || options.root >= ranks)
         throw Error(ErrorCode::invalid_argument,
@@ -191,10 +186,6 @@ Json as_json(const std::vector<Row>& rows) {
 
 int synthesize(const Options& options) {
     const LinksFile links = read_links(options.topology);
-    if (options.ranks != 0 && options.ranks != links.links.ranks)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--ranks {}: {} describes the links of {} ranks", options.ranks,
-                                options.topology, links.links.ranks));
     SynthesisOptions how{read_chunks(options.chunks), options.search};
     std::vector<std::string> engines;
     for (const simulate::Engine& engine : simulate::engines()) engines.emplace_back(engine.name);
@@ -249,10 +240,6 @@ Command add_synthesize(CommandLine& tool) {
     app->add_option("--topology", options->topology, "The links of the group; see below")
         ->type_name("FILE")
         ->required();
-    app->add_option("--ranks", options->ranks,
-                    "Expected number of ranks; an error if the file has a "
-                    "different number")
-        ->type_name("N");
     app->add_option("--root", options->root, "Root of rooted collectives (0)")->type_name("R");
     app->add_option("--bytes", options->bytes, "Bytes of a block: 64Ki,1Mi or 4Ki:1Mi (64Ki)")
         ->type_name("B");

@@ -10,11 +10,13 @@
 #include "base/text_file.hpp"
 #include "base/values.hpp"
 #include "lapwing/cluster/shape.hpp"
+#include "lapwing/common/values.hpp"
 
 namespace lapwing::tool {
 namespace {
 
 constexpr std::uint64_t max_ranks_of_links = 256;
+constexpr double max_seconds = 1;  // of a latency, and of a task
 
 class Reader {
   public:
@@ -75,10 +77,10 @@ class Reader {
             rate_ = read_rate(words[1]);
         } else if (what == "latency") {
             require_words(words, 2, "latency 60us");
-            links_.latency = static_cast<double>(read_delay(words[1])) * 1e-9;
+            links_.latency = read_time("latency", words[1], max_seconds);
         } else if (what == "task") {
             require_words(words, 2, "task 5us");
-            links_.task = static_cast<double>(read_delay(words[1])) * 1e-9;
+            links_.task = read_time("task", words[1], max_seconds);
             has_task_ = true;
         } else if (what == "port") {
             if (words.size() != 4 || words[2] != "rate") require_words({}, 4, "port 3 rate 10mbit");

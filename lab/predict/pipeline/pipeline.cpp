@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "base/text_file.hpp"
 #include "base/values.hpp"
-#include "common/times.hpp"
 #include "lapwing/common/values.hpp"
 
 namespace lapwing::tool {

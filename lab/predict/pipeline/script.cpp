@@ -14,7 +14,6 @@
 
 #include "base/error.hpp"
 #include "base/values.hpp"
-#include "common/times.hpp"
 #include "lapwing/common/values.hpp"
 #include "predict/collectives.hpp"
 #include "predict/pipeline/pipeline.hpp"

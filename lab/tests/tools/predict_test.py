@@ -152,7 +152,7 @@ class Predict(Simulated):
                 (("barrier", "--ranks", 4, "--algorithm", "ring"), "no algorithm 'ring'"),
                 (("barrier", "--ranks", 4, "--algorithm", "two_level"), "the hosts of the ranks are unknown"),
                 (("barrier", "--ranks", 4, "--noise", "10hz"), "10hz"),
-                (("barrier", "--ranks", 4, "--noise", "10hz:2500"), "is not a time"),
+                (("barrier", "--ranks", 4, "--noise", "10hz:2500"), "must be a time"),
                 (("barrier", "--ranks", 4, "--noise", "10hz:200ms"), "leaves no CPU time"),
                 (("barrier", "--ranks", 4, "--late", "uniform"), "--late"),
                 (("barrier", "--ranks", 4, "--network", "torus"), "torus:8x8x16"),
@@ -270,7 +270,7 @@ class Pipelines(Simulated):
                 (self.script("repeat 3\nstart a barrier\nwait a\n"), ":1: 'repeat' without 'end'"),
                 (self.script("end\n"), ":1: 'end' without 'repeat'"),
                 (self.script("\nstart a ialtoall 8\nwait a"), ":2: "),
-                (self.script("compute soon\n"), ":1: compute: 'soon' is not a time"),
+                (self.script("compute soon\n"), ":1: compute must be a time"),
                 (self.script("start a ialltoall\nwait a"), ":1: the line must have the form: start"),
                 (self.script("begin a\n"), ":1: unknown step 'begin'")):
             with self.subTest(pipeline=pipeline):

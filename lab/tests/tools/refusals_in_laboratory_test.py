@@ -9,7 +9,7 @@ NUMBERS = {  # commands, and all their options that take a number
                                              "burst rendezvous hop test-time wake-up late noise constants network",
     ("predict", "barrier"): "ranks", ("predict", "--program", "x"): "cores", ("fit", "x.json"): "burst",
     ("verify", "--all"): "queue-depth sample seed ranks",
-    ("synthesize", "allreduce", "--topology", "two.links"): "ranks root steps seed seconds bytes chunks",
+    ("synthesize", "allreduce", "--topology", "two.links"): "root steps seed seconds bytes chunks",
 }
 WORDS = [  # a command, and what its message names
     (("verify", "--algorithm", "foo"), "--algorithm"), (("verify", "--collective", "foo"), "--collective"),

@@ -98,7 +98,7 @@ struct Unit {
     std::string_view name;
     double value;
 };
-// "1.5ms": the number times the value of its unit; nothing for an invalid number or an unknown unit.
+// "1.5mbit": the number times the value of its unit; nothing for an invalid number or an unknown unit.
 std::optional<double> read_quantity(std::string_view text, std::initializer_list<Unit> units) {
     const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
     double number = 0;
@@ -139,13 +139,6 @@ double read_rate(std::string_view written) {
     return *bits;
 }
 
-std::uint64_t read_delay(std::string_view written) {
-    const std::optional<double> nanoseconds = read_quantity(written, {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}});
-    if (!nanoseconds || *nanoseconds > 1e9)
-        throw_invalid("--delay must be a time of up to 1s, such as 50us, 1.5ms or 1s");
-    return static_cast<std::uint64_t>(std::llround(*nanoseconds));
-}
-
 ClusterShape read_shape(const ClusterOptions& options) {
     ClusterShape shape;
     shape.mtu = options.mtu;
@@ -165,7 +158,11 @@ ClusterShape read_shape(const ClusterOptions& options) {
         if (shape.rate.empty() && !value.empty())
             throw_invalid(fmt::format("{} cannot be used with --rate none", option));
     }
-    if (!options.delay.empty()) shape.delay = read_delay(options.delay);
+    if (!options.delay.empty()) {
+        constexpr double max_delay = 1;
+        shape.delay =
+            static_cast<std::uint64_t>(std::llround(read_time("--delay", options.delay, max_delay) * 1e9));
+    }
     if (!options.loss.empty()) shape.loss = read_loss(options.loss);
     shape.seed = options.seed;
     std::vector<std::vector<int>> cores;

@@ -66,9 +66,6 @@ ClusterShape read_shape(const ClusterOptions& options);
 // Bits per second of "100mbit", "1gbit", "10MBps" as tc reads them. Throws Error (invalid_argument).
 double read_rate(std::string_view written);
 
-// Nanoseconds of "50us", "1.5ms", "1s". Throws Error (invalid_argument).
-std::uint64_t read_delay(std::string_view written);
-
 // The directory of files for programs of the cluster, on a tmpfs of the head and all hosts.
 inline constexpr const char* cluster_directory = "/dev/shm/lapwing";
 // On each host a directory of its own.

@@ -71,6 +71,20 @@ std::uint64_t read_bytes(std::string_view option, std::string_view written) {
     refuse_value(option, "a number of bytes, such as 4096, 64Ki, 1Mi or 2Gi", written);
 }
 
+double read_time(std::string_view name, std::string_view written, double max) {
+    struct Unit {
+        std::string_view name;
+        double seconds;
+    };
+    for (const Unit& unit : {Unit{"ns", 1e-9}, Unit{"us", 1e-6}, Unit{"ms", 1e-3}, Unit{"s", 1}}) {
+        if (!written.ends_with(unit.name)) continue;
+        const auto number = parse_real(written.substr(0, written.size() - unit.name.size()));
+        if (number && *number >= 0 && *number * unit.seconds <= max) return *number * unit.seconds;
+        break;
+    }
+    refuse_value(name, fmt::format("a time of up to {} s, such as 50us or 1.5ms", max), written);
+}
+
 std::vector<std::string> split(std::string_view text, char separator) {
     std::vector<std::string> parts;
     while (true) {
@@ -81,16 +95,21 @@ std::vector<std::string> split(std::string_view text, char separator) {
     }
 }
 
-std::vector<std::uint64_t> read_blocks(const std::string& written) {
+std::vector<std::uint64_t> read_range(const char* option, const std::string& written,
+                                      const std::function<std::uint64_t(const std::string&)>& read) {
     const std::size_t colon = written.find(':');
-    if (colon == std::string::npos) return read_list("--bytes", written, read_block);
-    const std::uint64_t first = read_block(written.substr(0, colon));
-    const std::uint64_t last = read_block(written.substr(colon + 1));
+    if (colon == std::string::npos) return read_list(option, written, read);
+    const std::uint64_t first = read(written.substr(0, colon));
+    const std::uint64_t last = read(written.substr(colon + 1));
     if (last < first)
-        throw_invalid(fmt::format("--bytes: '{}': the last value is smaller than the first", written));
-    std::vector<std::uint64_t> sizes;
-    for (std::uint64_t bytes = first; bytes <= last; bytes *= step_of_range) sizes.push_back(bytes);
-    return sizes;
+        throw_invalid(fmt::format("{}: '{}': the last value is smaller than the first", option, written));
+    std::vector<std::uint64_t> values;
+    for (std::uint64_t value = first; value <= last; value *= step_of_range) values.push_back(value);
+    return values;
+}
+
+std::vector<std::uint64_t> read_blocks(const std::string& written) {
+    return read_range("--bytes", written, read_block);
 }
 
 Operator read_operator(std::string_view written) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,6 +47,10 @@ auto named(std::string_view option, Read read) {
 // "4096", "64Ki", "1Mi", "2Gi". Throws Error (invalid_argument).
 std::uint64_t read_bytes(std::string_view option, std::string_view written);
 
+// Seconds of "100ns", "250us", "1.5ms" or "2s", up to `max`. Throws Error (invalid_argument) that begins with
+// `name`.
+double read_time(std::string_view name, std::string_view written, double max = 1000);
+
 // The texts between the separators; one empty text for an empty text.
 std::vector<std::string> split(std::string_view text, char separator);
 
@@ -61,8 +66,12 @@ auto read_list(const char* option, const std::string& written, Read read) {
     return result;
 }
 
-// Blocks of 1 byte to 1 GiB: "64Ki,256Ki", or "4Ki:1Mi" for 4Ki, 16Ki, 64Ki, 256Ki, 1Mi. Throws Error
-// (invalid_argument).
+// Reads "8,100", or "16:1024" for 16, 64, 256, 1024, with `read`. Throws Error (invalid_argument) that names
+// the option.
+std::vector<std::uint64_t> read_range(const char* option, const std::string& written,
+                                      const std::function<std::uint64_t(const std::string&)>& read);
+
+// The same for blocks of 1 byte to 1 GiB, such as "4Ki:1Mi".
 std::vector<std::uint64_t> read_blocks(const std::string& written);
 
 // "sum", "user". Throws Error (invalid_argument).
