@@ -97,24 +97,6 @@ std::vector<Row> latency_rows(Bench& bench, Collective collective, std::uint64_t
     return rows;
 }
 
-// A row for each number of tests in the settings, of so many collectives at once.
-std::vector<Row> fixed_time_rows(Bench& bench, Collective collective, std::uint64_t bytes, int collectives) {
-    const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes, collectives));
-    std::vector<Row> rows;
-    for (const int tests : bench.settings.tests) {
-        rows.push_back(row_of<FixedTimeLine>(head(collective, bytes, name(Method::fixed)), subjects,
-                                             tests, true));
-        rows.back().head["variant"] = variant_of_tests(tests);
-    }
-    return rows;
-}
-
-// total: the time of a collective together with computation of its base time, beside that time (Kandalla et
-// al. 2011, Figure 9).
-std::vector<Row> total_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
-    return fixed_time_rows(bench, collective, bytes, 1);
-}
-
 // window: the latency of the pairwise all-to-all by the number of exchanges that are in flight (Kandalla et
 // al. 2011, Figure 6). The native MPI has no such setting; it is measured beside each.
 std::vector<Row> window_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
@@ -131,14 +113,17 @@ std::vector<Row> window_rows(Bench& bench, Collective collective, std::uint64_t 
     return rows;
 }
 
-// concurrent: several collectives in flight at once, and computation beside them for as long as they take
-// alone (Kandalla et al. 2011, Figure 10).
+// concurrent: one or several collectives in flight at once, and computation beside them for as long as they
+// take alone (Kandalla et al. 2011, Figures 9 and 10).
 std::vector<Row> concurrent_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
     std::vector<Row> rows;
     for (const int count : bench.settings.collectives_at_once) {
-        for (Row& row : fixed_time_rows(bench, collective, bytes, count)) {
-            row.head["parameter"] = parameter("collectives", count);
-            rows.push_back(std::move(row));
+        const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes, count));
+        for (const int tests : bench.settings.tests) {
+            rows.push_back(
+                row_of<FixedTimeLine>(head(collective, bytes, name(Method::fixed)), subjects, tests, true));
+            rows.back().head["variant"] = variant_of_tests(tests);
+            rows.back().head["parameter"] = parameter("collectives", count);
         }
     }
     return rows;
@@ -150,8 +135,8 @@ std::vector<Row> tests_rows(Bench& bench, Collective collective, std::uint64_t b
     const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes));
     std::vector<Row> rows;
     for (const int tests : bench.settings.tests) {
-        rows.push_back(row_of<FixedTimeLine>(head(collective, bytes, name(Method::fixed)), subjects,
-                                             tests, false));
+        rows.push_back(
+            row_of<FixedTimeLine>(head(collective, bytes, name(Method::fixed)), subjects, tests, false));
         rows.back().head["parameter"] = parameter("tests", tests);
     }
     return rows;
@@ -227,8 +212,7 @@ std::vector<RowGroup> noise_groups(Bench& bench) {
                 const auto noise = std::make_shared<NoiseProcesses>(bench.world, frequency, burst);
                 for (const int tests : bench.settings.tests) {
                     const Amount amount{bench.settings.work_factor, tests, true};
-                    Row row =
-                        row_of<NoiseLine>(head(collective, bytes, "noise"), subjects, amount, noise);
+                    Row row = row_of<NoiseLine>(head(collective, bytes, "noise"), subjects, amount, noise);
                     row.head["frequency_hz"] = frequency;
                     row.head["burst_seconds"] = burst;
                     row.head["variant"] = variant_of_tests(tests);
@@ -276,7 +260,6 @@ namespace benchmarks {
 
 const Benchmark overlap = {overlap_groups, true};
 const Benchmark latency = {each_case<latency_rows>};
-const Benchmark total = {each_case<total_rows>, true};
 const Benchmark window = {each_case<window_rows>};
 const Benchmark concurrent = {each_case<concurrent_rows>, true};
 const Benchmark tests = {each_case<tests_rows>, true};

@@ -82,8 +82,6 @@ OVERRIDES = {
     ("predict", "gain"): Quantity("gain", "Gain", "share", "more",
                                   "how much less time a pipeline takes than with blocking collectives of the same engine"),
     ("predict", "total"): Quantity("total", "Total time", "time", "less", "start, work and wait together; for a pipeline, the whole run"),
-    ("total", "total"): Quantity("total", "Latency with work beside it", "time", "less",
-                                 "the collective and the work that overlaps it, together"),
 }
 
 # The tool writes its own table when it is built (bench/program/benchmarks.def).

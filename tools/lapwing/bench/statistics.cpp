@@ -67,8 +67,8 @@ void add_fixed(const Json& row, Json& sample, const Benchmark& benchmark) {
     if (sample.contains("work_of_all")) {
         sample["available"] = share(sample, "work_of_all", "total_of_all");
     }
-    if (benchmark.shows("latency")) sample["latency"] = sample.at("base");
     if (benchmark.shows("per_collective")) {
+        sample["latency"] = sample.at("base");
         sample["per_collective"] =
             sample.at("total").get<double>() / row.at("parameter").at("value").get<double>();
     }
