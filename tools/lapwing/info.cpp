@@ -263,8 +263,7 @@ Command add_info(CommandLine& tool) {
     CommandLine* app =
         tool.add_subcommand("info", "Show engines, networks, MPIs and variables of this machine");
     app->add_flag("--algorithms", options->algorithms,
-                  "List the algorithms with their papers and parameters, and how many of them each engine "
-                  "runs");
+                  "List the algorithms with their papers and parameters");
     app->add_flag("--variables", options->variables, "List the LAPWING_* variables with value and meaning");
     app->add_flag("--json", options->json, "Print JSON");
     app->footer(
