@@ -10,6 +10,7 @@ namespace {
 using namespace testing_c;
 using testing::AllOf;
 using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -193,36 +194,35 @@ TEST(GroupFaults, WrongArguments) {
               "LAPWING_INVALID_ARGUMENT: group is null");
 }
 
-TEST(GroupFaults, WhatIsWrongAtOneRankIsToldToAll) {
-    Meeting meeting(3);
+// What the making of a group says at each rank, each of which has an option of its own.
+Strings said_with(const Strings& options) {
+    const int ranks = static_cast<int>(options.size());
+    Meeting meeting(ranks);
+    Strings said(options.size());
     std::vector<std::thread> threads;
-    for (int rank = 0; rank < 3; ++rank) {
-        threads.emplace_back([&, rank] {
-            Meeting::Seat seat{&meeting, rank};
+    for (int rank = 0; rank < ranks; ++rank) {
+        threads.emplace_back([&, rank, at = static_cast<std::size_t>(rank)] {
+            Seat seat{&meeting, rank};
             lapwing_group* group = nullptr;
-            const Options options({rank == 1 ? "tcp_family=ipv5" : "engine=host"});
-            EXPECT_THAT(told(lapwing_group_create(rank, 3, Meeting::exchange, &seat, options.data(), &group)),
-                        rank == 1 ? StartsWith("LAPWING_INVALID_ARGUMENT: LAPWING_TCP_FAMILY")
-                                  : StartsWith("LAPWING_INVALID_ARGUMENT: rank 1: LAPWING_TCP_FAMILY"));
+            const Options own({options[at]});
+            said[at] = told(lapwing_group_create(rank, ranks, exchange, &seat, own.data(), &group));
         });
     }
     for (std::thread& thread : threads) thread.join();
+    return said;
+}
+
+TEST(GroupFaults, WhatIsWrongAtOneRankIsToldToAll) {
+    const auto by_others = StartsWith("LAPWING_INVALID_ARGUMENT: rank 1: LAPWING_TCP_FAMILY");
+    EXPECT_THAT(
+        said_with({"engine=host", "tcp_family=ipv5", "engine=host"}),
+        ElementsAre(by_others, StartsWith("LAPWING_INVALID_ARGUMENT: LAPWING_TCP_FAMILY"), by_others));
 }
 
 TEST(GroupFaults, OptionsThatDifferAreAnError) {
-    Meeting meeting(2);
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < 2; ++rank) {
-        threads.emplace_back([&, rank] {
-            Meeting::Seat seat{&meeting, rank};
-            lapwing_group* group = nullptr;
-            const Options options({rank == 1 ? "tcp_lanes=3" : "tcp_lanes=4"});
-            EXPECT_THAT(told(lapwing_group_create(rank, 2, Meeting::exchange, &seat, options.data(), &group)),
-                        HasSubstr("LAPWING_TCP_LANES, or its option, must be the same on all ranks; it "
-                                  "differs between rank 0 and rank 1"));
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
+    EXPECT_THAT(said_with({"tcp_lanes=4", "tcp_lanes=3"}),
+                Each(HasSubstr("LAPWING_TCP_LANES, or its option, must be the same on all ranks; it differs "
+                               "between rank 0 and rank 1")));
 }
 
 TEST(CallFaults, WrongArgumentsStartNothing) {

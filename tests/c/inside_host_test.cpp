@@ -112,42 +112,6 @@ TEST(InsideHost, ARankThatMayCopyNoLongerSaysSo) {
     EXPECT_THAT(said, Each(StartsWith("LAPWING_LINK: ")));
 }
 
-// Wherever it is: before its part, with long messages on their way, with nothing to do.
-TEST(InsideHost, ARankThatIsKilledIsToldToTheOthers) {
-    enum Point { before, started, after };
-    for (const char* const engine : {"engine=host", "engine=auto"}) {
-        for (const Point point : {before, started, after}) {
-            const int victim = point;
-            const auto said = as_processes(3, {engine}, [&](lapwing_group* group, int rank) {
-                if (const std::string why = exchange_blocks(group, rank); !why.empty()) return why;
-                const auto reach = [&](Point here) {
-                    if (rank == victim && here == point) ::raise(SIGKILL);
-                };
-                for (int times = 0; times < 100; ++times) {
-                    reach(before);
-                    std::vector<char> in(3 * 300'000);
-                    std::vector<char> out(in.size());
-                    lapwing_operation* operation = nullptr;
-                    const lapwing_status status =
-                        lapwing_alltoall(group, in.data(), out.data(), 300'000, &operation);
-                    if (status != LAPWING_SUCCESS) return told(status);
-                    reach(started);
-                    if (const lapwing_status end = lapwing_wait(&operation); end != LAPWING_SUCCESS)
-                        return told(end);
-                    reach(after);
-                }
-                return std::string("has waited for nobody");
-            });
-            for (int rank = 0; rank < 3; ++rank) {
-                EXPECT_THAT(said[static_cast<std::size_t>(rank)],
-                            StartsWith(rank == victim ? " (signal 9)"
-                                                      : "LAPWING_LINK: rank " + std::to_string(victim) + " "))
-                    << engine << ", rank " << rank << ", point " << point;
-            }
-        }
-    }
-}
-
 // One thread sleeps for a message while another starts and waits in the same group.
 TEST(InsideHost, ThreadsTakeTurnsWhileOneSleeps) {
     std::latch started(1);

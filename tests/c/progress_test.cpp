@@ -16,10 +16,10 @@ TEST(Progress, AWaitMovesTheOtherGroupsToo) {
     constexpr int ranks = 3;
     Meeting meeting(ranks);
     as_threads(ranks, {"engine=host", "algorithm=iallgather=ring"}, [&](lapwing_group* first, int rank) {
-        Meeting::Seat seat{&meeting, rank};
+        Seat seat{&meeting, rank};
         const Options options({"engine=host", "algorithm=iallgather=ring"});
         lapwing_group* second = nullptr;
-        EXPECT_WORKS(lapwing_group_create(rank, ranks, Meeting::exchange, &seat, options.data(), &second));
+        EXPECT_WORKS(lapwing_group_create(rank, ranks, exchange, &seat, options.data(), &second));
         if (second == nullptr) return;
         for (int times = 0; times < 20; ++times) {
             lapwing_operation* operations[2] = {};

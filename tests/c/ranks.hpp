@@ -13,56 +13,35 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstring>
 #include <functional>
 #include <iterator>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "support/jobs.hpp"
+
 namespace lapwing::testing_c {
 
+using testing_engines::Meeting;
+
 // An exchange function for threads.
-class Meeting {
-  public:
-    explicit Meeting(int size) : size_(size) {}
-    struct Seat {
-        Meeting* meeting;
-        int rank;
-    };
-    static int exchange(void* context, const void* block, void* blocks, std::size_t bytes) {
-        const Seat& seat = *static_cast<const Seat*>(context);
-        return seat.meeting->meet(seat.rank, block, blocks, bytes);
-    }
-
-  private:
-    int meet(int rank, const void* block, void* blocks, std::size_t bytes) {
-        std::unique_lock lock(mutex_);
-        all_.resize(bytes * static_cast<std::size_t>(size_));
-        std::memcpy(all_.data() + bytes * static_cast<std::size_t>(rank), block, bytes);
-        const int round = round_;
-        if (++here_ == size_) {
-            here_ = 0;
-            ++round_;
-            changed_.notify_all();
-        }
-        changed_.wait(lock, [&] { return round_ != round; });
-        std::memcpy(blocks, all_.data(), all_.size());
-        return 0;
-    }
-
-    const int size_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::vector<char> all_;
-    int here_ = 0;
-    int round_ = 0;
+struct Seat {
+    Meeting* meeting;
+    int rank;
 };
+inline int exchange(void* context, const void* block, void* blocks, std::size_t bytes) {
+    const auto& [meeting, rank] = *static_cast<const Seat*>(context);
+    auto* end = static_cast<std::byte*>(blocks);
+    for (const auto& one : meeting->exchange(rank, {static_cast<const std::byte*>(block), bytes}))
+        end = std::copy(one.begin(), one.end(), end);
+    return 0;
+}
 
 // The last message, behind the status.
 inline std::string told(lapwing_status status) {
@@ -95,10 +74,10 @@ inline void as_threads(int size, const std::vector<std::string>& options,
     std::vector<std::thread> threads;
     for (int rank = 0; rank < size; ++rank) {
         threads.emplace_back([&, rank] {
-            Meeting::Seat seat{&meeting, rank};
+            Seat seat{&meeting, rank};
             lapwing_group* group = nullptr;
             const Options chosen(options);
-            EXPECT_WORKS(lapwing_group_create(rank, size, Meeting::exchange, &seat, chosen.data(), &group));
+            EXPECT_WORKS(lapwing_group_create(rank, size, exchange, &seat, chosen.data(), &group));
             if (group == nullptr) return;
             work(group, rank);
             EXPECT_WORKS(lapwing_group_destroy(group));
