@@ -26,7 +26,7 @@
 
 namespace lapwing::mlx5_double {
 
-// One broken rule of the card. Tests of the double and the conformance program must find it.
+// One broken rule of the card, which the conformance program must find.
 enum class Fault : std::uint8_t {
     none,
     wait_one_early,          // a WAIT for index n ends with n completions
