@@ -2,6 +2,7 @@
 // random order, with sends that are buffered and sends that are not. The results are computed from the
 // problem alone.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,12 +14,10 @@
 #include "engines/catalogue.hpp"
 #include "engines/ranks.hpp"
 #include "links/process/process_link.hpp"
-#include "links/routed.hpp"
 #include "links/socket_pairs.hpp"
 #include "links/streams/stream_link.hpp"
 #include "support/engines.hpp"
 #include "support/jobs.hpp"
-#include "task/chains.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 
@@ -29,35 +28,22 @@ using namespace testing_engines;
 
 constexpr int runs = 4;
 
-// The links of the ranks: messages between threads, or over stream sockets. Where there are several hosts,
-// one kind is for intra-node peers, and the other for the others.
+// The links of the ranks: messages between threads, or over stream sockets.
 struct Links {
     std::vector<std::unique_ptr<Connections>> sockets;
-    std::vector<std::unique_ptr<Link>> intra_node;
-    std::vector<std::unique_ptr<Link>> inter_node;
     std::vector<std::unique_ptr<Link>> links;
 };
 enum class Way { buffered, unbuffered, streams };
 
-std::vector<std::unique_ptr<Link>> stream_links(int ranks,
-                                                std::vector<std::unique_ptr<Connections>>& sockets) {
-    sockets = socket_pairs(ranks, 1, 2048);
-    std::vector<std::unique_ptr<Link>> links;
-    for (const auto& of_rank : sockets) links.push_back(std::make_unique<StreamLink>(*of_rank, ranks));
-    return links;
-}
-
-Links links_of(int ranks, Way way, const std::vector<int>& hosts) {
+Links links_of(int ranks, Way way) {
     Links made;
-    auto& first = hosts.empty() ? made.links : made.inter_node;
-    first =
-        way == Way::streams ? stream_links(ranks, made.sockets) : process_links(ranks, way == Way::buffered);
-    if (hosts.empty()) return made;
-    made.intra_node = process_links(ranks, way != Way::unbuffered);
-    for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-        made.links.push_back(std::make_unique<RoutedLink>(*made.intra_node[rank], *made.inter_node[rank],
-                                                          intra_node_peers(hosts, static_cast<int>(rank))));
+    if (way != Way::streams) {
+        made.links = process_links(ranks, way == Way::buffered);
+        return made;
     }
+    made.sockets = socket_pairs(ranks, 1, 2048);
+    for (const auto& of_rank : made.sockets)
+        made.links.push_back(std::make_unique<StreamLink>(*of_rank, ranks));
     return made;
 }
 
@@ -85,11 +71,10 @@ class EngineInJobs {
     std::unique_ptr<OpenedEngine> narrow_;
 };
 
-void run_all(EngineInJobs& opened, const Problem& problem, const Choice& choice, Way way, unsigned seed,
-             const std::vector<int>& hosts = {}) {
+void run_all(EngineInJobs& opened, const Problem& problem, const Choice& choice, Way way, unsigned seed) {
     const auto list_of = [&](int rank) { return build(problem, rank, choice); };
     if (!opened.engine.supports_all(problem, list_of)) return;
-    const Links made = links_of(problem.ranks, way, hosts);
+    const Links made = links_of(problem.ranks, way);
     OpenedEngine& job = opened.job(way);
     EngineGroup group;
     group.number = ++opened.groups;
@@ -99,10 +84,6 @@ void run_all(EngineInJobs& opened, const Problem& problem, const Choice& choice,
         EngineGroup of_rank = group;
         of_rank.rank = rank;
         of_rank.messages = made.links[at].get();
-        if (!hosts.empty()) {
-            of_rank.intra_node = made.intra_node[at].get();
-            of_rank.intra_node_peers = intra_node_peers(hosts, rank);
-        }
         const auto opened_group = job.open(rank, of_rank);
         EXPECT_TRUE(opened_group->admit(problem, list_of, {}));
         RankRuns all(problem, rank, opened_group->prepare(problem, list_of(rank), {}));
@@ -164,63 +145,11 @@ std::vector<const char*> engine_names() {
     return names;
 }
 
-std::vector<const char*> engines_with_intra_node_peers() {
-    std::vector<const char*> names;
-    for (const Engine* engine : engines()) {
-        if (!engine->only_by_name()) names.push_back(engine->name());
-    }
-    return names;
-}
-
 INSTANTIATE_TEST_SUITE_P(
     Ranks, EnginesTest,
     testing::Combine(testing::ValuesIn(engine_names()),
                      testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{2, 3} : std::vector{1, 2, 3, 4, 7})),
     [](const auto& one) { return fmt::format("{}_{}", std::get<0>(one.param), std::get<1>(one.param)); });
-
-// Of an engine, among so many ranks on so many hosts of uneven size.
-class IntraNodePeers : public testing::TestWithParam<std::tuple<const char*, int, int>> {
-  protected:
-    static std::vector<int> hosts_of(int ranks, int hosts) {
-        std::vector<int> all;
-        for (int rank = 0; rank < ranks; ++rank) {
-            // In blocks, or with the first host's ranks among the others.
-            all.push_back(hosts == 2 ? (rank * 3 < ranks ? 0 : 1) : (rank == 1 ? 1 : rank % 2 * 2));
-        }
-        return all;
-    }
-};
-
-TEST_P(IntraNodePeers, EveryAlgorithm) {
-    const Engine& engine = find_engine(std::get<0>(GetParam()));
-    LAPWING_NEEDS_ENGINE(engine);
-    const int ranks = std::get<1>(GetParam());
-    const std::vector<int> hosts = hosts_of(ranks, std::get<2>(GetParam()));
-    EngineInJobs opened(engine, ranks);
-    unsigned seed = static_cast<unsigned>(ranks);
-    for (const Algorithm* algorithm : catalogue()) {
-        const Choice choice{algorithm, default_parameters(*algorithm)};
-        for (const std::uint64_t bytes : {8U, 30000U}) {
-            const auto problems = sample_problems(algorithm->collective, ranks, bytes);
-            ++seed;
-            const Way ways[] = {Way::buffered, Way::unbuffered, Way::streams};
-            const Way way = ways[seed % (&engine == &find_engine("host") ? 3 : 2)];
-            const Problem& problem = problems[seed * 7 % problems.size()];
-            if (!algorithm->applies(problem, choice.parameters)) continue;
-            run_all(opened, problem, choice, way, seed, hosts);
-        }
-    }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Hosts, IntraNodePeers,
-    testing::Combine(testing::ValuesIn(engines_with_intra_node_peers()),
-                     testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{5} : std::vector{4, 7}),
-                     testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{3} : std::vector{2, 3})),
-    [](const auto& one) {
-        return fmt::format("{}_{}_on_{}", std::get<0>(one.param), std::get<1>(one.param),
-                           std::get<2>(one.param));
-    });
 
 // Of an engine that does not leave it to its links to fail.
 class FailedJobs : public testing::TestWithParam<const char*> {};
@@ -230,7 +159,7 @@ TEST_P(FailedJobs, AGroupThatIsOpenedLaterFails) {
     const Engine& engine = find_engine(GetParam());
     LAPWING_NEEDS_ENGINE(engine);
     OpenedEngine job(engine, 2, read_settings(environ));
-    const Links made = links_of(2, Way::buffered, {});
+    const Links made = links_of(2, Way::buffered);
     const Problem problem = sample_problems(Collective::broadcast, 2, 8).front();
     const Algorithm& algorithm = *algorithms_of(Collective::broadcast).front();
     job.fail(1 - problem.root, "rank 7 has ended");
@@ -244,15 +173,12 @@ TEST_P(FailedJobs, AGroupThatIsOpenedLaterFails) {
                                            .messages = made.links[static_cast<std::size_t>(rank)].get()});
         EXPECT_TRUE(group->admit(problem, list_of, {}));
         RankRuns receives(problem, rank, group->prepare(problem, list_of(rank), {}));
+        const auto receive = [&] {
+            receives.start();
+            receives.wait_all();
+        };
         if (rank != problem.root) {
-            std::string why;
-            try {
-                receives.start();
-                receives.wait_all();
-            } catch (const Error& error) {
-                why = error.what();
-            }
-            EXPECT_EQ(why, "rank 7 has ended");
+            EXPECT_THAT(receive, testing::ThrowsMessage<Error>("rank 7 has ended"));
         }
         together.arrive_and_wait();
     });

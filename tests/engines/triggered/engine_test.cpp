@@ -1,5 +1,6 @@
 // The triggered engine over libfabric's provider `sockets`: what it leaves to the network while the program
 // computes, what it does when the network has too little of something, and persistent lists.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -278,12 +279,8 @@ TEST_F(TriggeredEngineTest, DeclinesWhatItCannotDo) {
 }
 
 TEST(TriggeredEngineAlone, SaysWhyAProviderHasNoDeferredWork) {
-    try {
-        open_deferred_work({.provider = "tcp"});
-        FAIL() << "tcp has deferred work";
-    } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find("deferred work"), std::string::npos) << error.what();
-    }
+    EXPECT_THAT([] { open_deferred_work({.provider = "tcp"}); },
+                testing::ThrowsMessage<Error>(testing::HasSubstr("deferred work")));
 }
 
 // Persistent lists: their messages land in the caller's buffers.
