@@ -68,22 +68,6 @@ TEST_F(KernelIntraNodePeers, ALeafNeedsOneTestOnly) {
                  });
 }
 
-TEST_F(KernelIntraNodePeers, NoRankLeavesABarrierBeforeTheLastArrives) {
-    for (const int late : {0, 1, 2, 3}) {
-        std::atomic<bool> has_come = false;
-        on_all_ranks({.lists = parse(barrier_by_leader), .hosts = hosts},
-                     [&](RankRuns& one, int rank, std::barrier<>&) {
-                         if (rank == late) {
-                             std::this_thread::sleep_for(20ms);
-                             has_come = true;
-                         }
-                         one.start();
-                         one.wait_all();
-                         EXPECT_TRUE(has_come);
-                     });
-    }
-}
-
 // Without calls after the start, inter-node messages complete and intra-node messages wait for the next call.
 TEST_F(KernelIntraNodePeers, InterNodePeersDoNotWaitForIntraNodeOnes) {
     const Setting setting{.lists = parse(relay), .buffer_bytes = 4096, .hosts = hosts_of_relay};

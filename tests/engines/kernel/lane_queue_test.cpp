@@ -42,16 +42,6 @@ TEST_F(LaneQueueTest, ChannelsTakeSharedLanesInTurn) {
     EXPECT_TRUE(lanes_.any_run_waits());
 }
 
-TEST_F(LaneQueueTest, ALaneGoesToTheFirstInItsQueue) {
-    KernelRun& first = add(0, plan_);
-    KernelRun& second = add(2, plan_);
-    KernelRun& third = add(4, plan_);
-    EXPECT_EQ(lanes_.remove(first), &second);
-    EXPECT_TRUE(lanes_.has_lane(second));
-    EXPECT_EQ(lanes_.remove(second), &third);
-    EXPECT_EQ(lanes_.remove(third), nullptr);
-}
-
 TEST_F(LaneQueueTest, RemovingAWaitingRunFreesNoLane) {
     KernelRun& first = add(0, plan_);
     KernelRun& second = add(2, plan_);
