@@ -29,16 +29,6 @@ Element result(Operator op, Type type, Element source, Element target) {
     return target;
 }
 
-TEST(Reduce, EveryOperatorOnIntegers) {
-    EXPECT_EQ(result<std::int32_t>(Operator::sum, Type::int32, 6, 3), 9);
-    EXPECT_EQ(result<std::int32_t>(Operator::product, Type::int32, 6, -3), -18);
-    EXPECT_EQ(result<std::int32_t>(Operator::minimum, Type::int32, 6, -3), -3);
-    EXPECT_EQ(result<std::int32_t>(Operator::maximum, Type::int32, 6, -3), 6);
-    EXPECT_EQ(result<std::uint8_t>(Operator::bit_and, Type::uint8, 6, 3), 2);
-    EXPECT_EQ(result<std::uint8_t>(Operator::bit_or, Type::uint8, 6, 3), 7);
-    EXPECT_EQ(result<std::uint8_t>(Operator::bit_xor, Type::uint8, 6, 3), 5);
-}
-
 TEST(Reduce, LogicalOperatorsGiveOneOrNothing) {
     const Operator operators[] = {Operator::logical_and, Operator::logical_or, Operator::logical_xor};
     const int wanted[][4] = {{0, 0, 0, 1}, {0, 1, 1, 1}, {0, 1, 1, 0}};
@@ -80,12 +70,6 @@ TEST(Reduce, EveryOperatorOnItsTypes) {
             EXPECT_EQ(target != before, changes) << name(one) << " of " << name(of);
         }
     }
-}
-
-TEST(Reduce, FloatingPoint) {
-    EXPECT_EQ(result<double>(Operator::sum, Type::float64, 0.5, 0.25), 0.75);
-    EXPECT_EQ(result<float>(Operator::product, Type::float32, 0.5F, 0.25F), 0.125F);
-    EXPECT_EQ(result<double>(Operator::maximum, Type::float64, -0.5, -2.0), -0.5);
 }
 
 template <typename Real>
@@ -140,38 +124,11 @@ TEST(Reduce, ComplexNumbersAndLongDoubles) {
     EXPECT_EQ(result<long double>(Operator::sum, Type::long_double, 1.0L, 0x1p-60L), 1.0L + 0x1p-60L);
 }
 
-TEST(Reduce, LocationsOfEqualValuesAreTheLowest) {
-    const auto least = [](Float64Pair source, Float64Pair target) {
-        return result<Float64Pair>(Operator::minimum_location, Type::float64_int32, source, target);
-    };
-    const auto expect = [](Float64Pair got, double value, int index) {
-        EXPECT_EQ(double{got.value}, value);
-        EXPECT_EQ(std::signbit(double{got.value}), std::signbit(value));
-        EXPECT_EQ(int{got.index}, index);
-    };
-    expect(least({1, 7}, {2, 3}), 1, 7);
-    expect(least({2, 3}, {1, 7}), 1, 7);
-    expect(least({1, 7}, {1, 3}), 1, 3);
-    expect(least({1, 3}, {1, 7}), 1, 3);
-    expect(least({0.0, 3}, {-0.0, 7}), -0.0, 3);
-    const auto greatest = result<Int16Pair>(Operator::maximum_location, Type::int16_int32, {5, 9}, {5, 2});
-    EXPECT_EQ(int{greatest.value}, 5);
-    EXPECT_EQ(int{greatest.index}, 2);
-}
-
 TEST(Reduce, IntegersWrapAround) {
     using Limits = std::numeric_limits<std::int64_t>;
     EXPECT_EQ(result<std::int64_t>(Operator::sum, Type::int64, Limits::max(), 1), Limits::min());
     EXPECT_EQ(result<std::int8_t>(Operator::product, Type::int8, 100, 100), 16);
     EXPECT_EQ(result<std::uint16_t>(Operator::sum, Type::uint16, 65535, 2), 1);
-}
-
-TEST(Reduce, ManyElements) {
-    std::vector<float> source(1000, 1.0F);
-    std::vector<float> target(1000, 2.0F);
-    reduce(Operator::sum, Type::float32, reinterpret_cast<std::byte*>(target.data()),
-           reinterpret_cast<const std::byte*>(source.data()), 1000 * sizeof(float));
-    EXPECT_EQ(target, std::vector<float>(1000, 3.0F));
 }
 
 // Concatenates strings, up to three letters.
