@@ -63,18 +63,6 @@ TEST(Communicator, IntercommunicatorsAreLeftToTheMpi) {
     MPI_Comm_free(&half);
 }
 
-TEST(Communicator, WrongArgumentsAreTheMpisToRefuse) {
-    MPI_Comm returns;
-    MPI_Comm_dup(world, &returns);
-    MPI_Comm_set_errhandler(returns, MPI_ERRORS_RETURN);
-    int data = 0;
-    MPI_Request request = MPI_REQUEST_NULL;
-    EXPECT_NE(MPI_Ibcast(&data, 1, MPI_INT, size_of(world), returns, &request), MPI_SUCCESS);
-    EXPECT_NE(MPI_Ibcast(&data, -1, MPI_INT, 0, returns, &request), MPI_SUCCESS);
-    EXPECT_NE(MPI_Ibcast(&data, 1, MPI_DATATYPE_NULL, 0, returns, &request), MPI_SUCCESS);
-    MPI_Comm_free(&returns);
-}
-
 // The program's own duplicate before, beside and after the first collective of a communicator.
 TEST(Communicator, DuplicatedWithCollectivesInFlight) {
     for (int round = 0; round < 12; ++round) {

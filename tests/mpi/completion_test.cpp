@@ -1,5 +1,5 @@
 // What calls that complete nonblocking collectives do besides: statuses, requests that are cancelled or
-// freed, and many of them. persistent_test.cpp mixes all kinds of requests.
+// freed, and many of them. fuzz.cpp mixes all kinds of requests.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

@@ -5,7 +5,7 @@ import sys
 import jobs
 
 COLLECTIVES = ["MPI_Ibarrier", "MPI_Ibcast", "MPI_Ialltoall", "MPI_Ireduce", "MPI_Iallreduce",
-               "MPI_Ireduce_scatter_block", "MPI_Ireduce_scatter", "MPI_Iscan", "MPI_Iexscan", "MPI_Ineighbor_alltoall"]
+               "MPI_Ireduce_scatter_block", "MPI_Ireduce_scatter", "MPI_Iscan", "MPI_Iexscan"]
 
 # Ranks, options of `lapwing run` or variables, options of the program.
 RUNS = [(ranks, [], []) for ranks in range(1, 6)] + [
