@@ -352,7 +352,7 @@ void AsyncProgress::serve() {
         if (messages && (waits || (!windows && pace_.load(std::memory_order_relaxed) == slow))) {
             pause = next_slow_pause;
             // Where the slow pace was learned, messages have needed no more.
-            if (episode_.load(std::memory_order_relaxed) != nullptr)
+            if (!waits && episode_.load(std::memory_order_relaxed) != nullptr)
                 next_slow_pause = std::min(2 * next_slow_pause, longest_slow_pause);
         } else if (messages && !windows &&
                    processor_time() - spent_at_wake > worth_of_messages(bytes_.load())) {
