@@ -8,8 +8,8 @@
 namespace lapwing {
 namespace {
 
-constexpr int most_frames = 32;
-constexpr int most_probes = 8;
+constexpr int max_frames = 32;
+constexpr int max_probes = 8;
 constexpr int site_bits = 48;  // of an address of a program
 constexpr std::uint64_t site_mask = (std::uint64_t{1} << site_bits) - 1;
 
@@ -30,13 +30,15 @@ struct Caller {
     const void* const* end = nullptr;  // of the part of the stack that holds this address
 };
 
-// The first caller outside of the MPI's own libraries.
-Caller first_caller_outside() {
+// The first caller outside of the MPI's own libraries; the site itself, without an end, if that is in the
+// program or there is no such caller.
+Caller first_caller_outside(const void* site) {
     struct Search {
         Caller found;
         bool in_mpi = false;
         int frames = 0;
-    } search;
+    } search{{site}};
+    if (!is_in_mpi(site)) return search.found;
     _Unwind_Backtrace(
         [](_Unwind_Context* context, void* data) {
             Search& found = *static_cast<Search*>(data);
@@ -47,7 +49,7 @@ Caller first_caller_outside() {
                 return _URC_END_OF_STACK;
             }
             found.in_mpi = found.in_mpi || mpi;
-            return ++found.frames < most_frames ? _URC_NO_REASON : _URC_END_OF_STACK;
+            return ++found.frames < max_frames ? _URC_NO_REASON : _URC_END_OF_STACK;
         },
         &search);
     return search.found;
@@ -55,8 +57,7 @@ Caller first_caller_outside() {
 
 // In words from `frame` to the address on the stack; 0: the site is in the program, or nothing was found.
 std::uint64_t distance(const void* site, const void* frame) {
-    if (!is_in_mpi(site)) return 0;
-    const Caller caller = first_caller_outside();
+    const Caller caller = first_caller_outside(site);
     const auto* const words = static_cast<const void* const*>(frame);
     std::uint64_t found = 0;
     for (std::uint64_t i = 0; words + i < caller.end && i < std::uint64_t{1} << (64 - site_bits); ++i) {
@@ -68,16 +69,14 @@ std::uint64_t distance(const void* site, const void* frame) {
 }  // namespace
 
 const void* call_site_in_program(const void* site) {
-    if (!is_in_mpi(site)) return site;
-    const Caller caller = first_caller_outside();
-    return caller.site != nullptr ? caller.site : site;
+    return first_caller_outside(site).site;
 }
 
 const void* CallSites::in_program(const void* site, const void* frame) {
     const std::uint64_t key = reinterpret_cast<std::uintptr_t>(site) & site_mask;
     std::size_t place = (key * 0x9E3779B97F4A7C15U) >> 55;
     std::uint64_t entry = 0;
-    for (int i = 0; i < most_probes; ++i, place = (place + 1) % known_.size()) {
+    for (int i = 0; i < max_probes; ++i, place = (place + 1) % known_.size()) {
         entry = known_[place].load(std::memory_order_relaxed);
         if (entry == 0 || (entry & site_mask) == key) break;
     }

@@ -21,7 +21,8 @@ class CallSites {
     const void* in_program(const void* site, const void* frame);
 
   private:
-    // 48 bits of a site, and above them the distance in words; no distance: the site is in the program.
+    // 48 bits of a site, and above them the distance in words; without a distance the site itself is the
+    // result.
     std::array<std::atomic<std::uint64_t>, 512> known_;
 };
 
