@@ -77,6 +77,9 @@ class Job {
         return "";
     }
 
+    // Whether lists over these links cannot progress: the hosts need a network then.
+    virtual bool links_stand_still() const { return false; }
+
     // How many file descriptors the job itself has yet to open.
     virtual std::uint64_t descriptors_to_come() const { return 0; }
 

@@ -135,8 +135,10 @@ void JobNetwork::open_tcp_fabric() {
     });
     if (!joins || fabric_ != nullptr || other_network || wanted == "mpi") return;
     if (wanted != "tcp") {
-        if (!several_hosts_ || names(*engines_.back().engine)) return;
-        const auto wants = job_.exchange_values(std::uint8_t{may_have_thread()});
+        if (!several_hosts_) return;
+        const bool compares = names(*engines_.back().engine);
+        if (compares && !job_.links_stand_still()) return;
+        const auto wants = job_.exchange_values(std::uint8_t{may_have_thread() || job_.links_stand_still()});
         if (std::find(wants.begin(), wants.end(), 1) == wants.end()) return;
     }
     fabric_ = choose_fabric(job_, "tcp", missing_.networks);

@@ -14,35 +14,112 @@
 
 namespace {
 
-// Every rank but the last enters `call` before it waits for its barrier; the last waits first. The barrier
-// can only complete if the others' lists move inside `call`, and `call` only after the last rank's wait.
-template <typename Call>
-void call_inside_barrier(Call call) {
-    MPI_Request barrier;
-    MPI_Ibarrier(world, &barrier);
+// Every rank but the last enters `call` before it waits for the collective that start(&request) starts; the
+// last waits first. The collective can only complete if the others' lists move inside `call`, and `call` only
+// after the last rank's wait.
+template <typename Start, typename Call>
+void call_inside(Start start, Call call) {
+    MPI_Request request;
+    start(&request);
     if (rank_in(world) == size_of(world) - 1) {
-        MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
         call();
     } else {
         call();
-        MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
 }
 
+template <typename Call>
+void call_inside_barrier(Call call) {
+    call_inside([](MPI_Request* request) { MPI_Ibarrier(world, request); }, call);
+}
+
 // The call of all ranks but the last is receive(data, last), which needs a message of the last one.
-template <typename Receive>
-void receive_inside_barrier(Receive receive) {
+template <typename Start, typename Receive>
+void receive_inside(Start start, Receive receive) {
     const int last = size_of(world) - 1;
-    call_inside_barrier([&] {
+    call_inside(start, [&] {
         int data = 0;
         if (rank_in(world) != last) return receive(&data, last);
         for (int to = 0; to < last; ++to) MPI_Send(&data, 1, MPI_INT, to, 5, world);
     });
 }
 
+template <typename Receive>
+void receive_inside_barrier(Receive receive) {
+    receive_inside([](MPI_Request* request) { MPI_Ibarrier(world, request); }, receive);
+}
+
+void receive_by_call(int* data, int last) {
+    MPI_Recv(data, 1, MPI_INT, last, 5, world, MPI_STATUS_IGNORE);
+}
+
 TEST(Progress, InsideReceive) {
-    receive_inside_barrier(
-        [](int* data, int last) { MPI_Recv(data, 1, MPI_INT, last, 5, world, MPI_STATUS_IGNORE); });
+    receive_inside_barrier(receive_by_call);
+}
+
+// Its ranks have not agreed on connections by another collective.
+TEST(Progress, OfTheFirstCollectiveOfACommunicator) {
+    const auto made_by = [](auto make) {
+        MPI_Comm fresh = MPI_COMM_NULL;
+        make(&fresh);
+        receive_inside([&](MPI_Request* request) { MPI_Ibarrier(fresh, request); }, receive_by_call);
+        MPI_Comm_free(&fresh);
+    };
+    made_by([](MPI_Comm* fresh) { MPI_Comm_dup(world, fresh); });
+    made_by([](MPI_Comm* fresh) { MPI_Comm_split(world, 0, 0, fresh); });
+    made_by([](MPI_Comm* fresh) {
+        MPI_Request request;
+        MPI_Comm_idup(world, fresh, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    });
+    made_by([](MPI_Comm* fresh) {
+        MPI_Info info;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "lapwing_algorithm", "ibarrier=dissemination");
+        MPI_Comm_dup_with_info(world, info, fresh);
+        MPI_Comm_set_info(*fresh, info);
+        MPI_Info_free(&info);
+    });
+}
+
+// What arrives is packed: it is complete only in a call of the program's.
+TEST(Progress, OfDataThatMustBeUnpacked) {
+    const int ranks = size_of(world);
+    MPI_Datatype sparse;
+    MPI_Type_vector(3, 1, 2, MPI_INT, &sparse);
+    MPI_Type_commit(&sparse);
+    const int mine = rank_in(world);
+    const int sent[] = {mine, mine + 1, mine + 2};
+    std::vector<int> received(static_cast<std::size_t>(6 * ranks), -1);
+    const auto gather = [&](MPI_Request* request) {
+        MPI_Datatype spaced;
+        MPI_Type_create_resized(sparse, 0, 6 * sizeof(int), &spaced);
+        MPI_Type_commit(&spaced);
+        MPI_Iallgather(sent, 3, MPI_INT, received.data(), 1, spaced, world, request);
+        MPI_Type_free(&spaced);
+    };
+    receive_inside(gather, receive_by_call);
+    for (int i = 0; i < 6 * ranks; ++i)
+        EXPECT_EQ(received[static_cast<std::size_t>(i)], i % 2 == 0 ? i / 6 + i % 6 / 2 : -1);
+    MPI_Type_free(&sparse);
+}
+
+void sum(void* in, void* inout, int* count, MPI_Datatype*) {
+    for (int i = 0; i < *count; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
+}
+
+TEST(Progress, OfReductionsByAnOperatorOfTheProgram) {
+    MPI_Op op;
+    MPI_Op_create(sum, 1, &op);
+    const int one = 1;
+    int all = 0;
+    receive_inside(
+        [&](MPI_Request* request) { MPI_Iallreduce(&one, &all, 1, MPI_INT, op, world, request); },
+        receive_by_call);
+    EXPECT_EQ(all, size_of(world));
+    MPI_Op_free(&op);
 }
 
 TEST(Progress, InsideProbe) {

@@ -2,6 +2,7 @@
 
 #include "device/memory.hpp"
 #include "mpi/calls/init.hpp"
+#include "mpi/requests/start.hpp"
 
 namespace lapwing {
 
@@ -21,6 +22,10 @@ Communicator* taking_communicator(MPI_Comm communicator, Collective collective) 
     }
     if (!group->in_world) {
         runtime.report.count_fallback(collective, Fallback::other_world);
+        return nullptr;
+    }
+    if (must_agree_early(*group)) {
+        runtime.report.count_fallback(collective, Fallback::no_hook);
         return nullptr;
     }
     if (group->left_to_mpi) {

@@ -52,6 +52,10 @@ template <typename Call, typename Start>
         runtime.report.count_fallback(Call::collective, Fallback::arguments);
         return {};
     }
+    if (runtime.lists_without_mpi && buffers.reduction) {
+        runtime.report.count_fallback(Call::collective, Fallback::no_hook);
+        return {};
+    }
     recorded.described(problem);
     return start(*group, problem, buffers);
 }

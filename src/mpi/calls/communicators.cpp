@@ -44,8 +44,9 @@ int make_communicator(const CallSite& site, MPI_Comm parent, const MPI_Comm* mad
     return guarded([&] {
         const auto creation = creation_from(parent);
         const int error = native();
-        if (error == MPI_SUCCESS && *made != MPI_COMM_NULL) add_to_journal(*made, creation);
-        return error;
+        if (error != MPI_SUCCESS || *made == MPI_COMM_NULL) return error;
+        add_to_journal(*made, creation);
+        return agree_early(*made);
     });
 }
 
@@ -77,8 +78,9 @@ int make_duplicate(const CallSite& site, MPI_Comm parent, MPI_Comm* made, Native
     return guarded([&] {
         const auto creation = creation_from(parent);
         const int error = native();
-        if (error == MPI_SUCCESS) add_duplicate_to_journal(parent, *made, creation);
-        return error;
+        if (error != MPI_SUCCESS) return error;
+        add_duplicate_to_journal(parent, *made, creation);
+        return agree_early(*made);
     });
 }
 

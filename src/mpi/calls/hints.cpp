@@ -59,8 +59,13 @@ void apply(MPI_Comm communicator, MPI_Info info) {
     if (engine.empty() && algorithm.empty()) return;
     int error = MPI_SUCCESS;
     Communicator* group = find_communicator(communicator, &error);
-    // Once there are links it is too late for another engine; a hint may be passed over.
-    if (group == nullptr || group->begun()) return;
+    if (group == nullptr) return;
+    if (group->begun()) {
+        // Once there are links it is too late for another engine; a hint may be passed over.
+        const bool unused = group->next_channel == 0 && group->next_persistent_channel == 0;
+        if (!runtime.lists_without_mpi || !unused || communicator == MPI_COMM_WORLD) return;
+        unmake_group(*group);
+    }
     if (!engine.empty()) {
         if (engine != "auto" && engine != "mpi") find_engine(engine);
         group->options.engine = engine;
@@ -82,7 +87,7 @@ void apply(MPI_Comm communicator, MPI_Info info) {
 int apply_hints(MPI_Comm communicator, MPI_Info info) {
     return guarded([&]() -> int {
         apply(communicator, info);
-        return MPI_SUCCESS;
+        return agree_early(communicator);
     });
 }
 

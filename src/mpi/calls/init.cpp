@@ -80,12 +80,32 @@ void start_async_progress(Hook hook) {
     const AsyncProgress::Duties duties{.advance_lists = try_progress,
                                        .lists = &request_table.live(),
                                        .polls_lists = lists || hook == Hook::polling,
+                                       .lists_call_mpi = !runtime.threads && !runtime.lists_without_mpi,
                                        .threads = runtime.threads,
                                        .messages = runtime.why_no_messages.empty()};
-    if (duties.polls_lists || duties.messages || hook == Hook::thread)
-        async_progress.start(duties, read_progress_choice(runtime.job->settings()).processors);
-    else
-        gate::stays_open = true;
+    const bool runs = duties.polls_lists || duties.messages || hook == Hook::thread;
+    if (runs) async_progress.start(duties, read_progress_choice(runtime.job->settings()).processors);
+    gate::stays_open = !runs || (runtime.lists_without_mpi && !duties.messages);
+}
+
+void connect() {
+    Hook hook = Hook::none;
+    if (runtime.options.engine == "mpi") {
+        runtime.why_not = Fallback::engine_mpi;
+    } else {
+        hook = install_hook(progress_of_all, request_table.live(), runtime.threads);
+        // Ranks may have asked for different levels.
+        runtime.lists_without_mpi =
+            hook == Hook::polling &&
+            std::ranges::count(runtime.job->exchange_values(std::uint8_t{runtime.threads}), 0) > 0;
+        if (runtime.lists_without_mpi) runtime.job->keep_lists_off();
+        runtime.why_not = Fallback::no_hook;
+    }
+    Entry::set_threads(runtime.threads || runtime.lists_without_mpi);
+    connect_job();
+    runtime.takes_calls =
+        hook != Hook::none && !(runtime.lists_without_mpi && runtime.network->needs_links_of_job());
+    start_async_progress(hook);
 }
 
 }  // namespace
@@ -106,18 +126,10 @@ bool start_runtime(bool collective) {
     begin_recording(runtime.threads);
     runtime.why_kept_out = why_kept_out(provided);
     start_job(collective);
-    Entry::set_threads(runtime.threads);
-    Hook hook = Hook::none;
-    if (!collective) {
+    if (collective)
+        connect();
+    else
         runtime.why_not = Fallback::late;
-    } else if (runtime.options.engine == "mpi") {
-        runtime.why_not = Fallback::engine_mpi;
-    } else {
-        hook = install_hook(progress_of_all, request_table.live(), runtime.threads);
-        runtime.takes_calls = hook != Hook::none;
-        runtime.why_not = Fallback::no_hook;
-    }
-    if (collective) start_async_progress(hook);
     int keyval = MPI_KEYVAL_INVALID;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &keyval, nullptr);
     PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
@@ -149,7 +161,11 @@ int thread_level(int wanted) {
         const char* const set = std::getenv(variable);
         return set != nullptr && std::strcmp(set, value) == 0;
     };
-    if (!is("LAPWING_ENGINE", "mpi") && !offers_a_hook()) return MPI_THREAD_MULTIPLE;
+    // Without a hook, Lapwing's thread must enter the MPI at any time for lists over its messages, and for
+    // reproducible reductions by its operators.
+    const bool lists_enter =
+        is("LAPWING_NETWORK", "mpi") || is("LAPWING_REPRODUCIBLE", "1") || is("LAPWING_REPRODUCIBLE", "any");
+    if (lists_enter && !is("LAPWING_ENGINE", "mpi") && !offers_a_hook()) return MPI_THREAD_MULTIPLE;
     if (is("LAPWING_MESSAGES", "off") || is("LAPWING_PROGRESS_THREAD", "none")) return wanted;
     const bool enters = is("LAPWING_MESSAGES", "on") || !fills_one_host();
     return enters ? std::max<int>(wanted, MPI_THREAD_SERIALIZED) : wanted;

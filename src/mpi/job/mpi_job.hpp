@@ -27,10 +27,13 @@ class MpiJob final : public Job {
     void leave_together(const std::function<void()>& meanwhile) override;
     void warn(const std::string& line) override;
     std::string describe_links(bool threads) const override;
+    bool links_stand_still() const override { return links_stand_still_; }
+    void keep_lists_off() { links_stand_still_ = true; }
 
   private:
     MPI_Comm communicator_ = MPI_COMM_NULL;
     bool entered_ = false;
+    bool links_stand_still_ = false;
 };
 
 }  // namespace lapwing

@@ -30,6 +30,8 @@ struct Runtime {
     bool takes_blocking = false;  // LAPWING_BLOCKING
     bool measures = false;        // a report or a timeline is wanted: clocks are read
     bool threads = false;         // MPI_THREAD_MULTIPLE
+    // The MPI has no hook and admits one thread: lists must advance without it while the program is inside.
+    bool lists_without_mpi = false;
     std::string why_kept_out;     // of the MPI, for a thread of Lapwing's; empty: it may enter
     std::string why_no_messages;  // when that thread drives no messages of the program
     std::string report_form = "none";

@@ -51,6 +51,15 @@ namespace {
     end_job(why, 2);
 }
 
+template <typename Step>
+void or_end(Step step) {
+    try {
+        step();
+    } catch (const Error& error) {
+        end(error.what());
+    }
+}
+
 void warn_of_left(Collective collective, Fallback reason) {
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -202,7 +211,7 @@ std::string why_kept_out(int level) {
 }
 
 void start_job(bool collective) {
-    try {
+    or_end([collective] {
         const Settings settings = settings_of_job();
         read(settings);
         if (!collective) return;
@@ -215,11 +224,14 @@ void start_job(bool collective) {
         }
         compare_files(*runtime.job, runtime.options);
         if (runtime.job->rank() == 0 && runtime.report_form != "none") begin_report(runtime.report_mark);
+    });
+}
+
+void connect_job() {
+    or_end([] {
         start_network();
         start_watch();
-    } catch (const Error& error) {
-        end(error.what());
-    }
+    });
 }
 
 void report_job() {

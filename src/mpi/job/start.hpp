@@ -9,9 +9,11 @@ namespace lapwing {
 std::string why_kept_out(int level);
 
 // Reads the settings into `runtime`. `collective`: all ranks of MPI_COMM_WORLD call it together (from
-// MPI_Init), so that they can compare their settings and make the network. A wrong setting ends the job with
-// its message.
+// MPI_Init), so that they can compare their settings. A wrong setting ends the job with its message.
 void start_job(bool collective);
+// By all ranks of MPI_COMM_WORLD: makes the network and the watch. It is known by now whether lists may call
+// the MPI.
+void connect_job();
 
 // Before MPI_Finalize, by all ranks of MPI_COMM_WORLD: writes the report that was asked for.
 void report_job();

@@ -342,6 +342,7 @@ void AsyncProgress::serve() {
             std::this_thread::sleep_for(20us);
         }
         const bool lists = lists_in_flight();
+        const bool gated_lists = lists && duties_.lists_call_mpi;
         const bool windows = windows_ > 0;
         const bool messages = serves_messages() && (windows || messages_ > 0);
         if (!lists && !messages) return;
@@ -359,16 +360,16 @@ void AsyncProgress::serve() {
             pause = pause_in_vain;
         }
         pauses_.store(true, std::memory_order_relaxed);
-        sleep(seen, lists && kept_out == 0 ? std::min(pause, pause_of_lists) : pause);
+        sleep(seen, lists && (kept_out == 0 || !gated_lists) ? std::min(pause, pause_of_lists) : pause);
         pauses_.store(false, std::memory_order_relaxed);
         if (wakes_ != seen) {
             pause = first_pause;
             next_slow_pause = slow_pause;
             spent_at_wake = processor_time();
         }
-        if (lists && duties_.threads) duties_.advance_lists();
-        if (!messages && !(lists && !duties_.threads)) continue;
-        const Polled polled = poll(lists && !duties_.threads);
+        if (lists && !gated_lists) duties_.advance_lists();
+        if (!messages && !gated_lists) continue;
+        const Polled polled = poll(gated_lists);
         kept_out = polled == Polled::kept_out ? kept_out + 1 : 0;
         idle = polled == Polled::moved ? 0 : idle + 1;
         // One operation on a window takes several small messages, one after the other.

@@ -26,6 +26,7 @@ class AsyncProgress {
         int (*advance_lists)() = nullptr;
         const Count* lists = nullptr;  // in flight
         bool polls_lists = false;      // while the program computes
+        bool lists_call_mpi = false;   // which must not be entered while the program is inside
         bool threads = false;          // MPI_THREAD_MULTIPLE: the thread may enter at any time
         bool messages = false;         // large messages of the program
     };

@@ -32,7 +32,7 @@ class Entry {
     static bool busy() { return busy_.load(std::memory_order_relaxed); }
     static void leave() { busy_.store(false, std::memory_order_release); }
 
-    // Before the first entry. Without MPI_THREAD_MULTIPLE no locked instruction is needed.
+    // Before the first entry. Where one thread at a time enters anyway, no locked instruction is needed.
     static void set_threads(bool threads) { threads_ = threads; }
 
   private:

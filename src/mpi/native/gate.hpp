@@ -20,8 +20,8 @@ inline constexpr std::uint32_t closed = 1;    // Lapwing's thread is inside the 
 inline constexpr std::uint32_t wanted = 2;    // by a thread of the program meanwhile
 inline constexpr std::uint32_t observed = 4;  // the thread wants to know when the program leaves and returns
 inline constinit std::atomic<std::uint32_t> attention{0};
-// Set where Lapwing's thread never runs: calls that only start a message then go straight to the MPI, which
-// makes no calls of MPI functions in them.
+// Set where Lapwing's thread never enters the MPI: calls that only start a message then go straight to the
+// MPI, which makes no calls of MPI functions in them.
 inline constinit std::atomic<bool> stays_open{false};
 
 // The slow halves of a call: with attention.

@@ -96,7 +96,7 @@ Hook install_hook(int (*progress)(), const Count& requests, bool threads) {
     } else if (attach_to_ucx()) {
         // With threads, MPICH holds a lock during the callback.
         hook = threads ? Hook::thread : Hook::callback;
-    } else if (threads) {
+    } else {
         hook = Hook::polling;
     }
     return hook;

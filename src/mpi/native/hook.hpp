@@ -6,8 +6,7 @@
 
 namespace lapwing {
 
-// Whether the MPI's progress calls callbacks. If not, Lapwing's thread advances the lists, which requires
-// MPI_THREAD_MULTIPLE.
+// Whether the MPI's progress calls callbacks. If not, Lapwing's thread advances the lists.
 bool offers_a_hook();
 
 enum class Hook {
@@ -18,6 +17,7 @@ enum class Hook {
 };
 // After MPI_Init. From now on lists advance by `progress`, which returns how many collectives have completed,
 // whenever the MPI makes progress and `in_flight` is not 0. `threads`: the MPI provides MPI_THREAD_MULTIPLE.
+// Hook::polling without it: `progress` must not call the MPI.
 Hook install_hook(int (*progress)(), const Count& in_flight, bool threads);
 // Before MPI_Finalize.
 void remove_hook();

@@ -130,6 +130,12 @@ bool open_agreed_group(Communicator& communicator) {
     return complete != 0;
 }
 
+void unmake_group(Communicator& communicator) {
+    const Entry entry;
+    communicator.members = communicator.group->members();
+    communicator.group.reset();
+}
+
 void give_up(Communicator& communicator) {
     communicator.given_up.store(true, std::memory_order_release);
     communicator_changes.fetch_add(1, std::memory_order_release);

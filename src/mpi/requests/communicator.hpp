@@ -94,6 +94,9 @@ inline bool open_group(Communicator& communicator) {
     return communicator.is_open() || open_agreed_group(communicator);
 }
 
+// The program has started no collective yet: hints may change the options again.
+void unmake_group(Communicator& communicator);
+
 // Null when the communicator had no collective yet.
 Communicator* existing_communicator(MPI_Comm communicator);
 // The program frees this communicator: find_communicator() does not find it from now on.

@@ -34,6 +34,7 @@ struct Request {
     State state = State::idle;
     std::size_t index = 0;   // among the running requests
     bool forgotten = false;  // the program freed it while it ran
+    bool arrived = false;    // the list is complete; what needs the MPI is not
     int error = MPI_SUCCESS;
     Communicator* group = nullptr;  // whose `in_flight` counts this request
     Plan* plan = nullptr;  // null before the group's links are known; may be evicted after completion
@@ -68,6 +69,7 @@ struct Request {
     void reset() {
         error = MPI_SUCCESS;
         operation = nullptr;
+        arrived = false;
         waited = 0;
         waiting_since = 0;
         buffers = {};

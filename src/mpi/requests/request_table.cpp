@@ -253,21 +253,27 @@ Request* RequestTable::find_persistent(MPI_Request handle) const {
 }
 
 // Returns whether the request is complete.
-bool RequestTable::advance(Request& request, bool waited_for) {
+bool RequestTable::advance(Request& request, bool waited_for, bool calls_mpi) {
     try {
         if (!request.group->waiting.empty() && !begin_waiting(*request.group)) return false;
         if (request.state != State::running) return true;
-        Prepared& prepared = *request.plan->prepared;
-        if (!(waited_for ? prepared.progress(request.operation) : prepared.test(request.operation)))
-            return false;
-        --request.plan->in_flight;
-        runtime.report.of(request.collective).wake_ups += request.operation->wake_ups;
+        if (!request.arrived) {
+            Prepared& prepared = *request.plan->prepared;
+            if (!(waited_for ? prepared.progress(request.operation) : prepared.test(request.operation)))
+                return false;
+            --request.plan->in_flight;
+            runtime.report.of(request.collective).wake_ups += request.operation->wake_ups;
+            request.arrived = true;
+            request.operation = nullptr;
+        }
     } catch (const Error& error) {
         // The plan stays in flight for ever: the link may still touch its memory.
         request.error = error_code_of(error);
         request.packed.device.abandon();
         std::erase(request.group->waiting, &request);
+        request.arrived = true;
     }
+    if (!calls_mpi && (request.forgotten || !request.packed.unpacking.empty())) return false;
     finish(request);
     return true;
 }
@@ -289,11 +295,11 @@ void RequestTable::finish(Request& request) {
     if (request.forgotten) release(request);
 }
 
-int RequestTable::progress() {
+int RequestTable::progress(bool calls_mpi) {
     int completed = 0;
     // From the end: finish() puts the last request into the position of the one that completes.
     for (std::size_t i = running_.size(); i-- > 0;) {
-        if (i < running_.size() && advance(*running_[i], false)) ++completed;
+        if (i < running_.size() && advance(*running_[i], false, calls_mpi)) ++completed;
     }
     return completed;
 }
@@ -374,14 +380,15 @@ bool RequestTable::drain(std::uint64_t patience) {
 }
 
 int progress_of_all() {
-    const int completed = request_table.progress();
+    const bool calls_mpi = !runtime.lists_without_mpi;
+    const int completed = request_table.progress(calls_mpi);
     // Peers may wait for data that this rank has sent, even if its own collective is complete.
     if (Fabric* const fabric = runtime.network->fabric();
         fabric != nullptr && runtime.network->progress_thread() == nullptr) {
         fabric->progress();
     }
     // A thread may wait for one of them inside the MPI.
-    request_table.give_all_to_mpi();
+    if (calls_mpi) request_table.give_all_to_mpi();
     return completed;
 }
 

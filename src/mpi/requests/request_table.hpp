@@ -50,8 +50,9 @@ class RequestTable {
     // Returns the persistent request with this handle, started or not; null if there is none.
     Request* find_persistent(MPI_Request handle) const;
 
-    // Advances everything that runs. Returns how many requests completed.
-    int progress();
+    // Advances everything that runs. Returns how many requests completed. `calls_mpi`: the
+    // caller may call the MPI.
+    int progress(bool calls_mpi = true);
     // Advances everything that runs. Returns whether this request is complete.
     bool test(Request& request);
     // As test(), by a caller that waits for this request only.
@@ -78,7 +79,7 @@ class RequestTable {
     void add_handle(MPI_Request handle, Request& request);
     void leave_group(Request& request);
     bool begin_waiting(Communicator& group);
-    bool advance(Request& request, bool waited_for);
+    bool advance(Request& request, bool waited_for, bool calls_mpi = true);
     void finish(Request& request);
     void free_persistent(Request& request);
 
@@ -102,7 +103,7 @@ union NeverDestroyed {
 extern NeverDestroyed never_destroyed;
 inline RequestTable& request_table = never_destroyed.table;
 
-// Advances everything that runs, from the progress of the native MPI. Inside Entry.
+// Advances everything that runs, from the progress of the native MPI or by Lapwing's thread. Inside Entry.
 int progress_of_all();
 
 // Sets the status of a request without a message.
