@@ -115,9 +115,8 @@ TEST(Progress, OfReductionsByAnOperatorOfTheProgram) {
     MPI_Op_create(sum, 1, &op);
     const int one = 1;
     int all = 0;
-    receive_inside(
-        [&](MPI_Request* request) { MPI_Iallreduce(&one, &all, 1, MPI_INT, op, world, request); },
-        receive_by_call);
+    receive_inside([&](MPI_Request* request) { MPI_Iallreduce(&one, &all, 1, MPI_INT, op, world, request); },
+                   receive_by_call);
     EXPECT_EQ(all, size_of(world));
     MPI_Op_free(&op);
 }
