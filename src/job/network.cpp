@@ -133,18 +133,18 @@ void JobNetwork::open_tcp_fabric() {
     const bool other_network = std::any_of(engines_.begin(), engines_.end(), [](const OpenEngine& one) {
         return *one.engine->network() != '\0';
     });
-    if (!joins || fabric_ != nullptr || other_network || wanted == "mpi") return;
-    if (wanted != "tcp") {
-        if (!several_hosts_) return;
-        const bool compares = names(*engines_.back().engine);
-        if (compares && !job_.links_stand_still()) return;
-        const auto wants = job_.exchange_values(std::uint8_t{may_have_thread() || job_.links_stand_still()});
+    if (!joins || fabric_ != nullptr || wanted == "mpi") return;
+    const bool must = job_.links_stand_still();
+    if (other_network && !must) return;
+    if (wanted != "tcp" && !must) {
+        if (!several_hosts_ || names(*engines_.back().engine)) return;
+        const auto wants = job_.exchange_values(std::uint8_t{may_have_thread()});
         if (std::find(wants.begin(), wants.end(), 1) == wants.end()) return;
     }
     fabric_ = choose_fabric(job_, "tcp", missing_.networks);
-    if (fabric_ != nullptr)
+    if (fabric_ != nullptr && description_.empty())
         description_ = fmt::format("tcp ({})", fabric_->description());
-    else if (wanted == "tcp")
+    else if (fabric_ == nullptr && wanted == "tcp")
         job_.warn_once(fmt::format("network 'tcp' is unavailable: {}", missing_.networks.back().why));
 }
 

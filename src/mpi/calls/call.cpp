@@ -24,7 +24,7 @@ Communicator* taking_communicator(MPI_Comm communicator, Collective collective) 
         runtime.report.count_fallback(collective, Fallback::other_world);
         return nullptr;
     }
-    if (must_agree_early(*group)) {
+    if (runtime.lists_without_mpi && !advances_without_mpi(*group)) {
         runtime.report.count_fallback(collective, Fallback::no_hook);
         return nullptr;
     }

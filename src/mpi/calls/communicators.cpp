@@ -78,9 +78,8 @@ int make_duplicate(const CallSite& site, MPI_Comm parent, MPI_Comm* made, Native
     return guarded([&] {
         const auto creation = creation_from(parent);
         const int error = native();
-        if (error != MPI_SUCCESS) return error;
-        add_duplicate_to_journal(parent, *made, creation);
-        return agree_early(*made);
+        if (error == MPI_SUCCESS) add_duplicate_to_journal(parent, *made, creation);
+        return error;
     });
 }
 
@@ -156,15 +155,19 @@ using namespace lapwing;
 #include "mpi/calls/native_calls.def"
 
 LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-    return make_duplicate({"MPI_Comm_dup", __builtin_return_address(0)}, comm, made,
-                          [&] { return NEXT_Comm_dup(comm, made); });
+    const InMpi in_mpi(__builtin_return_address(0));
+    const int error = make_duplicate({"MPI_Comm_dup", __builtin_return_address(0)}, comm, made,
+                                     [&] { return NEXT_Comm_dup(comm, made); });
+    return error == MPI_SUCCESS ? agree_early(*made) : error;
 }
 
 LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
     const InMpi in_mpi(__builtin_return_address(0));
     const int error = make_duplicate({"MPI_Comm_dup_with_info", __builtin_return_address(0)}, comm, made,
                                      [&] { return NEXT_Comm_dup_with_info(comm, info, made); });
-    return error == MPI_SUCCESS ? apply_hints(*made, info) : error;
+    if (error != MPI_SUCCESS) return error;
+    const int applied = apply_hints(*made, info);
+    return applied == MPI_SUCCESS ? agree_early(*made) : applied;
 }
 
 LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {

@@ -451,3 +451,23 @@ LAPWING_COMPLETES(MPI_Waitsome,
                   waitsome(count, handles, completed, indices, statuses, site))
 LAPWING_COMPLETES(MPI_Request_get_status, (MPI_Request handle, int* flag, MPI_Status* status),
                   (handle, flag, status), request_get_status(handle, flag, status, site))
+
+#ifndef OPEN_MPI
+// Since MPI 4.1: mpi.h may be older than the MPI.
+#define LAPWING_QUERIES(function, parameters, names)                     \
+    LAPWING_MPI function parameters {                                    \
+        const InMpi in_mpi(__builtin_return_address(0));                 \
+        return test_array(trace::Call::get_status, count, handles,       \
+                          [&] { return LAPWING_NEXT(function) names; }); \
+    }
+LAPWING_QUERIES(MPI_Request_get_status_all,
+                (int count, const MPI_Request handles[], int* flag, MPI_Status statuses[]),
+                (count, handles, flag, statuses))
+LAPWING_QUERIES(MPI_Request_get_status_any,
+                (int count, const MPI_Request handles[], int* index, int* flag, MPI_Status* status),
+                (count, handles, index, flag, status))
+LAPWING_QUERIES(MPI_Request_get_status_some,
+                (int count, const MPI_Request handles[], int* completed, int indices[],
+                 MPI_Status statuses[]),
+                (count, handles, completed, indices, statuses))
+#endif

@@ -63,7 +63,7 @@ void apply(MPI_Comm communicator, MPI_Info info) {
     if (group->begun()) {
         // Once there are links it is too late for another engine; a hint may be passed over.
         const bool unused = group->next_channel == 0 && group->next_persistent_channel == 0;
-        if (!runtime.lists_without_mpi || !unused || communicator == MPI_COMM_WORLD) return;
+        if (!runtime.lists_without_mpi || !unused) return;
         unmake_group(*group);
     }
     if (!engine.empty()) {
@@ -87,7 +87,7 @@ void apply(MPI_Comm communicator, MPI_Info info) {
 int apply_hints(MPI_Comm communicator, MPI_Info info) {
     return guarded([&]() -> int {
         apply(communicator, info);
-        return agree_early(communicator);
+        return MPI_SUCCESS;
     });
 }
 
@@ -98,7 +98,9 @@ using namespace lapwing;
 LAPWING_MPI MPI_Comm_set_info(MPI_Comm communicator, MPI_Info info) {
     const InMpi in_mpi(__builtin_return_address(0));
     const int error = NEXT_Comm_set_info(communicator, info);
-    return error == MPI_SUCCESS ? apply_hints(communicator, info) : error;
+    if (error != MPI_SUCCESS) return error;
+    const int applied = apply_hints(communicator, info);
+    return applied == MPI_SUCCESS ? agree_early(communicator) : applied;
 }
 
 LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {

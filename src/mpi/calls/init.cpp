@@ -95,16 +95,16 @@ void connect() {
     } else {
         hook = install_hook(progress_of_all, request_table.live(), runtime.threads);
         // Ranks may have asked for different levels.
+        const bool alone = hook == Hook::polling && !runtime.threads;
         runtime.lists_without_mpi =
-            hook == Hook::polling &&
-            std::ranges::count(runtime.job->exchange_values(std::uint8_t{runtime.threads}), 0) > 0;
+            std::ranges::count(runtime.job->exchange_values(std::uint8_t{alone}), 1) > 0;
         if (runtime.lists_without_mpi) runtime.job->keep_lists_off();
         runtime.why_not = Fallback::no_hook;
     }
     Entry::set_threads(runtime.threads || runtime.lists_without_mpi);
     connect_job();
-    runtime.takes_calls =
-        hook != Hook::none && !(runtime.lists_without_mpi && runtime.network->needs_links_of_job());
+    runtime.takes_calls = hook != Hook::none;
+    agree_early(MPI_COMM_WORLD);
     start_async_progress(hook);
 }
 

@@ -6,18 +6,23 @@
 
 namespace lapwing {
 
-// Admits one thread at a time. The native MPI's progress may call Lapwing while Lapwing is inside the native
+// Admits one thread at a time, which may enter again: a callback of the program, as of a type's attribute,
+// calls the MPI. The native MPI's progress may call Lapwing while Lapwing is inside the native
 // MPI: that call only tries the lock, so no thread waits for this lock while it holds one of the MPI's.
 class Entry {
   public:
-    Entry() {
-        if (!threads_) {
+    Entry() : nested_(inside_) {
+        if (nested_) return;
+        if (threads_) {
+            while (busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+        } else {
             busy_.store(true, std::memory_order_relaxed);
-            return;
         }
-        while (busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+        inside_ = true;
     }
-    ~Entry() { busy_.store(false, std::memory_order_release); }
+    ~Entry() {
+        if (!nested_) leave();
+    }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
 
@@ -25,17 +30,24 @@ class Entry {
         if (!threads_) {
             if (busy_.load(std::memory_order_relaxed)) return false;
             busy_.store(true, std::memory_order_relaxed);
-            return true;
+        } else if (busy_.exchange(true, std::memory_order_acquire)) {
+            return false;
         }
-        return !busy_.exchange(true, std::memory_order_acquire);
+        inside_ = true;
+        return true;
     }
     static bool busy() { return busy_.load(std::memory_order_relaxed); }
-    static void leave() { busy_.store(false, std::memory_order_release); }
+    static void leave() {
+        inside_ = false;
+        busy_.store(false, std::memory_order_release);
+    }
 
     // Before the first entry. Where one thread at a time enters anyway, no locked instruction is needed.
     static void set_threads(bool threads) { threads_ = threads; }
 
   private:
+    const bool nested_;
+    static inline constinit thread_local bool inside_ = false;  // this thread
     static inline std::atomic<bool> busy_{false};
     static inline bool threads_ = false;
 };

@@ -18,6 +18,11 @@ constexpr unsigned tests_per_native_progress = 16;
 constexpr std::uint64_t polls_per_native_progress = 64;
 constexpr std::uint64_t kernel_polls_per_native_progress = 32;
 
+// Inside Entry: another thread, or Lapwing's, may complete it at any time.
+bool is_running(const Request* request) {
+    return request->state == Request::State::running && !request->arrived;
+}
+
 // Prepares the request for a sleep of its waiter. Returns a descriptor that wakes the waiter; -1 if there is
 // none. Inside Entry.
 int prepare_to_sleep(const Request& request) {
@@ -91,11 +96,12 @@ void RequestWait::pause(std::span<Request* const> requests) {
         case WaitStrategy::Step::yield:
             return std::this_thread::yield();
         case WaitStrategy::Step::sleep:
-            return in_kernel ? sleep_at_descriptors(requests) : sleep_at_doorbell(WaitStrategy::max_sleep);
+            return in_kernel ? sleep_at_descriptors(requests)
+                             : sleep_at_doorbell(requests, WaitStrategy::max_sleep);
     }
 }
 
-void RequestWait::sleep_at_doorbell(std::chrono::nanoseconds max) {
+void RequestWait::sleep_at_doorbell(std::span<Request* const> requests, std::chrono::nanoseconds max) {
     progress_mpi();
     ProgressThread* const progress_thread = runtime.network->progress_thread();
     // Without a progress thread, another thread of the program may use the shared memory meanwhile.
@@ -106,6 +112,8 @@ void RequestWait::sleep_at_doorbell(std::chrono::nanoseconds max) {
             return progress_thread->sleep(limit) ? trace::WakeUp::progress_thread : trace::WakeUp::limit;
         }
         const Entry entry;
+        // Lapwing's thread may have met the last ring.
+        if (std::ranges::none_of(requests, is_running)) return trace::WakeUp::doorbell;
         return runtime.network->node()->sleep(limit) ? trace::WakeUp::doorbell : trace::WakeUp::limit;
     });
 }
@@ -115,13 +123,14 @@ void RequestWait::sleep_at_descriptors(std::span<Request* const> requests) {
     {
         const Entry entry;
         for (const Request* request : requests) {
-            if (request->state == Request::State::running) descriptors.push_back(prepare_to_sleep(*request));
+            if (is_running(request)) descriptors.push_back(prepare_to_sleep(*request));
         }
     }
+    if (descriptors.empty()) return;
     const bool all_wake = std::ranges::none_of(descriptors, [](int descriptor) { return descriptor < 0; });
     // Messages through shared memory ring the doorbell, which no descriptor signals.
     if (!all_wake && runtime.network->node() != nullptr)
-        return sleep_at_doorbell(WaitStrategy::shortest_sleep);
+        return sleep_at_doorbell(requests, WaitStrategy::shortest_sleep);
     progress_mpi();
     progress_.resume();
     // Never for long: the native MPI does not advance while the rank sleeps.

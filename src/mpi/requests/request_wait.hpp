@@ -32,7 +32,7 @@ class RequestWait {
 
   private:
     void sleep_at_descriptors(std::span<Request* const> requests);
-    void sleep_at_doorbell(std::chrono::nanoseconds max);
+    void sleep_at_doorbell(std::span<Request* const> requests, std::chrono::nanoseconds max);
 
     WaitStrategy strategy_;
     ProgressSuspension progress_;

@@ -86,19 +86,21 @@ bool finish_group(Communicator& group, std::uint64_t patience) {
     }
 }
 
-bool must_agree_early(const Communicator& group) {
-    return runtime.lists_without_mpi && !group.begun() && group.ranks > 1 &&
-           group.communicator != MPI_COMM_WORLD;
+int agree_early(MPI_Comm communicator) {
+    if (!runtime.lists_without_mpi || !runtime.takes_calls || communicator == MPI_COMM_NULL)
+        return MPI_SUCCESS;
+    return guarded([communicator] {
+        int error = MPI_SUCCESS;
+        Communicator* const group = find_communicator(communicator, &error);
+        if (group == nullptr || !group->in_world) return error;
+        error = begin_group(*group);
+        if (error == MPI_SUCCESS) finish_group(*group);
+        return error;
+    });
 }
 
-int agree_early(MPI_Comm communicator) {
-    if (!runtime.lists_without_mpi || communicator == MPI_COMM_NULL) return MPI_SUCCESS;
-    int error = MPI_SUCCESS;
-    Communicator* const group = find_communicator(communicator, &error);
-    if (group == nullptr || !group->in_world || !must_agree_early(*group)) return error;
-    error = begin_group(*group);
-    if (error == MPI_SUCCESS) finish_group(*group);
-    return error;
+bool advances_without_mpi(const Communicator& group) {
+    return group.ranks == 1 || (group.begun() && !group.group->needs_link());
 }
 
 namespace {

@@ -45,10 +45,10 @@ bool finish_group(Communicator& group, std::uint64_t patience = UINT64_MAX);
 
 // Where lists must advance without the MPI (Runtime::lists_without_mpi), the ranks agree when the
 // communicator is made: later the program may wait in the MPI for what needs the first list, and so the
-// agreement, which only calls of the MPI complete.
-bool must_agree_early(const Communicator& group);
-// In a call that is collective over the communicator and may wait for other ranks. Does nothing elsewhere,
-// or if they have agreed. Returns the MPI's error code.
+// agreement, which only calls of the MPI complete. In a call that is collective over the communicator and may
+// wait for other ranks. Does nothing elsewhere, or if they have agreed. Returns the MPI's error code.
 int agree_early(MPI_Comm communicator);
+// Whether the lists of this group advance there.
+bool advances_without_mpi(const Communicator& group);
 
 }  // namespace lapwing
