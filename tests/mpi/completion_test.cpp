@@ -1,5 +1,6 @@
 // What calls that complete nonblocking collectives do besides: statuses, requests that are cancelled or
 // freed, and many of them. fuzz.cpp mixes all kinds of requests.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -46,6 +47,23 @@ TEST(Completion, GetStatusLeavesTheRequest) {
     MPI_Test(&exchange.request, &flag, MPI_STATUS_IGNORE);
     EXPECT_EQ(flag, 1);
     EXPECT_EQ(MPI_Wait(&exchange.request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+}
+
+// Since MPI 4.1; the MPI of the process may be newer than mpi.h.
+TEST(Completion, GetStatusOfAll) {
+    using GetStatusOfAll = int(int, const MPI_Request*, int*, MPI_Status*);
+    auto* const get_status =
+        reinterpret_cast<GetStatusOfAll*>(::dlsym(RTLD_DEFAULT, "MPI_Request_get_status_all"));
+    int major = 0;
+    int minor = 0;
+    MPI_Get_version(&major, &minor);
+    if (get_status == nullptr || 10 * major + minor < 41) GTEST_SKIP() << "the MPI has no such function";
+    Exchange exchange(world, 10);
+    exchange.start();
+    for (int flag = 0; !flag;)
+        ASSERT_EQ(get_status(1, &exchange.request, &flag, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+    EXPECT_TRUE(exchange.right());
+    MPI_Wait(&exchange.request, MPI_STATUS_IGNORE);
 }
 
 TEST(Completion, OneThatIsFreedOrCancelledInVainGoesOn) {

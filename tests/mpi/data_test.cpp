@@ -125,6 +125,38 @@ TEST(Data, OfParallelEdgesTheFirstMeetsTheFirst) {
     MPI_Comm_free(&graph);
 }
 
+// Lapwing frees its duplicate of a type of the program, whose attribute then calls the MPI.
+TEST(Data, AnAttributeOfATypeMayCallTheMpi) {
+    int key = MPI_KEYVAL_INVALID;
+    const auto duplicate = [](MPI_Datatype, int, void*, void*, void* made, int* flag) -> int {
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        MPI_Type_contiguous(2, MPI_INT, &type);
+        *static_cast<void**>(made) = new MPI_Datatype(type);
+        *flag = 1;
+        return MPI_SUCCESS;
+    };
+    const auto free = [](MPI_Datatype, int, void* value, void*) -> int {
+        const auto* const type = static_cast<MPI_Datatype*>(value);
+        MPI_Datatype freed = *type;
+        delete type;
+        return MPI_Type_free(&freed);
+    };
+    MPI_Type_create_keyval(duplicate, free, &key, nullptr);
+    MPI_Datatype sparse = MPI_DATATYPE_NULL;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &sparse);
+    MPI_Type_commit(&sparse);
+    MPI_Datatype own = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(2, MPI_INT, &own);
+    MPI_Type_set_attr(sparse, key, new MPI_Datatype(own));
+    std::vector<int> data = {rank_in(world), -1, rank_in(world)};
+    MPI_Request request;
+    MPI_Ibcast(data.data(), 1, sparse, 0, world, &request);
+    wait(&request);
+    EXPECT_EQ(data, (std::vector<int>{0, -1, 0}));
+    MPI_Type_free(&sparse);
+    MPI_Type_free_keyval(&key);
+}
+
 TEST(Data, LargeMessages) {
     Exchange exchange(world, 1 << 18);
     exchange.start();

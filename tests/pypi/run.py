@@ -47,6 +47,7 @@ PROGRAMS = {
               ("mpich", "fuzz-mpich", 2, [], ["1", "100"]),
               ("mpich", "fuzz-mpich", 3, ["--engine", "kernel"], ["1000", "100"])],
     "impi": [("impi", "drop_in-mpich", 2, [], NO_OPERATOR_FAILS),
+             ("impi", "drop_in-mpich", 2, [], NO_OPERATOR_FAILS, {"LAPWING_SHARED_MEMORY": "0"}),
              ("impi", "drop_in-mpich", 3, ["--engine", "kernel"], NO_OPERATOR_FAILS),
              ("impi", "drop_in-mpich", 2, ["--engine", "kernel"], ["--threads"])],
     "abi": [("mpich", "drop_in-abi", 2, [], []),

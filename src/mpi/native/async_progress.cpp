@@ -215,19 +215,17 @@ AsyncProgress::Pace AsyncProgress::choose_pace(const Transfer& transfer) {
 
 void AsyncProgress::begin_episode(Transfer& transfer) {
     pace_.store(choose_pace(transfer), std::memory_order_relaxed);
-    was_away_.store(false, std::memory_order_relaxed);
-    inside_.store(0, std::memory_order_relaxed);
+    in_calls_.begin();
     spent_before_.store(processor_time(clock_), std::memory_order_relaxed);
     episode_.store(&transfer, std::memory_order_relaxed);
 }
 
 void AsyncProgress::end_episode() {
     Transfer* const transfer = episode_.exchange(nullptr, std::memory_order_relaxed);
-    if (transfer == nullptr || !was_away_.load(std::memory_order_relaxed)) return;
+    if (transfer == nullptr || !in_calls_.counts()) return;
+    in_calls_.leave(nanoseconds);
     const std::uint64_t spent = processor_time(clock_) - spent_before_.load(std::memory_order_relaxed);
-    std::uint64_t cost = inside_.load(std::memory_order_relaxed) + disturbance * spent;
-    if (const std::uint64_t since = inside_since_.exchange(0, std::memory_order_relaxed); since != 0)
-        cost += nanoseconds() - since;
+    std::uint64_t cost = in_calls_.time() + disturbance * spent;
     const std::uint32_t number = transfer->episodes.fetch_add(1, std::memory_order_relaxed);
     if (number == 0) return;  // connections were made
     const bool at_fast_pace = pace_.load(std::memory_order_relaxed) == fast;
@@ -259,8 +257,7 @@ void AsyncProgress::observe() {
 }
 
 void AsyncProgress::left(const void* site) {
-    if (const std::uint64_t since = inside_since_.exchange(0, std::memory_order_relaxed); since != 0)
-        inside_.fetch_add(nanoseconds() - since, std::memory_order_relaxed);
+    in_calls_.leave(nanoseconds);
     // A loop over neighbours starts all its messages at one place: only after the last one the program stays
     // away.
     const auto pending = static_cast<std::uintptr_t>(messages_.load(std::memory_order_relaxed));
@@ -290,17 +287,16 @@ void AsyncProgress::left(const void* site) {
 
 void AsyncProgress::returned() {
     const std::uint64_t since = left_at_.load(std::memory_order_relaxed);
+    const bool in_episode = episode_.load(std::memory_order_relaxed) != nullptr;
+    if (since == 0 && !(in_episode && in_calls_.counts())) return;
+    const std::uint64_t now = nanoseconds();
+    const std::uint64_t away = since == 0 ? 0 : now - since;
+    if (in_episode) in_calls_.enter(now, away >= worth_nanoseconds);
     if (since == 0) return;
     left_at_.store(0, std::memory_order_relaxed);
+    observed_.fetch_add(away, std::memory_order_relaxed);
     Site* const from = left_from_.load(std::memory_order_relaxed);
     const std::int8_t score = from->score.load(std::memory_order_relaxed);
-    const std::uint64_t now = nanoseconds();
-    const std::uint64_t away = now - since;
-    if (episode_.load(std::memory_order_relaxed) != nullptr && away >= worth_nanoseconds) {
-        was_away_.store(true, std::memory_order_relaxed);
-        inside_since_.store(now, std::memory_order_relaxed);
-    }
-    observed_.fetch_add(away, std::memory_order_relaxed);
     // A wake-up in vain costs much less than a message that does not move.
     const int gain = away < worth_nanoseconds ? -1 : 2;
     from->score.store(static_cast<std::int8_t>(std::clamp<int>(score + gain, lowest_score, highest_score)),

@@ -15,6 +15,7 @@
 
 #include "mpi/native/call_site.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/time_in_calls.hpp"
 #include "watch/journal.hpp"
 
 namespace lapwing {
@@ -126,9 +127,7 @@ class AsyncProgress {
     // From the first time that the program leaves the MPI for long until no message is pending.
     std::atomic<Transfer*> episode_{nullptr};
     std::atomic<Pace> pace_{fast};  // of this episode, or of the last one
-    std::atomic<bool> was_away_{false};
-    std::atomic<std::uint64_t> inside_since_{0};
-    std::atomic<std::uint64_t> inside_{0};
+    TimeInCalls in_calls_;
     std::atomic<std::uint64_t> spent_before_{0};
     std::atomic<bool> pauses_{false};  // the thread wakes up by itself
     clockid_t clock_{};                // of the thread's processor time
