@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "chain_executor.hpp"
 #include "checker_lists.hpp"
+#include "checker_verdict.hpp"
 #include "collectives/catalogue.hpp"
 #include "task/checker.hpp"
 #include "task/sample.hpp"
@@ -73,8 +74,8 @@ Chain& sending(Chains& chains) {
 }
 
 // One planted fault in the chains of one rank, and what the model says of it.
-void expect_found(Formed formed, int rank, const std::function<void(Chains&)>& plant,
-                  const std::string& says) {
+void expect_found(Formed formed, int rank, const std::string& says,
+                  const std::function<void(Chains&)>& plant) {
     ASSERT_EQ(verdict_of(formed), "proven");
     plant(formed.chains[static_cast<std::size_t>(rank)]);
     EXPECT_THAT(verdict_of(formed), HasSubstr(says));
@@ -262,92 +263,70 @@ TEST(ChainModel, WantsOneChainFormForEachList) {
 
 TEST(ChainModel, FindsASignalThatIsDropped) {
     const Formed barrier = form(hand_written::barrier_of_4, nothing_in_line);
-    expect_found(
-        barrier, 0, [](Chains& c) { c.receives[0].pop_back(); },
-        "chains: rank 0: gate 0 gets 0 signals, and 1 are awaited");
+    expect_found(barrier, 0, "chains: rank 0: gate 0 gets 0 signals, and 1 are awaited",
+                 [](Chains& c) { c.receives[0].pop_back(); });
     // With its await: the send behind it gets ahead of the wait.
     expect_found(
         barrier, 0,
+        "rank 0, task 4 (send 2): sending chain 0 of stage 0, step 1 (send 2 a signal) begins before "
+        "task 3 (wait 1 1) is satisfied",
         [](Chains& c) {
             c.receives[0].pop_back();
             sending(c).erase(sending(c).begin() + 1);
-        },
-        "rank 0, task 4 (send 2): sending chain 0 of stage 0, step 1 (send 2 a signal) begins before "
-        "task 3 (wait 1 1) is satisfied");
+        });
 }
 
 TEST(ChainModel, FindsStepsThatAreSwapped) {
     const Formed barrier = form(hand_written::barrier_of_4, nothing_in_line);
-    expect_found(
-        barrier, 0, [](Chains& c) { std::swap(sending(c)[1], sending(c)[2]); }, "begins before task 3");
+    expect_found(barrier, 0, "begins before task 3",
+                 [](Chains& c) { std::swap(sending(c)[1], sending(c)[2]); });
     Formed in_line = form(hand_written::barrier_of_4, {});
-    expect_found(
-        in_line, 0, [](Chains& c) { std::swap(sending(c)[1], sending(c)[2]); }, "begins before task 3");
+    expect_found(in_line, 0, "begins before task 3",
+                 [](Chains& c) { std::swap(sending(c)[1], sending(c)[2]); });
     // All await before they send: each for one that waits, too.
     for (Chains& chains : in_line.chains) std::swap(sending(chains)[0], sending(chains)[1]);
     EXPECT_THAT(verdict_of(in_line), HasSubstr("waits for bytes forever, in a deadlock of 4 ranks"));
 }
 
 // In the chains of one rank of two_messages.
-void expect_found_in(int rank, const ChainLimits& limits, const std::function<void(Chains&)>& plant,
-                     const std::string& says) {
-    expect_found(form(two_messages, limits), rank, plant, says);
+void expect_found_in(int rank, const ChainLimits& limits, const std::string& says,
+                     const std::function<void(Chains&)>& plant) {
+    expect_found(form(two_messages, limits), rank, says, plant);
 }
 
 TEST(ChainModel, FindsBytesThatLandInAnotherReceive) {
-    expect_found_in(
-        0, {}, [](Chains& c) { std::swap(sending(c)[0], sending(c)[1]); },
-        "they would land in another receive");
-    expect_found_in(
-        2, nothing_in_line, [](Chains& c) { std::swap(c.receives[0][0], c.receives[0][1]); },
-        "they would land in another receive");
+    expect_found_in(0, {}, "they would land in another receive",
+                    [](Chains& c) { std::swap(sending(c)[0], sending(c)[1]); });
+    expect_found_in(2, nothing_in_line, "they would land in another receive",
+                    [](Chains& c) { std::swap(c.receives[0][0], c.receives[0][1]); });
 }
 
 TEST(ChainModel, FindsOneGateForTwoPeersWhoseWaitsAreApart) {
-    const std::string text = R"(
-problem alltoall ranks 3 bytes 1
-list 0 in 3 out 3 scratch 0
-  recv 1 out[1+1]
-  recv 2 out[2+1]
-  copy out[0+1] in[0+1]
-  wait 1 1
-  send 1 in[1+1]
-  wait 2 1
-  send 2 in[2+1]
-end
-list 1 in 3 out 3 scratch 0
-  recv 0 out[0+1]
-  recv 2 out[2+1]
-  copy out[1+1] in[1+1]
-  send 0 in[0+1]
-  send 2 in[2+1]
-  wait 0 1
-  wait 2 1
-end
-list 2 in 3 out 3 scratch 0
-  recv 0 out[0+1]
-  recv 1 out[1+1]
-  copy out[2+1] in[2+1]
-  send 0 in[0+1]
-  send 1 in[1+1]
-  wait 0 1
-  wait 1 1
-end
-)";
-    expect_found(
-        form(text, nothing_in_line), 0,
-        [](Chains& c) {
-            ASSERT_EQ(c.gates, 2);
-            for (Chain* chain : {&c.receives[0], &c.receives[1], &sending(c)}) {
-                for (Step& step : *chain) step.gate = step.gate >= 0 ? 0 : -1;
-            }
-        },
-        "begins before task 3 (wait 1 1) is satisfied");
+    // Rank 0 answers each peer as soon as that peer's block is there.
+    const std::string text = with(hand_written::alltoall_of_3,
+                                  "  send 1 in[4+4]\n"
+                                  "  copy out[0+4] in[0+4]\n"
+                                  "  send 2 in[8+4]\n"
+                                  "  wait 1 1\n"
+                                  "  wait 2 1\n",
+                                  "  copy out[0+4] in[0+4]\n"
+                                  "  wait 1 1\n"
+                                  "  send 1 in[4+4]\n"
+                                  "  wait 2 1\n"
+                                  "  send 2 in[8+4]\n");
+    expect_found(form(text, nothing_in_line), 0, "begins before task 3 (wait 1 1) is satisfied",
+                 [](Chains& c) {
+                     ASSERT_EQ(c.gates, 2);
+                     for (Chain* chain : {&c.receives[0], &c.receives[1], &sending(c)}) {
+                         for (Step& step : *chain) step.gate = step.gate >= 0 ? 0 : -1;
+                     }
+                 });
 }
 
 TEST(ChainModel, FindsLongReceivesAmongTheSends) {
     expect_found_in(
         1, {.eager_bytes = 7},
+        "is a receive among sends, and rank 0 sends 8 bytes in all: more than the 7 that a connection holds",
         [](Chains& c) {
             Chain& chain = sending(c);
             ASSERT_EQ(chain[0].kind, Step::Kind::await);
@@ -355,8 +334,7 @@ TEST(ChainModel, FindsLongReceivesAmongTheSends) {
             chain[0] = c.receives[0][0];
             chain[2] = c.receives[0][2];
             c.receives.clear();
-        },
-        "is a receive among sends, and rank 0 sends 8 bytes in all: more than the 7 that a connection holds");
+        });
 }
 
 // The same fault, where the form cannot tell it: nobody drains what the other sends.
@@ -394,20 +372,17 @@ end
 
 TEST(ChainModel, FindsStepsThatAreMissingOrTwice) {
     const ChainLimits limits = nothing_in_line;
-    expect_found_in(
-        0, limits, [](Chains& c) { sending(c).pop_back(); },
-        "rank 0, task 1 (send 1 in[4+4]): no step of the chains");
-    expect_found_in(
-        2, limits, [](Chains& c) { c.receives[0].pop_back(); }, "rank 2, task 1 (recv 1 out[4+4]): no step");
-    expect_found_in(
-        0, limits, [](Chains& c) { sending(c).push_back(sending(c)[0]); },
-        "the 2 steps that do it move 8 bytes in all, not 4");
-    expect_found_in(
-        0, limits, [](Chains& c) { sending(c)[0].span.length = 3; }, "move 3 bytes in all, not 4");
-    expect_found_in(
-        0, limits, [](Chains& c) { sending(c)[0].span.offset = 1; }, "lies outside the span of its task");
-    expect_found_in(
-        0, limits, [](Chains& c) { sending(c)[0].peer = 2; }, "has another peer than its task");
+    expect_found_in(0, limits, "rank 0, task 1 (send 1 in[4+4]): no step of the chains",
+                    [](Chains& c) { sending(c).pop_back(); });
+    expect_found_in(2, limits, "rank 2, task 1 (recv 1 out[4+4]): no step",
+                    [](Chains& c) { c.receives[0].pop_back(); });
+    expect_found_in(0, limits, "the 2 steps that do it move 8 bytes in all, not 4",
+                    [](Chains& c) { sending(c).push_back(sending(c)[0]); });
+    expect_found_in(0, limits, "move 3 bytes in all, not 4",
+                    [](Chains& c) { sending(c)[0].span.length = 3; });
+    expect_found_in(0, limits, "lies outside the span of its task",
+                    [](Chains& c) { sending(c)[0].span.offset = 1; });
+    expect_found_in(0, limits, "has another peer than its task", [](Chains& c) { sending(c)[0].peer = 2; });
 }
 
 TEST(ChainModel, FindsChainsThatAreCutWrongly) {
@@ -418,73 +393,56 @@ TEST(ChainModel, FindsChainsThatAreCutWrongly) {
         }
     };
     const auto begins_early = "is in flight in the same direction of the same connection";
-    expect_found_in(
-        0, cut, [&](Chains& c) { without_gates(c.stages[0].chains), c.gates = 0; }, begins_early);
-    expect_found_in(
-        2, cut, [&](Chains& c) { without_gates(c.receives), c.gates = 0; }, begins_early);
-    expect_found_in(
-        0, cut, [](Chains& c) { std::swap(c.stages[0].chains[0][0], c.stages[0].chains[1][1]); },
-        "they would land in another receive");
+    expect_found_in(0, cut, begins_early, [&](Chains& c) { without_gates(c.stages[0].chains), c.gates = 0; });
+    expect_found_in(2, cut, begins_early, [&](Chains& c) { without_gates(c.receives), c.gates = 0; });
+    expect_found_in(0, cut, "they would land in another receive",
+                    [](Chains& c) { std::swap(c.stages[0].chains[0][0], c.stages[0].chains[1][1]); });
     Formed longer = form(two_messages, {});
     longer.limits.chain_steps = 3;
     EXPECT_THAT(verdict_of(longer), HasSubstr("has 4 steps, of at most 3"));
-    expect_found_in(
-        2, {}, [](Chains& c) { c.receives.emplace_back(); }, "has no steps");
-    expect_found_in(
-        1, {.eager_bytes = 0, .gate_signals = 2},
-        [](Chains& c) {
-            c.receives[0].push_back({Step::Kind::signal, -1, 0, 0, {}, 0});
-            sending(c).push_back({Step::Kind::await, -1, 0, 1, {}, 2});
-        },
-        "gate 0 gets 3 signals and holds 2");
+    expect_found_in(2, {}, "has no steps", [](Chains& c) { c.receives.emplace_back(); });
+    expect_found_in(1, {.eager_bytes = 0, .gate_signals = 2}, "gate 0 gets 3 signals and holds 2",
+                    [](Chains& c) {
+                        c.receives[0].push_back({Step::Kind::signal, -1, 0, 0, {}, 0});
+                        sending(c).push_back({Step::Kind::await, -1, 0, 1, {}, 2});
+                    });
 }
 
 TEST(ChainModel, FindsLocalWorkInTheWrongPlace) {
     const Formed gather = form(hand_written::gather_of_4, {});
     const Formed reduce = form(hand_written::allreduce_of_3, {});
-    expect_found(
-        gather, 0, [](Chains& c) { c.stages[0].local.clear(); },
-        "rank 0, task 2 (copy out[0+4] in[0+4]): the processor never does it");
-    expect_found(
-        gather, 0, [](Chains& c) { c.stages[0].local.push_back(c.stages[0].local[0]); },
-        "the processor does copy out[0+4] in[0+4] instead");
+    expect_found(gather, 0, "rank 0, task 2 (copy out[0+4] in[0+4]): the processor never does it",
+                 [](Chains& c) { c.stages[0].local.clear(); });
+    expect_found(gather, 0, "the processor does copy out[0+4] in[0+4] instead",
+                 [](Chains& c) { c.stages[0].local.push_back(c.stages[0].local[0]); });
     ASSERT_EQ(reduce.chains[0].stages.size(), 3U);
     expect_found(
         reduce, 0,
+        "task 5 (reduce sum uint32 out[0+8] scratch[0+8]): the processor does it before task 4 (wait 1 1)",
         [](Chains& c) {
             c.stages[0].local.push_back(c.stages[1].local[0]);
             c.stages[1].local.clear();
-        },
-        "task 5 (reduce sum uint32 out[0+8] scratch[0+8]): the processor does it before task 4 (wait 1 1)");
-    expect_found(
-        reduce, 0,
-        [](Chains& c) {
-            c.last = c.stages[2].local;
-            c.stages[2].local.clear();
-        },
-        "begins before the processor has done task 7");
+        });
+    expect_found(reduce, 0, "begins before the processor has done task 7", [](Chains& c) {
+        c.last = c.stages[2].local;
+        c.stages[2].local.clear();
+    });
 }
 
 TEST(ChainModel, FindsTwoAwaitsOfOneGateAtOnce) {
-    expect_found_in(
-        1, nothing_in_line,
-        [](Chains& c) {
-            Chain& chain = sending(c);
-            c.stages[0].chains.push_back({chain.begin() + 2, chain.end()});
-            c.stages[0].chains[0].resize(2);
-        },
-        "await one gate at the same time");
-    expect_found_in(
-        1, nothing_in_line,
-        [](Chains& c) {
-            // The sending chain's await, at the end of the receives that signal.
-            Chain& chain = sending(c);
-            const auto await = std::find_if(chain.begin(), chain.end(),
-                                            [](const Step& step) { return step.kind == Step::Kind::await; });
-            c.receives[0].push_back(*await);
-            c.receives[0].push_back({Step::Kind::signal, -1, await->gate, 0, {}, 0});
-        },
-        "awaits a gate that another chain awaits, too");
+    expect_found_in(1, nothing_in_line, "await one gate at the same time", [](Chains& c) {
+        Chain& chain = sending(c);
+        c.stages[0].chains.push_back({chain.begin() + 2, chain.end()});
+        c.stages[0].chains[0].resize(2);
+    });
+    expect_found_in(1, nothing_in_line, "awaits a gate that another chain awaits, too", [](Chains& c) {
+        // The sending chain's await, at the end of the receives that signal.
+        Chain& chain = sending(c);
+        const auto await = std::find_if(chain.begin(), chain.end(),
+                                        [](const Step& step) { return step.kind == Step::Kind::await; });
+        c.receives[0].push_back(*await);
+        c.receives[0].push_back({Step::Kind::signal, -1, await->gate, 0, {}, 0});
+    });
 }
 
 TEST(ChainModel, ProvesRightChains) {
@@ -534,61 +492,51 @@ end
 )";
 
 // One planted fault in the processor's line of the leader.
-void expect_found_intra_node(const ChainLimits& limits, const std::function<void(Chains&)>& plant,
-                             const std::string& says) {
-    expect_found(form(parse(leader), limits, {0, 0, 0, 1}), 1, plant, says);
+void expect_found_intra_node(const ChainLimits& limits, const std::string& says,
+                             const std::function<void(Chains&)>& plant) {
+    expect_found(form(parse(leader), limits, {0, 0, 0, 1}), 1, says, plant);
 }
 
 TEST(ChainModel, FindsWhatComesTooEarlyBesideIntraNodePeers) {
     for (const ChainLimits& limits : {ChainLimits{}, nothing_in_line}) {
         // The inter-node send no longer waits for what the intra-node peers have to say.
-        expect_found_intra_node(
-            limits,
-            [](Chains& c) {
-                std::vector<Task>& local = c.stages[0].local;
-                ASSERT_EQ(local.size(), 4U);
-                std::vector<Task>& beside = c.stages[0].beside;
-                beside.insert(beside.begin(), local.back());
-                local.pop_back();
-            },
-            "(send 3 a signal) begins before task 4 (wait 2 1) is satisfied");
+        expect_found_intra_node(limits, "(send 3 a signal) begins before task 4 (wait 2 1) is satisfied",
+                                [](Chains& c) {
+                                    std::vector<Task>& local = c.stages[0].local;
+                                    ASSERT_EQ(local.size(), 4U);
+                                    std::vector<Task>& beside = c.stages[0].beside;
+                                    beside.insert(beside.begin(), local.back());
+                                    local.pop_back();
+                                });
         // The intra-node sends no longer wait for the inter-node peer.
-        expect_found_intra_node(
-            limits,
-            [](Chains& c) {
-                ASSERT_EQ(c.stages[0].beside.size(), 3U);
-                c.stages[0].beside.erase(c.stages[0].beside.begin());
-            },
-            "the processor does it before task 6 (wait 3 1) is satisfied");
+        expect_found_intra_node(limits, "the processor does it before task 6 (wait 3 1) is satisfied",
+                                [](Chains& c) {
+                                    ASSERT_EQ(c.stages[0].beside.size(), 3U);
+                                    c.stages[0].beside.erase(c.stages[0].beside.begin());
+                                });
     }
 }
 
 TEST(ChainModel, FindsIntraNodeTasksInTheWrongPlace) {
-    expect_found_intra_node(
-        {}, [](Chains& c) { c.stages[0].beside.pop_back(); }, "task 8 (send 2): the processor never");
-    expect_found_intra_node(
-        {}, [](Chains& c) { std::swap(c.stages[0].beside[1], c.stages[0].beside[2]); },
-        "the processor does send 2 instead");
-    expect_found_intra_node(
-        {}, [](Chains& c) { c.stages[0].beside[0].count = 2; }, "the processor does wait 3 2");
-    expect_found_intra_node(
-        {},
-        [](Chains& c) {
-            sending(c).push_back({Step::Kind::send, 0, -1, 0, {}, 7});
-        },
-        "belongs to an intra-node peer: the processor must do it, not a chain");
+    expect_found_intra_node({}, "task 8 (send 2): the processor never",
+                            [](Chains& c) { c.stages[0].beside.pop_back(); });
+    expect_found_intra_node({}, "the processor does send 2 instead",
+                            [](Chains& c) { std::swap(c.stages[0].beside[1], c.stages[0].beside[2]); });
+    expect_found_intra_node({}, "the processor does wait 3 2",
+                            [](Chains& c) { c.stages[0].beside[0].count = 2; });
+    expect_found_intra_node({}, "belongs to an intra-node peer: the processor must do it, not a chain",
+                            [](Chains& c) {
+                                sending(c).push_back({Step::Kind::send, 0, -1, 0, {}, 7});
+                            });
 }
 
 TEST(ChainModel, FindsAProcessorThatWaitsForEver) {
     // For its own chains, which are handed over after that.
-    expect_found_intra_node(
-        {},
-        [](Chains& c) {
-            std::vector<Task>& local = c.stages[0].local;
-            local.push_back(c.stages[0].beside[0]);
-            c.stages[0].beside.erase(c.stages[0].beside.begin());
-        },
-        "forever, in a deadlock of 4 ranks");
+    expect_found_intra_node({}, "forever, in a deadlock of 4 ranks", [](Chains& c) {
+        std::vector<Task>& local = c.stages[0].local;
+        local.push_back(c.stages[0].beside[0]);
+        c.stages[0].beside.erase(c.stages[0].beside.begin());
+    });
 }
 
 TEST(SlowChainModel, AProofHoldsOnRealBytes) {
