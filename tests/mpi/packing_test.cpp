@@ -85,6 +85,14 @@ void expect_the_same_bytes(const std::string& what, MPI_Datatype type) {
     MPI_Type_free(&type);
 }
 
+// The type that `make` makes of the arguments.
+template <typename Make, typename... Arguments>
+void expect_of_made(const std::string& what, Make make, Arguments... arguments) {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    make(arguments..., &type);
+    expect_the_same_bytes(what, type);
+}
+
 // Types inside of others need not be committed, and may have holes, and stretch backwards.
 std::vector<MPI_Datatype> bases() {
     std::vector<MPI_Datatype> found = {MPI_BYTE, MPI_DOUBLE};
@@ -107,30 +115,20 @@ TEST(Packing, EveryKindOfType) {
     for (MPI_Datatype base : bases()) {
         const std::string of = " of base " + std::to_string(number++);
         MPI_Datatype type = MPI_DATATYPE_NULL;
-        MPI_Type_dup(base, &type);
-        expect_the_same_bytes("a duplicate" + of, type);
-        MPI_Type_contiguous(7, base, &type);
-        expect_the_same_bytes("contiguous" + of, type);
-        MPI_Type_vector(5, 3, 4, base, &type);
-        expect_the_same_bytes("a vector" + of, type);
-        MPI_Type_vector(5, 2, -3, base, &type);
-        expect_the_same_bytes("a vector backwards" + of, type);
-        MPI_Type_create_hvector(40, 1, 301, base, &type);
-        expect_the_same_bytes("a vector by bytes" + of, type);
+        expect_of_made("a duplicate" + of, MPI_Type_dup, base);
+        expect_of_made("contiguous" + of, MPI_Type_contiguous, 7, base);
+        expect_of_made("a vector" + of, MPI_Type_vector, 5, 3, 4, base);
+        expect_of_made("a vector backwards" + of, MPI_Type_vector, 5, 2, -3, base);
+        expect_of_made("a vector by bytes" + of, MPI_Type_create_hvector, 40, 1, 301, base);
         const int lengths[] = {3, 0, 5, 1, 2};
         const int places[] = {9, 1, -6, 20, 0};
-        MPI_Type_indexed(5, lengths, places, base, &type);
-        expect_the_same_bytes("indexed" + of, type);
-        MPI_Type_create_indexed_block(5, 2, places, base, &type);
-        expect_the_same_bytes("indexed blocks" + of, type);
+        expect_of_made("indexed" + of, MPI_Type_indexed, 5, lengths, places, base);
+        expect_of_made("indexed blocks" + of, MPI_Type_create_indexed_block, 5, 2, places, base);
         const MPI_Aint addresses[] = {900, 100, -601, 2000, 3};
-        MPI_Type_create_hindexed(5, lengths, addresses, base, &type);
-        expect_the_same_bytes("indexed by bytes" + of, type);
-        MPI_Type_create_hindexed_block(5, 2, addresses, base, &type);
-        expect_the_same_bytes("indexed blocks by bytes" + of, type);
+        expect_of_made("indexed by bytes" + of, MPI_Type_create_hindexed, 5, lengths, addresses, base);
+        expect_of_made("indexed blocks by bytes" + of, MPI_Type_create_hindexed_block, 5, 2, addresses, base);
         const MPI_Datatype types[] = {base, MPI_INT, MPI_SHORT, base, MPI_BYTE};
-        MPI_Type_create_struct(5, lengths, addresses, types, &type);
-        expect_the_same_bytes("a struct" + of, type);
+        expect_of_made("a struct" + of, MPI_Type_create_struct, 5, lengths, addresses, types);
         MPI_Datatype inside = MPI_DATATYPE_NULL;
         MPI_Type_vector(4, 2, 3, base, &inside);
         MPI_Type_create_resized(inside, 16, 1000, &type);
@@ -148,40 +146,31 @@ TEST(Packing, TypesWithLargeCounts) {
     int number = 0;
     for (MPI_Datatype base : bases()) {
         const std::string of = " with large counts of base " + std::to_string(number++);
-        MPI_Datatype type = MPI_DATATYPE_NULL;
-        MPI_Type_contiguous_c(7, base, &type);
-        expect_the_same_bytes("contiguous" + of, type);
-        MPI_Type_vector_c(5, 3, 4, base, &type);
-        expect_the_same_bytes("a vector" + of, type);
-        MPI_Type_create_hvector_c(40, 1, 301, base, &type);
-        expect_the_same_bytes("a vector by bytes" + of, type);
+        expect_of_made("contiguous" + of, MPI_Type_contiguous_c, 7, base);
+        expect_of_made("a vector" + of, MPI_Type_vector_c, 5, 3, 4, base);
+        expect_of_made("a vector by bytes" + of, MPI_Type_create_hvector_c, 40, 1, 301, base);
         const MPI_Count lengths[] = {3, 0, 5, 1, 2};
         const MPI_Count places[] = {9, 1, -6, 20, 0};
-        MPI_Type_indexed_c(5, lengths, places, base, &type);
-        expect_the_same_bytes("indexed" + of, type);
-        MPI_Type_create_indexed_block_c(5, 2, places, base, &type);
-        expect_the_same_bytes("indexed blocks" + of, type);
+        expect_of_made("indexed" + of, MPI_Type_indexed_c, 5, lengths, places, base);
+        expect_of_made("indexed blocks" + of, MPI_Type_create_indexed_block_c, 5, 2, places, base);
         const MPI_Count addresses[] = {900, 100, -601, 2000, 3};
-        MPI_Type_create_hindexed_c(5, lengths, addresses, base, &type);
-        expect_the_same_bytes("indexed by bytes" + of, type);
-        MPI_Type_create_hindexed_block_c(5, 2, addresses, base, &type);
-        expect_the_same_bytes("indexed blocks by bytes" + of, type);
+        expect_of_made("indexed by bytes" + of, MPI_Type_create_hindexed_c, 5, lengths, addresses, base);
+        expect_of_made("indexed blocks by bytes" + of, MPI_Type_create_hindexed_block_c, 5, 2, addresses,
+                       base);
         const MPI_Datatype types[] = {base, MPI_INT, MPI_SHORT, base, MPI_BYTE};
-        MPI_Type_create_struct_c(5, lengths, addresses, types, &type);
-        expect_the_same_bytes("a struct" + of, type);
-        MPI_Type_create_resized_c(base, -8, 500, &type);
-        expect_the_same_bytes("resized" + of, type);
+        expect_of_made("a struct" + of, MPI_Type_create_struct_c, 5, lengths, addresses, types);
+        expect_of_made("resized" + of, MPI_Type_create_resized_c, base, -8, 500);
         const MPI_Count sizes[] = {5, 4, 6};
         const MPI_Count parts[] = {3, 2, 4};
         const MPI_Count starts[] = {1, 2, 0};
-        MPI_Type_create_subarray_c(3, sizes, parts, starts, MPI_ORDER_FORTRAN, base, &type);
-        expect_the_same_bytes("a part of an array" + of, type);
+        expect_of_made("a part of an array" + of, MPI_Type_create_subarray_c, 3, sizes, parts, starts,
+                       MPI_ORDER_FORTRAN, base);
         const int kinds[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE};
         const int arguments[] = {MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG,
                                  MPI_DISTRIBUTE_DFLT_DARG};
         const int grid[] = {2, 3, 1};
-        MPI_Type_create_darray_c(6, 4, 3, sizes, kinds, arguments, grid, MPI_ORDER_C, MPI_DOUBLE, &type);
-        expect_the_same_bytes("a share of an array" + of, type);
+        expect_of_made("a share of an array" + of, MPI_Type_create_darray_c, 6, 4, 3, sizes, kinds, arguments,
+                       grid, MPI_ORDER_C, MPI_DOUBLE);
         if (number > 2) MPI_Type_free(&base);
     }
 }
