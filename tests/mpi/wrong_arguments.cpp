@@ -206,27 +206,26 @@ class Cases {
         if (open_mpi || !reduces) wrong("a negative count", Who::all, [](Arguments& a) { a.count = -1; });
         wrong("no type", collective_.sends, [](Arguments& a) { a.sent_type = MPI_DATATYPE_NULL; });
         for (const int count : {1, 0}) {
-            const std::string so_many = ", " + std::to_string(count);
+            const auto wrong_with_count = [&](const std::string& what, Who who, const auto& change) {
+                wrong(what + ", " + std::to_string(count), who, [&](Arguments& a) {
+                    a.count = count;
+                    change(a);
+                });
+            };
             // Where there are no elements, some functions look, and some do not.
             if (count > 0)
-                wrong("an uncommitted type" + so_many, collective_.sends, [&](Arguments& a) {
-                    a.count = count;
-                    a.sent_type = uncommitted_;
-                });
+                wrong_with_count("an uncommitted type", collective_.sends,
+                                 [&](Arguments& a) { a.sent_type = uncommitted_; });
             if (count > 0 && receives && !reduces)
-                wrong("an uncommitted type to receive" + so_many, collective_.receives, [&](Arguments& a) {
-                    a.count = count;
-                    a.received_type = uncommitted_;
-                });
+                wrong_with_count("an uncommitted type to receive", collective_.receives,
+                                 [&](Arguments& a) { a.received_type = uncommitted_; });
             // MPICH reads and writes there.
             const bool unchecked = !open_mpi && count > 0 && !receives;
             if (!unchecked && (!receives || collective_.kind == Kind::neighbors ||
                                std::strstr(collective_.name, "scatter") == collective_.name + 1)) {
                 if (open_mpi || collective_.kind != Kind::neighbors || count == 0)
-                    wrong("MPI_IN_PLACE to send" + so_many, collective_.sends, [&](Arguments& a) {
-                        a.count = count;
-                        a.sent = MPI_IN_PLACE;
-                    });
+                    wrong_with_count("MPI_IN_PLACE to send", collective_.sends,
+                                     [&](Arguments& a) { a.sent = MPI_IN_PLACE; });
             }
             // Open MPI's blocking one writes there.
             const bool checks_place =
@@ -234,27 +233,19 @@ class Cases {
             if (receives && checks_place &&
                 std::strstr(collective_.name, "scatter") != collective_.name + 1 &&
                 (open_mpi || collective_.kind != Kind::neighbors || count == 0))
-                wrong("MPI_IN_PLACE to receive" + so_many, collective_.receives, [&](Arguments& a) {
-                    a.count = count;
-                    a.received = MPI_IN_PLACE;
-                });
+                wrong_with_count("MPI_IN_PLACE to receive", collective_.receives,
+                                 [&](Arguments& a) { a.received = MPI_IN_PLACE; });
             // Open MPI's forms of MPI_Reduce differ where there are no elements.
             if (receives && looks_for_aliases && (count > 0 || !open_mpi))
-                wrong("one buffer" + so_many, both, [&](Arguments& a) {
-                    a.count = count;
-                    a.received = const_cast<void*>(a.sent);
-                });
+                wrong_with_count("one buffer", both,
+                                 [&](Arguments& a) { a.received = const_cast<void*>(a.sent); });
             // Open MPI reads and writes there.
             if (!open_mpi || count == 0) {
-                wrong("no buffer to send" + so_many, collective_.sends, [&](Arguments& a) {
-                    a.count = count;
-                    a.sent = nullptr;
-                });
+                wrong_with_count("no buffer to send", collective_.sends,
+                                 [&](Arguments& a) { a.sent = nullptr; });
                 if (receives)
-                    wrong("no buffer to receive" + so_many, collective_.receives, [&](Arguments& a) {
-                        a.count = count;
-                        a.received = nullptr;
-                    });
+                    wrong_with_count("no buffer to receive", collective_.receives,
+                                     [&](Arguments& a) { a.received = nullptr; });
             }
         }
         if (receives && looks_for_aliases)

@@ -129,21 +129,18 @@ TEST(Problem, GapsBetweenPartsBelongToTheSizes) {
 }
 
 TEST(Problem, IsRefusedWithTheReason) {
+    using enum Collective;
     EXPECT_THAT(validation_fault({.ranks = 0}), HasSubstr("at least 1 rank"));
     EXPECT_THAT(validation_fault({.ranks = -1}), HasSubstr("at least 1 rank"));
-    EXPECT_THAT(validation_fault({.collective = Collective::gather, .ranks = 2, .root = 2}),
-                HasSubstr("root 2"));
-    EXPECT_THAT(validation_fault({.collective = Collective::gather, .ranks = 2, .root = -1}),
-                HasSubstr("root -1"));
-    EXPECT_THAT(validation_fault({.collective = Collective::alltoall, .ranks = 2, .root = 1}),
-                HasSubstr("no root"));
+    EXPECT_THAT(validation_fault({.collective = gather, .ranks = 2, .root = 2}), HasSubstr("root 2"));
+    EXPECT_THAT(validation_fault({.collective = gather, .ranks = 2, .root = -1}), HasSubstr("root -1"));
+    EXPECT_THAT(validation_fault({.collective = alltoall, .ranks = 2, .root = 1}), HasSubstr("no root"));
     EXPECT_THAT(validation_fault({.ranks = 2, .bytes = 1}), HasSubstr("barrier carries no bytes"));
-    EXPECT_THAT(validation_fault({.collective = Collective::alltoall, .ranks = 2, .in_place = true}),
+    EXPECT_THAT(validation_fault({.collective = alltoall, .ranks = 2, .in_place = true}),
                 HasSubstr("in_place"));
-    EXPECT_THAT(validation_fault({.collective = Collective::alltoall, .ranks = 4, .bytes = (1ULL << 60) + 1}),
+    EXPECT_THAT(validation_fault({.collective = alltoall, .ranks = 4, .bytes = (1ULL << 60) + 1}),
                 HasSubstr("too many"));
-    EXPECT_EQ(validation_fault({.collective = Collective::alltoall, .ranks = 4, .bytes = 1ULL << 60}),
-              "valid");
+    EXPECT_EQ(validation_fault({.collective = alltoall, .ranks = 4, .bytes = 1ULL << 60}), "valid");
 }
 
 TEST(Problem, HasPartsOrBytes) {
@@ -186,24 +183,22 @@ TEST(Problem, OnlySomeAreInPlaceAndOnlyReductionsAreOrdered) {
 }
 
 TEST(Problem, ReductionsHaveWholeElementsAndOperatorsOfTheirType) {
-    const auto reduction = [](std::uint64_t bytes, Operator op, Type type) {
-        return Problem{
-            .collective = Collective::allreduce, .ranks = 2, .bytes = bytes, .op = op, .type = type};
+    const auto fault = [](std::uint64_t bytes, Operator op, Type type) {
+        return validation_fault(
+            {.collective = Collective::allreduce, .ranks = 2, .bytes = bytes, .op = op, .type = type});
     };
-    EXPECT_EQ(validation_fault(reduction(8, Operator::sum, Type::float64)), "valid");
-    EXPECT_EQ(validation_fault(reduction(0, Operator::sum, Type::float64)), "valid");
-    EXPECT_EQ(validation_fault(reduction(3, Operator::bit_xor, Type::uint8)), "valid");
-    EXPECT_THAT(validation_fault(reduction(9, Operator::sum, Type::float64)),
-                HasSubstr("whole elements of float64"));
-    EXPECT_THAT(validation_fault(reduction(8, Operator::bit_or, Type::float64)),
+    EXPECT_EQ(fault(8, Operator::sum, Type::float64), "valid");
+    EXPECT_EQ(fault(0, Operator::sum, Type::float64), "valid");
+    EXPECT_EQ(fault(3, Operator::bit_xor, Type::uint8), "valid");
+    EXPECT_THAT(fault(9, Operator::sum, Type::float64), HasSubstr("whole elements of float64"));
+    EXPECT_THAT(fault(8, Operator::bit_or, Type::float64),
                 HasSubstr("bit_or does not apply to elements of float64"));
-    EXPECT_THAT(validation_fault(reduction(8, Operator::logical_and, Type::float32)),
-                HasSubstr("does not apply"));
-    EXPECT_EQ(validation_fault(reduction(8, Operator::logical_xor, Type::int64)), "valid");
-    EXPECT_EQ(validation_fault(reduction(24, Operator::maximum_location, Type::float64_int32)), "valid");
-    EXPECT_THAT(validation_fault(reduction(16, Operator::maximum_location, Type::float64_int32)),
+    EXPECT_THAT(fault(8, Operator::logical_and, Type::float32), HasSubstr("does not apply"));
+    EXPECT_EQ(fault(8, Operator::logical_xor, Type::int64), "valid");
+    EXPECT_EQ(fault(24, Operator::maximum_location, Type::float64_int32), "valid");
+    EXPECT_THAT(fault(16, Operator::maximum_location, Type::float64_int32),
                 HasSubstr("16 bytes are not whole elements of float64_int32"));
-    EXPECT_THAT(validation_fault(reduction(16, Operator::minimum, Type::complex64)),
+    EXPECT_THAT(fault(16, Operator::minimum, Type::complex64),
                 HasSubstr("minimum does not apply to elements of complex64"));
 }
 
