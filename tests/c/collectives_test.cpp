@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 #include <initializer_list>
 #include <utility>
 
@@ -245,13 +244,11 @@ TEST_P(CollectivesTest, EveryForm) {
 INSTANTIATE_TEST_SUITE_P(OnAllEngines, CollectivesTest, testing::ValuesIn(ways()),
                          [](const auto& way) { return way.param.name; });
 
-#define NAMED(constant) \
-    { static_cast<int>(constant), #constant }
+#define NAMED(name) std::pair(static_cast<int>(LAPWING_##name), std::string(#name))
 
-template <typename Entry>
-void expect_names(std::initializer_list<std::pair<int, std::string>> constants) {
-    for (const auto& [value, constant] : constants) {
-        std::string name = constant.substr(std::strlen("LAPWING_"));
+template <typename Entry, typename... Constants>
+void expect_names(const Constants&... constants) {
+    for (auto [value, name] : {constants...}) {
         std::transform(name.begin(), name.end(), name.begin(),
                        [](unsigned char letter) { return std::tolower(letter); });
         EXPECT_EQ(lapwing::name(static_cast<Entry>(value)), name);
@@ -259,41 +256,20 @@ void expect_names(std::initializer_list<std::pair<int, std::string>> constants) 
 }
 
 TEST(Collectives, TheTablesHaveTheOrderOfTheHeader) {
-    expect_names<Collective>(
-        {NAMED(LAPWING_BARRIER), NAMED(LAPWING_BROADCAST), NAMED(LAPWING_GATHER), NAMED(LAPWING_GATHERV),
-         NAMED(LAPWING_SCATTER), NAMED(LAPWING_SCATTERV), NAMED(LAPWING_ALLGATHER), NAMED(LAPWING_ALLGATHERV),
-         NAMED(LAPWING_ALLTOALL), NAMED(LAPWING_ALLTOALLV), NAMED(LAPWING_REDUCE), NAMED(LAPWING_ALLREDUCE),
-         NAMED(LAPWING_REDUCE_SCATTER_BLOCK), NAMED(LAPWING_REDUCE_SCATTER), NAMED(LAPWING_SCAN),
-         NAMED(LAPWING_EXSCAN), NAMED(LAPWING_NEIGHBOR_ALLGATHER), NAMED(LAPWING_NEIGHBOR_ALLTOALL)});
-    expect_names<Type>({NAMED(LAPWING_INT8),
-                        NAMED(LAPWING_INT16),
-                        NAMED(LAPWING_INT32),
-                        NAMED(LAPWING_INT64),
-                        NAMED(LAPWING_UINT8),
-                        NAMED(LAPWING_UINT16),
-                        NAMED(LAPWING_UINT32),
-                        NAMED(LAPWING_UINT64),
-                        NAMED(LAPWING_FLOAT32),
-                        NAMED(LAPWING_FLOAT64),
-                        NAMED(LAPWING_FLOAT16),
-                        NAMED(LAPWING_BFLOAT16),
-                        NAMED(LAPWING_LONG_DOUBLE),
-                        NAMED(LAPWING_COMPLEX64),
-                        NAMED(LAPWING_COMPLEX128),
-                        NAMED(LAPWING_COMPLEX_LONG_DOUBLE),
-                        NAMED(LAPWING_INT16_INT32),
-                        NAMED(LAPWING_INT32_INT32),
-                        NAMED(LAPWING_INT64_INT32),
-                        NAMED(LAPWING_FLOAT32_INT32),
-                        NAMED(LAPWING_FLOAT64_INT32),
-                        NAMED(LAPWING_LONG_DOUBLE_INT32),
-                        NAMED(LAPWING_FLOAT32_FLOAT32),
-                        NAMED(LAPWING_FLOAT64_FLOAT64)});
-    expect_names<Operator>({NAMED(LAPWING_SUM), NAMED(LAPWING_PRODUCT), NAMED(LAPWING_MINIMUM),
-                            NAMED(LAPWING_MAXIMUM), NAMED(LAPWING_BIT_AND), NAMED(LAPWING_BIT_OR),
-                            NAMED(LAPWING_BIT_XOR), NAMED(LAPWING_LOGICAL_AND), NAMED(LAPWING_LOGICAL_OR),
-                            NAMED(LAPWING_LOGICAL_XOR), NAMED(LAPWING_MINIMUM_LOCATION),
-                            NAMED(LAPWING_MAXIMUM_LOCATION)});
+    expect_names<Collective>(NAMED(BARRIER), NAMED(BROADCAST), NAMED(GATHER), NAMED(GATHERV), NAMED(SCATTER),
+                             NAMED(SCATTERV), NAMED(ALLGATHER), NAMED(ALLGATHERV), NAMED(ALLTOALL),
+                             NAMED(ALLTOALLV), NAMED(REDUCE), NAMED(ALLREDUCE), NAMED(REDUCE_SCATTER_BLOCK),
+                             NAMED(REDUCE_SCATTER), NAMED(SCAN), NAMED(EXSCAN), NAMED(NEIGHBOR_ALLGATHER),
+                             NAMED(NEIGHBOR_ALLTOALL));
+    expect_names<Type>(NAMED(INT8), NAMED(INT16), NAMED(INT32), NAMED(INT64), NAMED(UINT8), NAMED(UINT16),
+                       NAMED(UINT32), NAMED(UINT64), NAMED(FLOAT32), NAMED(FLOAT64), NAMED(FLOAT16),
+                       NAMED(BFLOAT16), NAMED(LONG_DOUBLE), NAMED(COMPLEX64), NAMED(COMPLEX128),
+                       NAMED(COMPLEX_LONG_DOUBLE), NAMED(INT16_INT32), NAMED(INT32_INT32), NAMED(INT64_INT32),
+                       NAMED(FLOAT32_INT32), NAMED(FLOAT64_INT32), NAMED(LONG_DOUBLE_INT32),
+                       NAMED(FLOAT32_FLOAT32), NAMED(FLOAT64_FLOAT64));
+    expect_names<Operator>(NAMED(SUM), NAMED(PRODUCT), NAMED(MINIMUM), NAMED(MAXIMUM), NAMED(BIT_AND),
+                           NAMED(BIT_OR), NAMED(BIT_XOR), NAMED(LOGICAL_AND), NAMED(LOGICAL_OR),
+                           NAMED(LOGICAL_XOR), NAMED(MINIMUM_LOCATION), NAMED(MAXIMUM_LOCATION));
 }
 
 }  // namespace

@@ -247,8 +247,7 @@ TEST_F(Cuda, ErrorsSayWhatFailed) {
 
 TEST_F(Cuda, HostMemoryIsPinnedOnceAndUsedAgain) {
     make_current(0);
-    std::byte* const memory = allocate(64);
-    const Location location = lasting()->find(memory);
+    const Location location = lasting()->find(allocate(64));
     const auto pinned = cuda.calls("cuMemHostRegister_v2");
     std::byte* first = nullptr;
     for (int i = 0; i < 5; ++i) {
@@ -265,8 +264,7 @@ TEST_F(Cuda, HostMemoryIsPinnedOnceAndUsedAgain) {
 
 TEST_F(Cuda, HostMemoryIsUsedWhereItCannotBePinned) {
     make_current(0);
-    std::byte* const memory = allocate(64);
-    const Location location = lasting()->find(memory);
+    const Location location = lasting()->find(allocate(64));
     cuda("lapwing_double_fail", "cuMemHostRegister_v2", 2, 1);
     HostMemory staging;
     std::memset(staging.take(location, 3'000'000), 1, 3'000'000);
@@ -274,8 +272,7 @@ TEST_F(Cuda, HostMemoryIsUsedWhereItCannotBePinned) {
 
 TEST_F(Cuda, HostMemoryThatNobodyUsesIsLimited) {
     make_current(0);
-    std::byte* const memory = allocate(64);
-    const Location location = lasting()->find(memory);
+    const Location location = lasting()->find(allocate(64));
     const auto freed = cuda.calls("cuMemHostUnregister");
     {
         HostMemory staging;

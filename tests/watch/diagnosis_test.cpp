@@ -25,9 +25,8 @@ TEST(Hangs, EndlessLoopOfSeveralRanksIsOneFinding) {
     HandMadeJob job(8);
     for (const int rank : {0, 1, 2, 3}) job.enter(rank, 0, allreduce);
     for (const int rank : {4, 5, 6, 7}) job.last(rank, "MPI_Comm_rank", "main.c:5", (50 + rank) * second);
-    const Finding finding = job.finding();
     EXPECT_EQ(
-        finding.sentence,
+        job.finding().sentence,
         "ranks 4-7 have not called MPI_Allreduce (MPI_DOUBLE, MPI_SUM, 800 bytes) on MPI_COMM_WORLD (call "
         "1, solver.c:88), in which 4 ranks have waited for 41 s; they last called MPI_Comm_rank at "
         "main.c:5, 54 s ago, and have not called MPI since");
@@ -118,9 +117,9 @@ TEST(Hangs, CycleAcrossCommunicators) {
     job.enter(1, b, allreduce);
     job.enter(2, c, barrier);
     for (const int rank : {3, 4, 5}) job.enter(rank, 0, barrier);
-    const Finding finding = job.finding();  // ranks 3 to 5 wait only because ranks 0 to 2 do
+    // Ranks 3 to 5 wait only because ranks 0 to 2 do.
     EXPECT_EQ(
-        finding.sentence,
+        job.finding().sentence,
         "rank 0 waits in MPI_Allreduce on A (call 1) at solver.c:88 for rank 1, which waits in MPI_Allreduce "
         "on B (call 1) at solver.c:88 for rank 2, which waits in MPI_Barrier on C (call 1) at b.c:20 for "
         "rank 0");
@@ -231,9 +230,8 @@ TEST(Hangs, TwoSendsFacingEachOther) {
     HandMadeJob job(2);
     job.message(0, "MPI_Send", 0, 1, 5, "io.c:7");
     job.message(1, "MPI_Send", 0, 0, 5, "io.c:7");
-    const Finding finding = job.finding();
     EXPECT_EQ(
-        finding.sentence,
+        job.finding().sentence,
         "rank 0 waits in MPI_Send to rank 1, tag 5, at io.c:7 for rank 1, which waits in MPI_Send to rank 0, "
         "tag 5, at io.c:7 for rank 0");
 }
@@ -272,9 +270,8 @@ TEST(Hangs, RanksInMpiFinalize) {
     HandMadeJob job(3);
     for (const int rank : {0, 1}) job.inside(rank, "MPI_Finalize", "main.c:99");
     job.last(2, "MPI_Barrier", "main.c:90");
-    const Finding finding = job.finding();
     EXPECT_THAT(
-        finding.sentence,
+        job.finding().sentence,
         HasSubstr("rank 2 (node1) has not called MPI_Finalize, in which 2 ranks have waited for 41 s"));
     // A rank that never gets its message, because the sender ends.
     HandMadeJob other(2);
@@ -378,8 +375,7 @@ TEST(Mismatches, ConsequencesAreNoFindings) {
     for (const int rank : {2, 3}) job.enter(rank, 0, barrier);
     job.inside(1, "MPI_Wait", "a.c:12", 0).waits_for = {1};
     job.enter(0, 0, make_call(Collective::broadcast, "c.c:1"));
-    const Finding finding = job.finding();
-    EXPECT_THAT(finding.sentence, HasSubstr("rank 0 called MPI_Bcast (root 0, 8 bytes) at c.c:1"));
+    EXPECT_THAT(job.finding().sentence, HasSubstr("rank 0 called MPI_Bcast (root 0, 8 bytes) at c.c:1"));
 }
 
 TEST(Mismatches, LargeCountsMatchOrdinaryOnes) {
