@@ -104,6 +104,18 @@ Recording recording_of(std::vector<recording::Rank> ranks) {
     return {count, "", "", std::move(ranks)};
 }
 
+// A recording of ranks whose calls are those that `fill` adds, with `work` at the end.
+template <typename Fill>
+Recording recording_of(int ranks, Fill fill, std::uint64_t work = 0) {
+    std::vector<recording::Rank> all;
+    for (int rank = 0; rank < ranks; ++rank) {
+        RecordedRank one(rank, ranks);
+        fill(one, rank);
+        all.push_back(one.finish(work));
+    }
+    return recording_of(std::move(all));
+}
+
 // Messages take 100 + 1000 + 100 ns, and 1 ns a byte. Collectives run by `algorithm`, by the native MPI or by
 // `name`.
 std::vector<Time> ends(const Replay& replay, const char* name = "",
@@ -190,15 +202,11 @@ TEST(RecordedProgram, PingPong) {
 TEST(RecordedProgram, ARingOfIsendAndIrecvOverlapsOnlyEagerMessages) {
     constexpr int ranks = 4;
     const auto ring = [](std::uint64_t bytes, std::uint64_t polls) {
-        std::vector<recording::Rank> all;
-        for (int rank = 0; rank < ranks; ++rank) {
-            RecordedRank one(rank, ranks);
+        return recording_of(ranks, [&](RecordedRank& one, int rank) {
             one.call("MPI_Irecv", {0}, receive_from((rank + ranks - 1) % ranks, {0}))
                 .call("MPI_Isend", {0}, send_to((rank + 1) % ranks, bytes, {1}))
                 .call("MPI_Waitall", {5000}, wait_for({0, 1}), 0, polls);
-            all.push_back(one.finish());
-        }
-        return recording_of(std::move(all));
+        });
     };
     EXPECT_THAT(ends(ring(400, 0)), Each(100 + 5000 + 100));
     // By rendezvous: the request is there at 1100, answered at 5200 in the wait, there again at 6200; its
@@ -212,24 +220,17 @@ TEST(RecordedProgram, ARingOfIsendAndIrecvOverlapsOnlyEagerMessages) {
 }
 
 TEST(RecordedProgram, CollectivesOfTwoCommunicators) {
-    std::vector<recording::Rank> all;
-    for (int rank = 0; rank < 4; ++rank) {
-        RecordedRank one(rank, 4);
+    const Recording recording = recording_of(4, [](RecordedRank& one, int rank) {
         const std::uint32_t half = one.communicator(rank < 2 ? std::vector{0, 1} : std::vector{3, 2});
         one.call("MPI_Barrier", {rank < 2 ? 0U : 700U}, on(half)).call("MPI_Barrier", {0});
-        all.push_back(one.finish());
-    }
-    EXPECT_THAT(ends(recording_of(std::move(all))), ElementsAre(4300, 4300, 3600, 3600));
+    });
+    EXPECT_THAT(ends(recording), ElementsAre(4300, 4300, 3600, 3600));
 }
 
 TEST(RecordedProgram, ANonblockingCollectiveNeedsCallsOrAThread) {
-    std::vector<recording::Rank> all;
-    for (int rank = 0; rank < 4; ++rank) {
-        RecordedRank one(rank, 4);
+    const Recording recording = recording_of(4, [](RecordedRank& one, int) {
         one.call("MPI_Ibarrier", {0}, with({0})).call("MPI_Wait", {10000}, wait_for({0}));
-        all.push_back(one.finish());
-    }
-    const Recording recording = recording_of(std::move(all));
+    });
     EXPECT_THAT(ends(recording), Each(11400));
     EXPECT_THAT(ends(recording, "host"), Each(11400));
     EXPECT_THAT(ends(recording, "thread"), Each(10000));
@@ -237,13 +238,10 @@ TEST(RecordedProgram, ANonblockingCollectiveNeedsCallsOrAThread) {
 }
 
 TEST(RecordedProgram, LaterWaitsHideWhatComputationFollows) {
-    std::vector<recording::Rank> ranks;
-    for (const int rank : {0, 1}) {
-        RecordedRank one(rank, 2);
+    const auto fill = [](RecordedRank& one, int) {
         one.call("MPI_Barrier", {1000}, on(1)).call("MPI_Barrier", {5000}, on(1));
-        ranks.push_back(one.finish(400));
-    }
-    Replay replay = make_replay(recording_of(std::move(ranks)), Computation::processor);
+    };
+    Replay replay = make_replay(recording_of(2, fill, 400), Computation::processor);
     EXPECT_THAT(ends(replay, "card"), Each(1000 + 1200 + 5000 + 1200 + 400));
     replay.scripts = with_later_waits(replay);
     EXPECT_THAT(ends(replay, "card"), Each(1000 + 5000 + 1200));
@@ -252,19 +250,15 @@ TEST(RecordedProgram, LaterWaitsHideWhatComputationFollows) {
 }
 
 TEST(RecordedProgram, BlocksOfDifferentLengthsComeFromAllRanks) {
-    std::vector<recording::Rank> all;
-    for (int rank = 0; rank < 2; ++rank) {
-        RecordedRank one(rank, 2);
+    const Recording recording = recording_of(2, [](RecordedRank& one, int rank) {
         // Rank 0 sends 600 bytes, rank 1 sends 200.
         const std::uint32_t sent =
             one.counts(rank == 0 ? std::vector<std::uint64_t>{0, 600} : std::vector<std::uint64_t>{200, 0});
         Call call = on(1, rank == 0 ? 600 : 200);
         call.sent_counts = sent;
         one.call("MPI_Alltoallv", {0}, call);
-        all.push_back(one.finish());
-    }
-    EXPECT_THAT(ends(recording_of(std::move(all)), "", "flat"),
-                ElementsAre(100 + 1000 + 200 + 100, 100 + 1000 + 600 + 100));
+    });
+    EXPECT_THAT(ends(recording, "", "flat"), ElementsAre(100 + 1000 + 200 + 100, 100 + 1000 + 600 + 100));
 }
 
 TEST(RecordedProgram, ACallOfOneRankMeetsSeveralOfAnother) {
@@ -275,8 +269,7 @@ TEST(RecordedProgram, ACallOfOneRankMeetsSeveralOfAnother) {
     for (const std::uint32_t request : {0U, 1U, 0U}) {
         other.call("MPI_Ibarrier", {0}, with({request})).call("MPI_Wait", {0}, wait_for({request}));
     }
-    std::vector<recording::Rank> all{one.finish(), other.finish()};
-    EXPECT_THAT(ends(recording_of(std::move(all))), Each(3 * 1200));
+    EXPECT_THAT(ends(recording_of({one.finish(), other.finish()})), Each(3 * 1200));
 }
 
 TEST(RecordedProgram, NeighborsExchangeBlocks) {
@@ -375,11 +368,8 @@ TEST(RecordedProgram, WhatIsNotWholeIsRefused) {
         }
     };
     const auto whole = [](const char* function) {
-        std::vector<recording::Rank> all;
-        for (int rank = 0; rank < 2; ++rank) {
-            all.push_back(RecordedRank(rank, 2).call(rank == 0 ? "MPI_Barrier" : function, {0}).finish());
-        }
-        return recording_of(std::move(all));
+        return recording_of(
+            2, [&](RecordedRank& one, int rank) { one.call(rank == 0 ? "MPI_Barrier" : function, {0}); });
     };
     refused(whole("MPI_Allreduce"), "call different collectives");
     refused(whole("MPI_Comm_dup"), "equally many collectives");
