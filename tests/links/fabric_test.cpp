@@ -11,21 +11,13 @@
 #include <thread>
 
 #include "links/fabric_job.hpp"
+#include "links/message.hpp"
 
 namespace lapwing {
 namespace {
 
 using namespace testing_links;
 using testing::HasSubstr;
-
-using Bytes = std::vector<std::byte>;
-
-Bytes message(std::size_t bytes, int number) {
-    Bytes made(bytes);
-    for (std::size_t i = 0; i < bytes; ++i)
-        made[i] = static_cast<std::byte>(i * 7 + i / 256 + static_cast<std::size_t>(number));
-    return made;
-}
 
 class Fabrics : public testing::TestWithParam<FabricCase> {
   protected:

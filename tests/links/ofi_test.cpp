@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "links/fabric_job.hpp"
+#include "links/message.hpp"
 #include "links/ofi/business_card.hpp"
 #include "links/ofi/fabric.hpp"
 #include "links/ofi/tags.hpp"
@@ -20,7 +21,6 @@ namespace {
 
 using namespace testing_links;
 using testing::HasSubstr;
-using Bytes = std::vector<std::byte>;
 
 // libfabric reads it once, when it is used first.
 const bool doubles_are_known = ::setenv("FI_PROVIDER_PATH", LAPWING_TEST_OFI_DOUBLES, 1) == 0;

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "links/message.hpp"
 #include "links/tcp/sockets.hpp"
 
 namespace lapwing::shm {
@@ -20,14 +21,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-using Bytes = std::vector<std::byte>;
-
-Bytes message(std::size_t bytes, int number) {
-    Bytes made(bytes);
-    for (std::size_t i = 0; i < bytes; ++i)
-        made[i] = static_cast<std::byte>(i * 7 + i / 256 + static_cast<std::size_t>(number));
-    return made;
-}
 
 // The stations of one host's ranks, here in one process.
 struct Host {

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "links/message.hpp"
 #include "links/socket_pairs.hpp"
 
 namespace lapwing {
@@ -17,17 +18,10 @@ using testing::HasSubstr;
 
 class StreamLinkTest : public testing::Test {
   protected:
-    using Bytes = std::vector<std::byte>;
-
     std::vector<std::unique_ptr<Connections>> sockets = socket_pairs(2, 1);
     std::unique_ptr<StreamLink> links[2] = {std::make_unique<StreamLink>(*sockets[0], 2),
                                             std::make_unique<StreamLink>(*sockets[1], 2)};
 
-    static Bytes message(std::size_t bytes, int number) {
-        Bytes made(bytes);
-        for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::byte>(i * 7 + i / 256 + number);
-        return made;
-    }
     void send(int from, const Bytes& bytes, std::uint32_t channel, Link::Transfer& transfer) {
         links[from]->send(1 - from, bytes.data(), bytes.size(), channel, transfer);
     }
