@@ -1,14 +1,13 @@
 """Functions that the tests of `lapwing cluster` share."""
 
-import functools
 import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import jobs
+from scratch import ScratchTest
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 TOOL = BUILD / "bin" / "lapwing"
@@ -29,23 +28,7 @@ def clusters():
     return set(jobs.processes_of(TOOL)) & set(jobs.processes_with(*MARK))
 
 
-class ClusterTest(unittest.TestCase):
-    maxDiff = None
-
-    @functools.cached_property
-    def scratch(self):
-        """An empty directory, which is removed after the test."""
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        return pathlib.Path(directory.name)
-
-    def script(self, name, text):
-        """An executable script of the shell in the scratch directory."""
-        path = self.scratch / name
-        path.write_text(f"#!/bin/sh\n{text}\n")
-        path.chmod(0o755)
-        return path
-
+class ClusterTest(ScratchTest):
     def execute(self, command, limit=60, **more):
         """Runs a command. Returns its exit status, standard output and standard error."""
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=limit,

@@ -1,11 +1,10 @@
 """Functions that the tests of the tool share: they call the tool and compare its output with golden files."""
 
-import functools
 import os
 import pathlib
 import subprocess
-import tempfile
-import unittest
+
+from scratch import ScratchTest
 
 TOOL = os.environ["LAPWING_TOOL"]
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
@@ -18,16 +17,7 @@ def clean_environment(**changes):
     return {**kept, **changes}
 
 
-class ToolTest(unittest.TestCase):
-    maxDiff = None
-
-    @functools.cached_property
-    def scratch(self):
-        """An empty directory, which is removed after the test."""
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        return pathlib.Path(directory.name)
-
+class ToolTest(ScratchTest):
     def call(self, *arguments, status=0, tool=TOOL, cwd=None, **variables):
         """Runs the tool and expects `status`. Returns standard output and standard error."""
         done = subprocess.run([tool, *map(str, arguments)], env=clean_environment(**variables), cwd=cwd,
@@ -48,13 +38,6 @@ class ToolTest(unittest.TestCase):
         for *words, named in rows:
             with self.subTest(words=words):
                 self.refused(*before, *words, because=named, **more)
-
-    def script(self, name, text, folder=None):
-        """An executable script of the shell, in the scratch directory or in the folder."""
-        path = (folder or self.scratch) / name
-        path.write_text(f"#!/bin/sh\n{text}\n")
-        path.chmod(0o755)
-        return path
 
     def assert_golden(self, text, name):
         self.assertEqual(text, (GOLDEN / name).read_text())
