@@ -76,9 +76,7 @@ TEST(TcpConnections, OnlyWhatIsWantedIsMade) {
 }
 
 TEST(TcpConnections, ARefusedConnectionNamesThePeerAndWhy) {
-    Options options = loopback();
-    options.patience = std::chrono::seconds(1);
-    LocalJob job(3, options);
+    LocalJob job(3, loopback(std::chrono::seconds(1)));
     const auto two = job.group(2);
     const std::string port = std::to_string(job.addresses[0].port);
     job.endpoints[0].reset();
@@ -146,9 +144,7 @@ TEST(TcpConnections, EndWithTheirGroup) {
 }
 
 TEST(TcpConnections, TellWhenTheyChange) {
-    Options options = loopback();
-    options.patience = std::chrono::seconds(1);
-    LocalJob job(3, options);
+    LocalJob job(3, loopback(std::chrono::seconds(1)));
     const auto one = job.group(1);
     const auto zero = job.group(0);
     std::atomic<int> ones{0};
@@ -281,14 +277,12 @@ TEST(TcpConnections, AWelcomeThatIsLateIsAwaited) {
 }
 
 TEST(TcpConnections, ManyThreadsMayAsk) {
-    LocalJob job(2);
-    const auto zero = job.group(0, 7, 8);
-    const auto one = job.group(1, 7, 8);
+    PairJob job(loopback(), 8);
     std::vector<std::thread> threads;
     std::atomic<int> found{0};
     for (int i = 0; i < 4; ++i)
         threads.emplace_back([&, i] {
-            Connections& own = i % 2 == 0 ? *zero : *one;
+            Connections& own = i % 2 == 0 ? *job.zero : *job.one;
             for (int lane = 0; lane < 8; ++lane) found += made(own, i % 2 == 0 ? 1 : 0, lane) >= 0 ? 1 : 0;
         });
     for (auto& thread : threads) thread.join();
@@ -307,13 +301,11 @@ bool forbid_system_calls() {
 }
 
 [[noreturn]] void look_without_system_calls() {
-    LocalJob job(2);
-    const auto zero = job.group(0);
-    const auto one = job.group(1);
-    bool there = made(*one, 0) >= 0 && forbid_system_calls();
+    PairJob job;
+    bool there = made(*job.one, 0) >= 0 && forbid_system_calls();
     for (int i = 0; i < 1000; ++i) {
-        one->want(0, 0);
-        there = there && one->descriptor(0, 0) >= 0;
+        job.one->want(0, 0);
+        there = there && job.one->descriptor(0, 0) >= 0;
     }
     // Not _exit(), which a sanitizer puts calls of its own before.
     syscall(SYS_exit_group, there ? 0 : 1);

@@ -81,11 +81,9 @@ std::string outcome(Connections& connections, int peer, int lane) {
 
 TEST(TcpFaults, NoDescriptorForAConnectionIsToldSo) {
     const std::string told = in_child([] {
-        LocalJob job(2);
-        const auto zero = job.group(0);
-        const auto one = job.group(1);
+        PairJob job;
         leave_descriptors(0);
-        return outcome(*one, 0, 0);
+        return outcome(*job.one, 0, 0);
     });
     EXPECT_THAT(told, HasSubstr("no connection to rank 0"));
     EXPECT_THAT(told, HasSubstr("no descriptor is free"));
@@ -94,18 +92,16 @@ TEST(TcpFaults, NoDescriptorForAConnectionIsToldSo) {
 
 TEST(TcpFaults, NoDescriptorToAcceptOneIsToldSoAndTheDoorOpensAgain) {
     const std::string told = in_child([] {
-        LocalJob job(2);
-        const auto zero = job.group(0, 7, 2);
-        const auto one = job.group(1, 7, 2);
+        PairJob job(loopback(), 2);
         rlimit before{};
         getrlimit(RLIMIT_NOFILE, &before);
         leave_descriptors(1);
-        zero->want(1, 0);
-        one->want(0, 0);  // takes the last one
-        const std::string why = outcome(*zero, 1, 0);
+        job.zero->want(1, 0);
+        job.one->want(0, 0);  // takes the last one
+        const std::string why = outcome(*job.zero, 1, 0);
         setrlimit(RLIMIT_NOFILE, &before);
-        const int later = made(*one, 0, 1);
-        const int met = made(*zero, 1, 1);
+        const int later = made(*job.one, 0, 1);
+        const int met = made(*job.zero, 1, 1);
         return fmt::format("{}; then {}; said {}", why, later >= 0 && met >= 0 ? "well" : "nothing",
                            job.said[0].all());
     });
@@ -155,13 +151,9 @@ int end_of(int descriptor, milliseconds limit) {
 TEST(TcpFaults, ANetworkThatIsGoneEndsIdleConnectionsAfterThePatience) {
     const std::string told = in_child([]() -> std::string {
         if (!own_network() || !set_loopback(true)) return "skip";
-        Options options = loopback();
-        options.patience = std::chrono::seconds(3);
-        LocalJob job(2, options);
-        const auto zero = job.group(0);
-        const auto one = job.group(1);
-        const int to = made(*one, 0);
-        made(*zero, 1);
+        PairJob job(loopback(std::chrono::seconds(3)));
+        const int to = made(*job.one, 0);
+        made(*job.zero, 1);
         set_loopback(false);
         return std::to_string(end_of(to, long_enough));
     });
@@ -172,13 +164,9 @@ TEST(TcpFaults, ANetworkThatIsGoneEndsIdleConnectionsAfterThePatience) {
 TEST(TcpFaults, ANetworkThatComesBackIsForgiven) {
     const std::string told = in_child([]() -> std::string {
         if (!own_network() || !set_loopback(true)) return "skip";
-        Options options = loopback();
-        options.patience = std::chrono::seconds(6);
-        LocalJob job(2, options);
-        const auto zero = job.group(0);
-        const auto one = job.group(1);
-        const int to = made(*one, 0);
-        const int from = made(*zero, 1);
+        PairJob job(loopback(std::chrono::seconds(6)));
+        const int to = made(*job.one, 0);
+        const int from = made(*job.zero, 1);
         set_loopback(false);
         give(to, "late");
         std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -190,13 +178,10 @@ TEST(TcpFaults, ANetworkThatComesBackIsForgiven) {
 }
 
 TEST(TcpFaults, SocketsAreSetUpForIt) {
-    Options options = loopback();
-    options.patience = std::chrono::seconds(12);
+    Options options = loopback(std::chrono::seconds(12));
     options.buffer_bytes = 32768;
-    LocalJob job(2, options);
-    const auto zero = job.group(0);
-    const auto one = job.group(1);
-    for (const int descriptor : {made(*one, 0), made(*zero, 1)}) {
+    PairJob job(options);
+    for (const int descriptor : {made(*job.one, 0), made(*job.zero, 1)}) {
         const auto value = [&](int level, int name) {
             int result = -1;
             socklen_t size = sizeof result;
@@ -215,16 +200,14 @@ TEST(TcpFaults, SocketsAreSetUpForIt) {
 }
 
 TEST(TcpFaults, AForkedChildTouchesNothing) {
-    LocalJob job(2);
-    auto zero = job.group(0);
-    auto one = job.group(1);
-    const int to = made(*one, 0);
-    const int from = made(*zero, 1);
+    PairJob job;
+    const int to = made(*job.one, 0);
+    const int from = made(*job.zero, 1);
     ASSERT_GE(to, 0);
     ASSERT_GE(from, 0);
     EXPECT_EQ(in_child([&]() -> std::string {
-                  one.reset();
-                  zero.reset();
+                  job.one.reset();
+                  job.zero.reset();
                   job.endpoints.clear();
                   return "gone";
               }),

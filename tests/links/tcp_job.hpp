@@ -58,10 +58,10 @@ class Lines_said {
     std::vector<std::string> table_;
 };
 
-inline Options loopback() {
+inline Options loopback(std::chrono::seconds patience = std::chrono::seconds(5)) {
     Options options;
     options.interfaces = "127.0.0.1";
-    options.patience = std::chrono::seconds(5);
+    options.patience = patience;
     return options;
 }
 
@@ -87,6 +87,15 @@ class LocalJob {
     std::vector<Lines_said> said;
     std::vector<std::unique_ptr<Endpoint>> endpoints;
     std::vector<Address> addresses;
+};
+
+// A job of two members, and a group of both at each.
+struct PairJob : LocalJob {
+    explicit PairJob(const Options& options = loopback(), int lanes = 1)
+        : LocalJob(2, options), zero(group(0, 7, lanes)), one(group(1, 7, lanes)) {}
+
+    std::unique_ptr<Connections> zero;
+    std::unique_ptr<Connections> one;
 };
 
 // The descriptor once the connection stands; throws what descriptor() throws; -1: never within the limit.

@@ -69,8 +69,7 @@ TEST(TcpStrangers, AreTurnedAwayWithoutAWord) {
 }
 
 TEST(TcpStrangers, AnotherJobIsTurnedAwayAndToldSo) {
-    Options options = loopback();
-    options.patience = std::chrono::seconds(1);
+    Options options = loopback(std::chrono::seconds(1));
     LocalJob job(2, options);
     // It has the addresses, and another key.
     LocalJob other(2, options, false);
