@@ -460,41 +460,10 @@ TEST(ChainModel, WantsTheHostOfEveryRank) {
     EXPECT_THROW(check_chains(set.lists, {}, 8, hosts), Error);
 }
 
-// A leader in the middle: rank 0 and 2 are on its host, rank 3 is not.
-constexpr const char* leader = R"(
-problem barrier ranks 4
-list 0 in 0 out 0 scratch 0
-  recv 1
-  send 1
-  wait 1 1
-end
-list 1 in 0 out 0 scratch 0
-  recv 0
-  recv 2
-  recv 3
-  wait 0 1
-  wait 2 1
-  send 3
-  wait 3 1
-  send 0
-  send 2
-end
-list 2 in 0 out 0 scratch 0
-  recv 1
-  send 1
-  wait 1 1
-end
-list 3 in 0 out 0 scratch 0
-  recv 1
-  send 1
-  wait 1 1
-end
-)";
-
 // One planted fault in the processor's line of the leader.
 void expect_found_intra_node(const ChainLimits& limits, const std::string& says,
                              const std::function<void(Chains&)>& plant) {
-    expect_found(form(parse(leader), limits, {0, 0, 0, 1}), 1, says, plant);
+    expect_found(form(parse(hand_written::barrier_by_leader), limits, {0, 0, 0, 1}), 1, says, plant);
 }
 
 TEST(ChainModel, FindsWhatComesTooEarlyBesideIntraNodePeers) {

@@ -419,6 +419,37 @@ list 1 in 0 out 4 scratch 0
 end
 )";
 
+// Not among `all`. Rank 1 is the leader of ranks 0 and 2, its intra-node peers; rank 3 is on another host.
+inline constexpr const char* barrier_by_leader = R"(
+problem barrier ranks 4
+list 0 in 0 out 0 scratch 0
+  recv 1
+  send 1
+  wait 1 1
+end
+list 1 in 0 out 0 scratch 0
+  recv 0
+  recv 2
+  recv 3
+  wait 0 1
+  wait 2 1
+  send 3
+  wait 3 1
+  send 0
+  send 2
+end
+list 2 in 0 out 0 scratch 0
+  recv 1
+  send 1
+  wait 1 1
+end
+list 3 in 0 out 0 scratch 0
+  recv 1
+  send 1
+  wait 1 1
+end
+)";
+
 inline constexpr const char* all[] = {barrier_of_2,
                                       barrier_of_4,
                                       broadcast_of_3,

@@ -7,12 +7,14 @@
 
 #include "engines/kernel/ranks.hpp"
 #include "support/engines.hpp"
+#include "task/checker_lists.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {
 namespace {
 
 using namespace testing_engines;
+using hand_written::barrier_by_leader;
 
 class KernelIntraNodePeers : public testing::Test {
   protected:
@@ -21,14 +23,6 @@ class KernelIntraNodePeers : public testing::Test {
 
 // Hosts of three ranks and of one rank. Rank 1 is the leader of the first host.
 const std::vector<int> hosts = {0, 0, 0, 1};
-constexpr const char* barrier_by_leader =
-    "problem barrier ranks 4\n"
-    "list 0 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n"
-    "list 1 in 0 out 0 scratch 0\n"
-    "  recv 0\n  recv 2\n  recv 3\n  wait 0 1\n  wait 2 1\n  send 3\n  wait 3 1\n  send 0\n  send 2\n"
-    "end\n"
-    "list 2 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n"
-    "list 3 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n";
 
 // A broadcast from rank 3 to rank 1, which forwards it to rank 0 on another node and to its intra-node peer,
 // rank 2. It has two parts, and the second waits for the first.
@@ -197,16 +191,11 @@ class Slow : public Link {
     std::vector<std::uint32_t> channels;
 };
 
-constexpr const char* exchange =
-    "problem barrier ranks 2\n"
-    "list 0 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n"
-    "list 1 in 0 out 0 scratch 0\n  recv 0\n  send 0\n  wait 0 1\nend\n";
-
 struct Exchange {
     std::vector<std::unique_ptr<Connections>> connections = socket_pairs(2, 2);
     Slow intra_node;
     std::unique_ptr<Prepared> prepared = open_kernel_group(*connections[0], {}, &intra_node, {false, true})
-                                             ->prepare({}, parse(exchange).lists[0], {});
+                                             ->prepare({}, parse(hand_written::barrier_of_2).lists[0], {});
 };
 
 TEST_F(KernelIntraNodePeers, ARunIsCompleteWhenItsIntraNodeMessagesAre) {
