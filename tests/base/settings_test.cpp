@@ -4,18 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "support/errors.hpp"
 
 namespace lapwing {
 namespace {
 
 std::string message_of(const std::vector<const char*>& environment) {
-    try {
-        read_settings(environment.data());
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-        return error.what();
-    }
-    return "no error";
+    return error_of([&] { read_settings(environment.data()); }, ErrorCode::invalid_argument);
 }
 
 TEST(Settings, AnEmptyEnvironmentMeansTheDefaults) {

@@ -5,20 +5,14 @@
 
 #include <set>
 
-#include "base/error.hpp"
 #include "problems.hpp"
+#include "support/errors.hpp"
 
 namespace lapwing {
 namespace {
 
 std::string message_of(Collective collective, const char* text) {
-    try {
-        parse_choice(collective, text);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-        return error.what();
-    }
-    return "no error";
+    return error_of([&] { parse_choice(collective, text); }, ErrorCode::invalid_argument);
 }
 
 TEST(Catalogue, EveryRowIsWhole) {

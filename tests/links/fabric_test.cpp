@@ -12,6 +12,7 @@
 
 #include "links/fabric_job.hpp"
 #include "links/message.hpp"
+#include "support/errors.hpp"
 
 namespace lapwing {
 namespace {
@@ -30,12 +31,7 @@ class Fabrics : public testing::TestWithParam<FabricCase> {
     }
     // What the test of a transfer that cannot complete says.
     static std::string failure_of(FabricJob& job, Link& link, Link::Transfer& transfer) {
-        try {
-            finish(job, link, transfer);
-        } catch (const Error& error) {
-            return error.what();
-        }
-        return "complete";
+        return error_of([&] { finish(job, link, transfer); }, {}, "complete");
     }
 };
 

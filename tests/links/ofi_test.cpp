@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <functional>
 #include <set>
 
 #include "base/error.hpp"
@@ -15,6 +14,7 @@
 #include "links/ofi/business_card.hpp"
 #include "links/ofi/fabric.hpp"
 #include "links/ofi/tags.hpp"
+#include "support/errors.hpp"
 
 namespace lapwing {
 namespace {
@@ -24,15 +24,6 @@ using testing::HasSubstr;
 
 // libfabric reads it once, when it is used first.
 const bool doubles_are_known = ::setenv("FI_PROVIDER_PATH", LAPWING_TEST_OFI_DOUBLES, 1) == 0;
-
-std::string error_of(const std::function<void()>& work) {
-    try {
-        work();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 // A case on the double, whose behaviour these variables set.
 FabricCase double_with(Variables demands) {

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "base/error.hpp"
+#include "support/errors.hpp"
 
 namespace lapwing::tcp {
 namespace {
@@ -49,13 +49,7 @@ std::vector<std::string> chosen(const std::string& interfaces, const std::string
 }
 
 std::string refused(const std::string& interfaces, const std::string& family = "auto") {
-    try {
-        chosen(interfaces, family);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-        return error.what();
-    }
-    return "";
+    return error_of([&] { chosen(interfaces, family); }, ErrorCode::invalid_argument, "");
 }
 
 TEST(TcpAddresses, AreChosenByNameAddressOrNetwork) {

@@ -5,11 +5,11 @@
 
 #include <fstream>
 
-#include "base/error.hpp"
 #include "engines/host/engine.hpp"
 #include "links/process/process_link.hpp"
 #include "plan/planner.hpp"
 #include "plan/tuning.hpp"
+#include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lapwing {
@@ -42,12 +42,7 @@ class ListFiles : public testing::Test {
         return path;
     }
     std::string message_of(const std::string& algorithm, Collective collective = Collective::allgather) {
-        try {
-            read_choice(collective, algorithm);
-        } catch (const Error& error) {
-            return error.what();
-        }
-        return "no error";
+        return error_of([&] { read_choice(collective, algorithm); });
     }
     const Problem problem_{.collective = Collective::allgather, .ranks = 2, .bytes = 24};
 

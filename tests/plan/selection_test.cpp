@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.hpp"
 #include "collectives/catalogue.hpp"
+#include "support/errors.hpp"
 #include "support/in_place_forms.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -13,12 +13,7 @@ namespace lapwing {
 namespace {
 
 std::string message_of_request(const char* text) {
-    try {
-        RequestedAlgorithms::parse(text);
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
+    return error_of([&] { RequestedAlgorithms::parse(text); });
 }
 
 TEST(RequestedAlgorithms, ByCollectiveInAnySpelling) {

@@ -12,6 +12,7 @@
 #include "links/process/process_link.hpp"
 #include "plan/planner.hpp"
 #include "plan/selection.hpp"
+#include "support/errors.hpp"
 
 namespace lapwing {
 namespace {
@@ -26,13 +27,7 @@ std::string file(const std::string& choices, const std::string& ranks = "[4, 8]"
 }
 
 std::string message_of(const std::string& text) {
-    try {
-        Tuning::parse(text, "my.json");
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::parse);
-        return error.what();
-    }
-    return "no error";
+    return error_of([&] { Tuning::parse(text, "my.json"); }, ErrorCode::parse);
 }
 
 Problem alltoall(int ranks, std::uint64_t bytes) {
@@ -171,13 +166,7 @@ TEST(Tuning, TablesOfEnginesThatThisBuildLacksDoNotMatter) {
 
 TEST(Tuning, AFileThatCannotBeReadSaysSo) {
     for (const char* path : {"/nowhere/tuning.json", "/"}) {
-        try {
-            Tuning::read(path);
-            FAIL() << path;
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), ErrorCode::system);
-            EXPECT_THAT(error.what(), HasSubstr(path));
-        }
+        EXPECT_THAT(error_of([&] { Tuning::read(path); }, ErrorCode::system), HasSubstr(path));
     }
 }
 

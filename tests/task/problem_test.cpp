@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/error.hpp"
+#include "support/errors.hpp"
 #include "task/parts.hpp"
 #include "task/problem.hpp"
 #include "task/result.hpp"
@@ -40,13 +40,7 @@ Problem three_by_parts(Collective collective, int root = 0, bool in_place = fals
 }
 
 std::string validation_fault(const Problem& problem) {
-    try {
-        validate(problem);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-        return error.what();
-    }
-    return "valid";
+    return error_of([&] { validate(problem); }, ErrorCode::invalid_argument, "valid");
 }
 
 TEST(Collective, IsFoundByAllOfItsNames) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "support/errors.hpp"
 
 namespace lapwing::topology {
 namespace {
@@ -20,13 +21,7 @@ std::vector<std::string> hosts_of(const std::string& text) {
 }
 
 std::string message_of(const std::string& text) {
-    try {
-        HostOrder::parse(text, "my.topology");
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::parse);
-        return error.what();
-    }
-    return "no error";
+    return error_of([&] { HostOrder::parse(text, "my.topology"); }, ErrorCode::parse);
 }
 
 TEST(HostOrder, WordsCommentsAndRanges) {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
-#include "base/error.hpp"
 #include "cases.hpp"
+#include "support/errors.hpp"
 
 namespace lapwing::simulate {
 namespace {
@@ -38,13 +38,8 @@ TEST(Trace, LinesAreInterruptionsAndTheLastOneIsTheEnd) {
 }
 
 TEST(Trace, WhatIsWrongIsSaidWithItsLine) {
-    const auto message = [](const char* text) -> std::string {
-        try {
-            NoiseTrace::parse(text, "file");
-        } catch (const Error& error) {
-            return error.what();
-        }
-        return "";
+    const auto message = [](const char* text) {
+        return error_of([&] { NoiseTrace::parse(text, "file"); }, {}, "");
     };
     EXPECT_THAT(message("1 2\n3\n"), testing::HasSubstr("file:2: "));
     EXPECT_THAT(message("1 2\n3 x\n"), testing::HasSubstr("'x' is not a duration"));
