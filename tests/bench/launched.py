@@ -25,3 +25,7 @@ class LaunchedTest(ToolTest):
         ended, output = jobs.execute(command, seconds, launcher_environment())
         self.assertEqual(ended, status, output)
         return output
+
+    def refused_beside_launcher(self, *words, because):
+        """Expects that the tool refuses these words, which stand before a launcher that is right."""
+        self.refused(*words, "--", *jobs.launcher(MPI, 2), because=because)

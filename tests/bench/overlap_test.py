@@ -1,5 +1,6 @@
 """lapwing bench on 2 local ranks: rows, the values computed from their samples, and faults that it must detect."""
 
+import functools
 import json
 import pathlib
 import shlex
@@ -30,22 +31,23 @@ class Overlap(LaunchedTest):
         self.assertEqual(len(result["hosts"]), 2)
         self.assertIn({"openmpi": "Open MPI", "mpich": "MPICH"}[MPI], result["mpi"])
         self.assertIn("bench", result["command"])
-        self.assertEqual(
-            [(row["collective"], row["bytes"]) for row in result["rows"]],
-            [(name, size) for name in ("MPI_Ialltoall", "MPI_Ibcast", "MPI_Igather")
-             for size in (1, 4096, 33000)]
-            + [("MPI_Ibarrier", 0)])
+        names = ("MPI_Ialltoall", "MPI_Ibcast", "MPI_Igather")
+        self.check_rows(result, output,
+                        [(name, size) for name in names for size in (1, 4096, 33000)] + [("MPI_Ibarrier", 0)])
+        lines = [line.split() for line in output.splitlines()]
+        self.assertEqual(len([words for words in lines if words[:2] == ["33000", "host"]]), 3)
+        self.assertNotIn("not ", output)
+
+    def check_rows(self, result, output, expected):
+        """Rows of the wait method, of the MPI and of the host engine, for these collectives and sizes."""
+        self.assertEqual([(row["collective"], row["bytes"]) for row in result["rows"]], expected)
         for row in result["rows"]:
             self.assertEqual(row["method"], "wait")
             self.assertEqual([engine["engine"] for engine in row["engines"]], ["mpi", "host"])
             self.assertEqual([engine["used"] for engine in row["engines"]], ["mpi", "host"])
             for engine in row["engines"]:
                 self.check_summary(engine)
-        for name in ("MPI_Ialltoall", "MPI_Ibcast", "MPI_Igather", "MPI_Ibarrier"):
-            self.assertIn(f"{name}: wait method", output)
-        lines = [line.split() for line in output.splitlines()]
-        self.assertEqual(len([words for words in lines if words[:2] == ["33000", "host"]]), 3)
-        self.assertNotIn("not ", output)
+            self.assertIn(f"{row['collective']}: wait method", output)
 
     def check_summary(self, engine):
         rounds = engine["rounds"]
@@ -65,14 +67,7 @@ class Overlap(LaunchedTest):
         names = ("MPI_Iscatter", "MPI_Iallgather", "MPI_Igatherv", "MPI_Ialltoallv", "MPI_Iallreduce")
         result, output = self.measure("--engine", "mpi,host", "--bytes", f"1,{size}", "--collective", FURTHER, "--compute",
                                       "sleep", ranks=3)
-        self.assertEqual([(row["collective"], row["bytes"]) for row in result["rows"]],
-                         [(name, one) for name in names for one in (1, size)])
-        for row in result["rows"]:
-            self.assertEqual([engine["used"] for engine in row["engines"]], ["mpi", "host"])
-            for engine in row["engines"]:
-                self.check_summary(engine)
-        for name in names:
-            self.assertIn(f"{name}: wait method", output)
+        self.check_rows(result, output, [(name, one) for name in names for one in (1, size)])
 
     def test_latency(self):
         result, output = self.measure("--bytes", "8,4Ki", "--engine", "mpi,host,auto", "--form", "nonblocking", "--collective",
@@ -187,11 +182,7 @@ class Overlap(LaunchedTest):
         self.assertRegex(out, "LAPWING_PROGRESS_THREAD[= ]any")
 
     def test_wrong_options(self):
-        launcher = ["--", *jobs.launcher(MPI, 2)]
-
-        def wrong(*options, because):
-            self.refused("bench", *options, *launcher, because=because)
-
+        wrong = functools.partial(self.refused_beside_launcher, "bench")
         wrong("overlp", because="'overlap'")
         wrong("overlap", "--engine", "hsot", because="'host'")
         wrong("latency", "--method", "wait", because="unknown option '--method'")

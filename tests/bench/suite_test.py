@@ -2,13 +2,13 @@
 finds a wrong byte. No time is judged.
 """
 
+import functools
 import json
 import math
 import statistics
 import unittest
 
-import jobs
-from launched import MPI, LaunchedTest
+from launched import LaunchedTest
 
 TINY = ["--rounds", "2", "--iterations", "2", "--engine", "mpi,host"]
 
@@ -173,11 +173,7 @@ class Suite(LaunchedTest):
                 self.assertIn("by engine host: wrong data on rank", output)
 
     def test_wrong_options(self):
-        launcher = ["--", *jobs.launcher(MPI, 2)]
-
-        def wrong(*options, because):
-            self.refused("bench", *options, *launcher, because=because)
-
+        wrong = functools.partial(self.refused_beside_launcher, "bench")
         wrong("tests", "--tests", "1.5", because="--tests must be a whole number")
         wrong("window", "--collective", "ibcast", because="MPI_Ibcast is not measured; valid: ialltoall")
         wrong("noise", "--frequency", "0", because="--frequency")
