@@ -74,11 +74,17 @@ int finalize(MPI_Comm, int, void*, void*) {
     return MPI_SUCCESS;
 }
 
+// With threads of the program, one may wait inside the MPI for a list that another one has completed: only
+// Lapwing's thread completes it in the MPI then.
+const Count& lists_to_advance() {
+    return runtime.lists_without_mpi ? request_table.in_flight() : request_table.live();
+}
+
 void start_async_progress(Hook hook) {
     const bool lists = runtime.takes_calls && runtime.network->needs_links_of_job() &&
                        runtime.network->may_have_thread() && runtime.why_kept_out.empty();
     const AsyncProgress::Duties duties{.advance_lists = try_progress,
-                                       .lists = &request_table.live(),
+                                       .lists = &lists_to_advance(),
                                        .polls_lists = lists || hook == Hook::polling,
                                        .lists_call_mpi = !runtime.threads && !runtime.lists_without_mpi,
                                        .threads = runtime.threads,

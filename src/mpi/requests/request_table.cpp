@@ -177,6 +177,7 @@ int RequestTable::launch(Request& request, const UserBuffers& user, std::uint64_
     request.index = running_.size();
     running_.push_back(&request);
     ++live_;
+    ++in_flight_;
     async_progress.list_started();
     ++count.taken;
     if (began != 0) {
@@ -290,6 +291,7 @@ void RequestTable::finish(Request& request) {
     running_[request.index] = last;
     last->index = request.index;
     running_.pop_back();
+    --in_flight_;
     request.state = State::complete;
     record_completion(request);
     if (request.forgotten) release(request);

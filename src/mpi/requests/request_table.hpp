@@ -26,6 +26,8 @@ class RequestTable {
   public:
     // The requests that are running or complete. May be read outside of Entry.
     const Count& live() const { return live_; }
+    // Those that are running.
+    const Count& in_flight() const { return in_flight_; }
     // The persistent requests that the program has not freed. May be read outside of Entry.
     int persistent() const { return persistent_.load(std::memory_order_relaxed); }
 
@@ -91,6 +93,7 @@ class RequestTable {
     // of any thread while it holds locks of its own.
     std::atomic<Request*> freed_{nullptr};
     static inline constinit Count live_;
+    static inline constinit Count in_flight_;
     static inline constinit std::atomic<int> persistent_{0};
 };
 
