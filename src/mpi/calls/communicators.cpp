@@ -165,9 +165,7 @@ LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made)
     const InMpi in_mpi(__builtin_return_address(0));
     const int error = make_duplicate({"MPI_Comm_dup_with_info", __builtin_return_address(0)}, comm, made,
                                      [&] { return NEXT_Comm_dup_with_info(comm, info, made); });
-    if (error != MPI_SUCCESS) return error;
-    const int applied = apply_hints(*made, info);
-    return applied == MPI_SUCCESS ? agree_early(*made) : applied;
+    return error == MPI_SUCCESS ? apply_hints(*made, info) : error;
 }
 
 LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {

@@ -87,7 +87,7 @@ void apply(MPI_Comm communicator, MPI_Info info) {
 int apply_hints(MPI_Comm communicator, MPI_Info info) {
     return guarded([&]() -> int {
         apply(communicator, info);
-        return MPI_SUCCESS;
+        return agree_early(communicator);
     });
 }
 
@@ -98,9 +98,7 @@ using namespace lapwing;
 LAPWING_MPI MPI_Comm_set_info(MPI_Comm communicator, MPI_Info info) {
     const InMpi in_mpi(__builtin_return_address(0));
     const int error = NEXT_Comm_set_info(communicator, info);
-    if (error != MPI_SUCCESS) return error;
-    const int applied = apply_hints(communicator, info);
-    return applied == MPI_SUCCESS ? agree_early(communicator) : applied;
+    return error == MPI_SUCCESS ? apply_hints(communicator, info) : error;
 }
 
 LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {

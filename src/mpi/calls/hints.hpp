@@ -6,7 +6,8 @@
 
 namespace lapwing {
 
-// Applies the hints among `info`. Returns an MPI error code. Collective if a hint names a file of lists.
+// Applies the hints among `info`; then the ranks agree where they must early (agree_early()). Returns an MPI
+// error code. Collective if a hint names a file of lists.
 int apply_hints(MPI_Comm communicator, MPI_Info info);
 
 }  // namespace lapwing

@@ -7,8 +7,8 @@
 namespace lapwing {
 
 // Admits one thread at a time, which may enter again: a callback of the program, as of a type's attribute,
-// calls the MPI. The native MPI's progress may call Lapwing while Lapwing is inside the native
-// MPI: that call only tries the lock, so no thread waits for this lock while it holds one of the MPI's.
+// calls the MPI. The native MPI's progress may call Lapwing while Lapwing is inside the native MPI: that call
+// only tries the lock, so no thread waits for this lock while it holds one of the MPI's.
 class Entry {
   public:
     Entry() : nested_(inside_) {
