@@ -227,21 +227,23 @@ class CommunicatorRecord {
     std::unique_ptr<BlocksRecord> blocks_;
 };
 
-// The call of MPI in which a thread of the program is, or its last one.
-struct ThreadRecord {
+// The call of MPI in which a thread of the program is, or its last one. What each call writes is in one line
+// of the cache.
+struct alignas(64) ThreadRecord {
     static constexpr std::size_t max_waits = 16;
 
-    std::atomic<ThreadRecord*> next{nullptr};
-    Word used{0};      // 0: the thread has ended
     Word depth{0};     // calls of MPI that the thread is inside, one inside the other, without those below
     Word state{0};     // number of the call << 2 | being written << 1 | the thread is inside the call
     Word function{0};  // const char*
     Word site{0};
     Word began{0};
-    Word communicator{0};  // handle of the MPI, also of a window or a file; 0: none
-    Word partner{0};       // peer, as the program has passed it, | tag << 32
-    Word waits{0};         // how many of these are set: pairs of a CommunicatorRecord* and a serial number
+    Word communicator{0};      // handle of the MPI, also of a window or a file; 0: none
+    std::atomic<int> peer{0};  // as the program has passed it
+    std::atomic<int> tag{0};
+    Word waits{0};  // how many of these are set: pairs of a CommunicatorRecord* and a serial number
     std::array<Word, 2 * max_waits> waits_for{};
+    std::atomic<ThreadRecord*> next{nullptr};
+    Word used{0};  // 0: the thread has ended
 
     static constexpr std::uint64_t inside = 1;
     static constexpr std::uint64_t writing = 2;
@@ -394,25 +396,25 @@ class InCall {
         ThreadRecord& record = Journal::of_thread();
         if (record.is_inside()) return;
         record_ = &record;
-        begin(record, function, site, communicator, peer, tag, now);
+        begin(record, record.state.load(std::memory_order_relaxed), function, site, communicator, peer, tag,
+              now);
     }
     ~InCall() { end(); }
     InCall(const InCall&) = delete;
     InCall& operator=(const InCall&) = delete;
 
-    // Of a thread that is inside no recorded call. end(record) follows.
-    [[gnu::always_inline]] static void begin(ThreadRecord& record, const char* function, const void* site,
-                                             std::uint64_t communicator, int peer, int tag,
+    // Of a thread that is inside no recorded call. end(record) follows. `state`: the record's.
+    [[gnu::always_inline]] static void begin(ThreadRecord& record, std::uint64_t state, const char* function,
+                                             const void* site, std::uint64_t communicator, int peer, int tag,
                                              std::uint64_t now) {
-        const std::uint64_t state = record.state.load(std::memory_order_relaxed) + ThreadRecord::next_call;
+        state += ThreadRecord::next_call;
         record.state.store(state | ThreadRecord::writing, std::memory_order_relaxed);
         record.function.store(word_of(function), std::memory_order_release);
         record.site.store(word_of(site), std::memory_order_release);
         record.began.store(now, std::memory_order_release);
         record.communicator.store(communicator, std::memory_order_release);
-        record.partner.store(
-            static_cast<std::uint32_t>(peer) | std::uint64_t{static_cast<std::uint32_t>(tag)} << 32,
-            std::memory_order_release);
+        record.peer.store(peer, std::memory_order_release);
+        record.tag.store(tag, std::memory_order_release);
         record.waits.store(0, std::memory_order_release);
         record.state.store(state | ThreadRecord::inside, std::memory_order_release);
     }

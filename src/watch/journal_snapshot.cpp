@@ -20,20 +20,18 @@ const void* pointer_of(std::uint64_t word) {
 }
 
 struct ThreadWords {
-    std::uint64_t state = 0, function = 0, site = 0, began = 0, communicator = 0, partner = 0;
+    std::uint64_t state = 0, function = 0, site = 0, began = 0, communicator = 0;
+    int peer = 0, tag = 0;
     std::vector<CallId> waits_for;
     bool inside() const { return (state & ThreadRecord::inside) != 0; }
 };
 ThreadWords read(const ThreadRecord& record) {
     constexpr auto order = std::memory_order_acquire;
     for (;;) {
-        ThreadWords words{record.state.load(order),
-                          record.function.load(order),
-                          record.site.load(order),
-                          record.began.load(order),
-                          record.communicator.load(order),
-                          record.partner.load(order),
-                          {}};
+        ThreadWords words{record.state.load(order),        record.function.load(order),
+                          record.site.load(order),         record.began.load(order),
+                          record.communicator.load(order), record.peer.load(order),
+                          record.tag.load(order),          {}};
         const std::uint64_t waits = record.waits.load(order);
         for (std::size_t i = 0; i < waits; ++i) {
             auto* const communicator = reinterpret_cast<CommunicatorRecord*>(
@@ -151,12 +149,10 @@ void Journal::read_thread(const ThreadRecord& thread, Reading& reading) const {
         by_handle = by_handle_.find(made->second);
     if (words.communicator != 0 && by_handle != by_handle_.end())
         call.communicator = reading.index_of(by_handle->second);
-    const auto peer = static_cast<int>(static_cast<std::uint32_t>(words.partner));
-    const auto tag = static_cast<int>(words.partner >> 32);
-    call.peer = peer == no_peer || peer == constants_.proc_null ? -1
-                : peer == constants_.any_source                 ? -2
-                                                                : peer;
-    call.tag = tag == constants_.any_tag ? -1 : tag;
+    call.peer = words.peer == no_peer || words.peer == constants_.proc_null ? -1
+                : words.peer == constants_.any_source                       ? -2
+                                                                            : words.peer;
+    call.tag = words.tag == constants_.any_tag ? -1 : words.tag;
     if (!words.inside()) {
         if (words.began < reading.last_began) return;
         // A program that tests in a loop waits, although it is outside its tests most of the time.

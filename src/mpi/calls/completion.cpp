@@ -82,7 +82,7 @@ void WaitClock::stop_inside_entry() {
 
 // Whether no request of the MPI is observed.
 bool none_observed() {
-    return native_requests().none() && !pending_messages.any();
+    return NativeRequests::none() && !PendingMessages::any();
 }
 
 // A call whose requests the native MPI completes.

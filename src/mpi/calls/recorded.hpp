@@ -4,27 +4,28 @@
 #include <atomic>
 
 #include "mpi/calls/exported.hpp"
+#include "mpi/calls/signatures.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/native.hpp"
 
 // Defines a function of MPI whose calls are recorded. A usual call, while `plain`, is handed on at once; for
 // all others `otherwise` is returned, which may use `site`. A function of its own: the usual call saves no
-// registers for it.
+// registers for it, and needs no guard of its stack.
 #define LAPWING_RECORDED(function, parameters, names, communicator, peer, tag, plain, otherwise)        \
+    static constinit std::atomic<decltype(&::function)> known_##function{nullptr};                      \
+    [[gnu::noinline]] static int unusual_##function(LAPWING_LIST parameters const void* site) {         \
+        known_##function.store(LAPWING_NEXT(function), std::memory_order_relaxed);                      \
+        return otherwise;                                                                               \
+    }                                                                                                   \
     LAPWING_MPI function parameters {                                                                   \
-        static constinit std::atomic<decltype(&::function)> known{nullptr};                             \
         const void* const site = __builtin_return_address(0);                                           \
-        if (const auto next = known.load(std::memory_order_relaxed); next != nullptr && (plain))        \
-            [[likely]] {                                                                                \
+        const auto next = known_##function.load(std::memory_order_relaxed);                             \
+        if (next != nullptr && (plain)) [[likely]] {                                                    \
             if (auto* const entered = ::lapwing::try_enter(#function, site, communicator, peer, tag)) { \
                 const int error = next names;                                                           \
                 ::lapwing::leave(*entered, site);                                                       \
                 return error;                                                                           \
             }                                                                                           \
         }                                                                                               \
-        return [=]() __attribute__((noinline)) {                                                        \
-            known.store(LAPWING_NEXT(function), std::memory_order_relaxed);                             \
-            return otherwise;                                                                           \
-        }                                                                                               \
-        ();                                                                                             \
+        return unusual_##function(LAPWING_LIST names site);                                             \
     }

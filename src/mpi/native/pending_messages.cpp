@@ -26,7 +26,6 @@ bool PendingMessages::HandleSet::insert(MPI_Request handle, std::uint64_t bytes)
         std::uint64_t free = 0;
         if (!slot.handle.compare_exchange_strong(free, key)) continue;
         slot.bytes.store(bytes, std::memory_order_relaxed);
-        used_.fetch_add(1, std::memory_order_relaxed);
         return true;
     }
     return false;
@@ -41,7 +40,6 @@ std::uint64_t PendingMessages::HandleSet::erase(MPI_Request handle) {
         if (slot.handle.load(std::memory_order_relaxed) != key ||
             !slot.handle.compare_exchange_strong(mine, 0))
             continue;
-        used_.fetch_sub(1, std::memory_order_relaxed);
         return std::max<std::uint64_t>(bytes, 1);
     }
     return 0;

@@ -21,24 +21,31 @@ class PendingMessages {
     // After a call that has made this request: nonblocking, or persistent and inactive. `bytes`: not 0.
     void add(MPI_Request handle, std::uint64_t bytes) {
         if (!active_.insert(handle, bytes)) return;
+        pending_.fetch_add(1, std::memory_order_relaxed);
         total_.fetch_add(1, std::memory_order_relaxed);
         bytes_.fetch_add(bytes, std::memory_order_relaxed);
         async_progress.add_message(bytes);
     }
-    void add_persistent(MPI_Request handle, std::uint64_t bytes) { persistent_.insert(handle, bytes); }
+    void add_persistent(MPI_Request handle, std::uint64_t bytes) {
+        if (persistent_.insert(handle, bytes)) all_persistent_.fetch_add(1, std::memory_order_relaxed);
+    }
     void start(MPI_Request handle) {
         if (const std::uint64_t bytes = persistent_.bytes_of(handle); bytes > 0) add(handle, bytes);
     }
     // The message is complete, or its request is freed.
     void remove(MPI_Request handle) {
-        if (const std::uint64_t bytes = active_.erase(handle); bytes > 0)
-            async_progress.remove_message(bytes);
+        const std::uint64_t bytes = active_.erase(handle);
+        if (bytes == 0) return;
+        pending_.fetch_sub(1, std::memory_order_relaxed);
+        async_progress.remove_message(bytes);
     }
-    void remove_persistent(MPI_Request handle) { persistent_.erase(handle); }
+    void remove_persistent(MPI_Request handle) {
+        if (persistent_.erase(handle) > 0) all_persistent_.fetch_sub(1, std::memory_order_relaxed);
+    }
 
-    bool any() const { return active_.size() > 0; }
-    int pending() const { return active_.size(); }
-    bool any_persistent() const { return persistent_.size() > 0; }
+    static bool any() { return pending() > 0; }
+    static int pending() { return pending_.load(std::memory_order_relaxed); }
+    static bool any_persistent() { return all_persistent_.load(std::memory_order_relaxed) > 0; }
     bool contains(MPI_Request handle) const { return active_.bytes_of(handle) > 0; }
     bool is_persistent(MPI_Request handle) const { return persistent_.bytes_of(handle) > 0; }
     // All that were ever pending.
@@ -53,7 +60,6 @@ class PendingMessages {
         // These return the bytes; 0 if it is not here.
         std::uint64_t erase(MPI_Request handle);
         std::uint64_t bytes_of(MPI_Request handle) const;
-        int size() const { return used_.load(std::memory_order_relaxed); }
 
       private:
         struct Slot {
@@ -61,11 +67,12 @@ class PendingMessages {
             std::atomic<std::uint64_t> bytes{0};
         };
         std::array<Slot, 1024> slots_{};
-        std::atomic<int> used_{0};
     };
 
     HandleSet active_;
     HandleSet persistent_;
+    static inline constinit std::atomic<int> pending_{0};
+    static inline constinit std::atomic<int> all_persistent_{0};
     std::atomic<std::uint64_t> total_{0};
     std::atomic<std::uint64_t> bytes_{0};
 };

@@ -17,7 +17,7 @@ namespace lapwing {
 class NativeRequests {
   public:
     // Whether no request of the program can be one of these.
-    bool none() const { return size_.load(std::memory_order_relaxed) == 0; }
+    static bool none() { return size_.load(std::memory_order_relaxed) == 0; }
 
     // `starts`: of a persistent collective; null otherwise.
     void add(MPI_Request handle, const watch::CallId& call, watch::CallRecord* starts);
@@ -33,7 +33,7 @@ class NativeRequests {
     };
     void complete(const One& one);
 
-    std::atomic<std::size_t> size_{0};
+    static inline constinit std::atomic<std::size_t> size_{0};
     std::mutex mutex_;
     std::unordered_map<MPI_Request, One> all_;
 };
