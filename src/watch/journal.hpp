@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <climits>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -252,6 +253,7 @@ struct alignas(64) ThreadRecord {
     bool is_inside_mpi() const { return depth.load(std::memory_order_acquire) != 0 || is_inside(); }
     bool is_inside() const { return (state.load(std::memory_order_acquire) & inside) != 0; }
 };
+static_assert(offsetof(ThreadRecord, waits_for) == alignof(ThreadRecord));
 
 // One collective that a thread waits for.
 struct CallId {
@@ -396,18 +398,17 @@ class InCall {
         ThreadRecord& record = Journal::of_thread();
         if (record.is_inside()) return;
         record_ = &record;
-        begin(record, record.state.load(std::memory_order_relaxed), function, site, communicator, peer, tag,
-              now);
+        begin(record, function, site, communicator, peer, tag, now);
     }
     ~InCall() { end(); }
     InCall(const InCall&) = delete;
     InCall& operator=(const InCall&) = delete;
 
-    // Of a thread that is inside no recorded call. end(record) follows. `state`: the record's.
-    [[gnu::always_inline]] static void begin(ThreadRecord& record, std::uint64_t state, const char* function,
-                                             const void* site, std::uint64_t communicator, int peer, int tag,
+    // Of a thread that is inside no recorded call. end(record) follows.
+    [[gnu::always_inline]] static void begin(ThreadRecord& record, const char* function, const void* site,
+                                             std::uint64_t communicator, int peer, int tag,
                                              std::uint64_t now) {
-        state += ThreadRecord::next_call;
+        const std::uint64_t state = record.state.load(std::memory_order_relaxed) + ThreadRecord::next_call;
         record.state.store(state | ThreadRecord::writing, std::memory_order_relaxed);
         record.function.store(word_of(function), std::memory_order_release);
         record.site.store(word_of(site), std::memory_order_release);

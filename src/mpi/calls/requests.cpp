@@ -50,7 +50,7 @@ int start_persistent(MPI_Request* handle) {
 
 // Whether no persistent request of the program matters here.
 bool no_persistent() {
-    return request_table.persistent() == 0 && native_requests().none() && !pending_messages.any_persistent();
+    return request_table.persistent() == 0 && NativeRequests::none() && !PendingMessages::any_persistent();
 }
 
 // Whether no request of the program can be Lapwing's.
@@ -102,8 +102,8 @@ LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
 // ones; MPICH lets the collective complete.
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     const InMpi in_mpi(__builtin_return_address(0));
-    if (handle != nullptr && !native_requests().none()) native_requests().remove(*handle);
-    if (handle != nullptr && (pending_messages.any() || pending_messages.any_persistent())) {
+    if (handle != nullptr && !NativeRequests::none()) native_requests().remove(*handle);
+    if (handle != nullptr && (PendingMessages::any() || PendingMessages::any_persistent())) {
         pending_messages.remove(*handle);
         pending_messages.remove_persistent(*handle);
     }

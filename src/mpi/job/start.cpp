@@ -158,7 +158,7 @@ void start_watch() {
     watch::WatchOptions options;
     options.snapshot = [] {
         watch::RankSnapshot snapshot = watch::journal().snapshot();
-        snapshot.messages = pending_messages.pending();
+        snapshot.messages = PendingMessages::pending();
         return snapshot;
     };
     options.stall = std::chrono::seconds(number_in("LAPWING_STALL", job.settings().stall, 0, 86400));

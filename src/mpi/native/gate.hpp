@@ -105,13 +105,9 @@ class InRecordedMpi {
 [[gnu::always_inline]] inline watch::ThreadRecord* try_enter(const char* function, const void* site,
                                                              std::uint64_t communicator, int peer, int tag) {
     watch::ThreadRecord* const record = watch::Journal::known_thread();
-    if (record == nullptr) [[unlikely]]
+    if (record == nullptr || record->is_inside_mpi()) [[unlikely]]
         return nullptr;
-    const std::uint64_t state = record->state.load(std::memory_order_relaxed);
-    if (record->depth.load(std::memory_order_relaxed) != 0 || (state & watch::ThreadRecord::inside) != 0)
-        [[unlikely]]
-        return nullptr;
-    watch::InCall::begin(*record, state, function, site, communicator, peer, tag, watch::CallClock::next());
+    watch::InCall::begin(*record, function, site, communicator, peer, tag, watch::CallClock::next());
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (gate::attention.load(std::memory_order_acquire) == 0) [[likely]]
         return record;

@@ -49,13 +49,13 @@ void NativeRequests::start(MPI_Request handle) {
 
 NativeCompletion::NativeCompletion(int count, const MPI_Request* handles) {
     if (handles == nullptr) return;
-    if (pending_messages.any()) {
+    if (PendingMessages::any()) {
         for (int i = 0; i < count; ++i) {
             if (pending_messages.contains(handles[i])) messages_.emplace_back(i, handles[i]);
         }
     }
+    if (NativeRequests::none()) return;
     NativeRequests& all = native_requests();
-    if (all.none()) return;
     const std::lock_guard lock(all.mutex_);
     for (int i = 0; i < count; ++i) {
         const auto found = all.all_.find(handles[i]);
