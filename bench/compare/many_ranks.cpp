@@ -73,14 +73,14 @@ int main(int count, char** words) {
     };
     say("init", init);
 
-    // PMPI: the ranks are together without a collective that is measured.
+    // The ranks are together without a collective that is measured.
     std::vector<double> first;
     std::vector<double> second;
     for (int i = 0; i < 11; ++i) {
         MPI_Comm communicator = MPI_COMM_NULL;
         MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
         for (std::vector<double>* times : {&first, &second}) {
-            PMPI_Barrier(MPI_COMM_WORLD);
+            MPI_Barrier(MPI_COMM_WORLD);
             const double begin = seconds();
             barrier(communicator);
             times->push_back(seconds() - begin);
@@ -102,7 +102,7 @@ int main(int count, char** words) {
     say("growth", static_cast<double>(private_dirty() - at_first) * 1024 / communicators);
 
     std::fflush(stdout);
-    PMPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
     const double end = seconds();
     MPI_Finalize();
     say("finalize", seconds() - end);

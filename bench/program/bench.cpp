@@ -16,20 +16,19 @@ void Bench::gather_ranks() const {
     if (oversubscribed) {
         mesh->yielding_barrier();
     } else {
-        PMPI_Barrier(world);
+        MPI_Barrier(world);
     }
 }
 
 // The sleeping barrier comes first because ranks may spin in the MPI while others are still timed.
 void Bench::slowest(std::vector<double>& seconds) const {
     mesh->sleeping_barrier();
-    PMPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX,
-                   world);
+    MPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX, world);
 }
 
 void Bench::sum(std::vector<double>& values) const {
     mesh->sleeping_barrier();
-    PMPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM, world);
+    MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM, world);
 }
 
 double Bench::slowest(double seconds) const {
@@ -38,24 +37,17 @@ double Bench::slowest(double seconds) const {
     return one.front();
 }
 
-const Caller& Bench::caller(const std::string& engine, const std::string& algorithm,
-                            const std::string& purpose) {
-    const bool direct = engine == "mpi";
-    const std::string key = engine + "|" + (direct ? "" : algorithm) + "|" + purpose;
-    const auto [known, is_new] = callers_.try_emplace(key, Caller{engine, MPI_COMM_NULL, direct});
-    Caller& caller = known->second;
-    if (!is_new) return caller;
-    if (direct) {
-        MPI_Comm_dup(world, &caller.communicator);
-    } else {
-        caller.communicator = duplicate_for(world, engine, algorithm);
-    }
-    return caller;
+MPI_Comm Bench::communicator(const std::string& algorithm, const std::string& purpose) {
+    const auto [known, is_new] = communicators_.try_emplace(algorithm + "|" + purpose, MPI_COMM_NULL);
+    // A duplicate has the hints of `world`, which leave its collectives to the MPI.
+    if (is_new)
+        known->second = duplicate_for(world, settings.engine == "native" ? "" : settings.engine, algorithm);
+    return known->second;
 }
 
-void Bench::free_callers() {
-    for (auto& [key, caller] : callers_) MPI_Comm_free(&caller.communicator);
-    callers_.clear();
+void Bench::free_communicators() {
+    for (auto& [key, communicator] : communicators_) MPI_Comm_free(&communicator);
+    communicators_.clear();
 }
 
 double mean(const std::vector<double>& values) {
@@ -91,11 +83,10 @@ void calibrate(Bench& bench) {
 
 void run_rounds(const Bench& bench, const std::vector<std::function<void()>>& phases,
                 const std::function<void()>& begin, const std::function<void()>& end) {
-    constexpr int fewest = 3;
     const double started = now();
     const auto late = [&] { return bench.slowest(now() - started) > bench.settings.seconds; };
     for (int round = 0; round < bench.settings.rounds; ++round) {
-        if (round >= fewest && bench.settings.seconds > 0 && late()) break;
+        if (round >= bench.settings.min_rounds && bench.settings.seconds > 0 && late()) break;
         begin();
         for (std::size_t i = 0; i < phases.size(); ++i) {
             phases[(i + static_cast<std::size_t>(round)) % phases.size()]();
@@ -103,10 +94,6 @@ void run_rounds(const Bench& bench, const std::vector<std::function<void()>>& ph
         end();
         bench.report((round + 1.0) / bench.settings.rounds);
     }
-}
-
-std::string engine_used(const Caller& caller) {
-    return caller.direct ? "mpi" : engine_of(caller.communicator);
 }
 
 namespace {
@@ -117,19 +104,19 @@ constexpr int max_lead_in = 20;
 
 }  // namespace
 
-std::shared_ptr<Exchanges> make_exchanges(const Bench& bench, Collective collective, std::uint64_t bytes,
+std::shared_ptr<Exchanges> make_exchanges(Bench& bench, Collective collective, std::uint64_t bytes,
                                           int count) {
     auto exchanges = std::make_shared<Exchanges>();
     for (int i = 0; i < count; ++i) {
-        exchanges->push_back(std::make_unique<Exchange>(collective, bytes, bench.rank, bench.ranks));
+        exchanges->push_back(std::make_unique<Exchange>(collective, bytes, bench.rank, bench.ranks,
+                                                        bench.calls[mpi_name(collective)]));
     }
     return exchanges;
 }
 
-Subject::Subject(Bench& bench, const Caller& caller, std::shared_ptr<Exchanges> exchanges,
-                 double phase_seconds)
+Subject::Subject(Bench& bench, std::shared_ptr<Exchanges> exchanges, double phase_seconds)
     : bench_(bench),
-      caller_(caller),
+      communicator_(bench.communicator()),
       exchanges_(std::move(exchanges)),
       requests_(exchanges_->size(), MPI_REQUEST_NULL),
       phase_seconds_(phase_seconds) {}
@@ -157,7 +144,6 @@ void Subject::warm_up() {
         seconds.push_back(base());
     }
     fit_iterations(median(seconds));
-    used_ = engine_used(caller_);
 }
 
 void Subject::fit_iterations(double base_seconds) {
@@ -215,24 +201,28 @@ Subject::Moments Subject::start() {
     for (const auto& exchange : *exchanges_) exchange->fill(++bench_.exchanges);
     bench_.gather_ranks();
     const double begin = now();
-    for (std::size_t i = 0; i < requests_.size(); ++i) (*exchanges_)[i]->start(caller_, requests_[i]);
+    for (std::size_t i = 0; i < requests_.size(); ++i) (*exchanges_)[i]->start(communicator_, requests_[i]);
     return {begin, now()};
 }
 
 bool Subject::test() {
     bool complete = true;
-    for (MPI_Request& request : requests_) complete = caller_.test(request) && complete;
+    for (MPI_Request& request : requests_) {
+        int done = 0;
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        complete = done != 0 && complete;
+    }
     return complete;
 }
 
 void Subject::wait() {
-    for (MPI_Request& request : requests_) caller_.wait(request);
+    for (MPI_Request& request : requests_) MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
 void Subject::check() {
     for (const auto& exchange : *exchanges_) {
-        if (bench_.settings.corrupt == caller_.engine) exchange->corrupt();
-        exchange->check(caller_);
+        if (bench_.settings.corrupt) exchange->corrupt();
+        exchange->check(bench_.settings.engine);
     }
 }
 
@@ -244,13 +234,9 @@ double Subject::run_once() {
     return spent;
 }
 
-std::vector<std::shared_ptr<Subject>> make_subjects(Bench& bench, const std::shared_ptr<Exchanges>& exchanges,
-                                                    double phase_seconds) {
-    std::vector<std::shared_ptr<Subject>> subjects;
-    for (const std::string& engine : bench.settings.engines) {
-        subjects.push_back(std::make_shared<Subject>(bench, bench.caller(engine), exchanges, phase_seconds));
-    }
-    return subjects;
+std::shared_ptr<Subject> make_subject(Bench& bench, const std::shared_ptr<Exchanges>& exchanges,
+                                      double phase_seconds) {
+    return std::make_shared<Subject>(bench, exchanges, phase_seconds);
 }
 
 }  // namespace lapwing::bench

@@ -1,8 +1,9 @@
 // What all benchmarks share: the settings, the ranks, the communicators, and rounds.
 //
 // A time, in seconds, is that of the slowest rank in an iteration, because a program's step ends with its
-// last rank; and the mean over the iterations of a phase. A round gives one sample of each phase of each
-// engine, so that compared samples are close in time.
+// last rank; and the mean over the iterations of a phase. A round gives one sample of each phase of each row.
+//
+// A job measures one engine, or the MPI alone: `lapwing bench` runs the jobs in turns.
 #pragma once
 
 #include <functional>
@@ -21,20 +22,20 @@ namespace lapwing::bench {
 
 struct Bench {
     Settings settings;
-    MPI_Comm world = MPI_COMM_NULL;  // for everything that is not measured
+    MPI_Comm world = MPI_COMM_NULL;  // for everything that is not measured: left to the MPI
     int rank = 0;
     int ranks = 0;
-    bool oversubscribed = false;       // more ranks than processors on some machine
-    double operations_per_second = 0;  // of work(), all ranks at once; 0: not calibrated
-    std::uint64_t exchanges = 0;       // so far; equal on all ranks
+    bool oversubscribed = false;                 // more ranks than processors on some machine
+    double operations_per_second = 0;            // of work(), all ranks at once; 0: not calibrated
+    std::uint64_t exchanges = 0;                 // so far; equal on all ranks
+    std::map<std::string, std::uint64_t> calls;  // measured collectives that this rank has called, by name
     std::unique_ptr<Mesh> mesh;
     std::function<void(double)> report;  // share of a group that is done
 
-    // The communicator of an engine; another one for each algorithm (as in LAPWING_ALGORITHM) and purpose.
-    // Made at the first request; collective.
-    const Caller& caller(const std::string& engine, const std::string& algorithm = {},
-                         const std::string& purpose = {});
-    void free_callers();
+    // A communicator for what is measured; another one for each algorithm (as in LAPWING_ALGORITHM) and
+    // purpose. Made at the first request; collective.
+    MPI_Comm communicator(const std::string& algorithm = {}, const std::string& purpose = {});
+    void free_communicators();
 
     // A barrier, outside of all timing.
     void gather_ranks() const;
@@ -44,7 +45,7 @@ struct Bench {
     double slowest(double seconds) const;
 
   private:
-    std::map<std::string, Caller> callers_;  // by engine, algorithm and purpose: in one order on all ranks
+    std::map<std::string, MPI_Comm> communicators_;  // by algorithm and purpose: in one order on all ranks
 };
 
 double mean(const std::vector<double>& values);
@@ -57,29 +58,23 @@ void calibrate(Bench& bench);
 void run_rounds(const Bench& bench, const std::vector<std::function<void()>>& phases,
                 const std::function<void()>& begin, const std::function<void()>& end);
 
-// The engine that served the communicator, by Lapwing's answer; "mpi" for direct calls; empty if unknown.
-std::string engine_used(const Caller& caller);
+// One collective, or several at once, in the benchmarks that compute.
 
-// One engine with one collective, or with several at once, in the benchmarks that compute.
-
-// The buffers of collectives that are in flight at once. All engines of a row use the same.
+// The buffers of collectives that are in flight at once.
 using Exchanges = std::vector<std::unique_ptr<Exchange>>;
-std::shared_ptr<Exchanges> make_exchanges(const Bench& bench, Collective collective, std::uint64_t bytes,
+std::shared_ptr<Exchanges> make_exchanges(Bench& bench, Collective collective, std::uint64_t bytes,
                                           int count = 1);
 
 class Subject {
   public:
     // `phase_seconds`: a phase has as many iterations as fit into it, one at least, if the settings do not
     // say how many.
-    Subject(Bench& bench, const Caller& caller, std::shared_ptr<Exchanges> exchanges,
-            double phase_seconds = 0.01);
+    Subject(Bench& bench, std::shared_ptr<Exchanges> exchanges, double phase_seconds = 0.01);
 
     // Connections, plans and caches are made before anything is timed. Once, however often it is called.
     void warm_up();
     double base_seconds() const { return base_seconds_; }  // of the warm-up; equal on all ranks
     int iterations() const { return iterations_; }
-    const std::string& engine() const { return caller_.engine; }
-    const std::string& used() const { return used_; }
 
     // Not timed: a link that was idle lets the first bytes pass faster than its rate, and caches are cold.
     void lead_in();
@@ -115,18 +110,16 @@ class Subject {
     double run_once();
 
     Bench& bench_;
-    const Caller& caller_;
+    MPI_Comm communicator_;
     std::shared_ptr<Exchanges> exchanges_;
     std::vector<MPI_Request> requests_;
     double phase_seconds_;
     int iterations_ = 1;
     int lead_in_ = 1;
     double base_seconds_ = 0;
-    std::string used_;
 };
 
-// One for each engine of the settings.
-std::vector<std::shared_ptr<Subject>> make_subjects(Bench& bench, const std::shared_ptr<Exchanges>& exchanges,
-                                                    double phase_seconds = 0.01);
+std::shared_ptr<Subject> make_subject(Bench& bench, const std::shared_ptr<Exchanges>& exchanges,
+                                      double phase_seconds = 0.01);
 
 }  // namespace lapwing::bench

@@ -24,29 +24,29 @@ std::vector<RowGroup> each_case(Bench& bench) {
 // overlap: what part of a collective hides behind computation, by waiting and by polling (Graham et al. 2010,
 // Figures 6 and 7), and for a fixed time (Kandalla et al. 2011, Figures 5 and 8).
 
-Row overlap_row(nlohmann::json head, Method method, const std::vector<std::shared_ptr<Subject>>& subjects,
+Row overlap_row(nlohmann::json head, Method method, const std::shared_ptr<Subject>& subject,
                 double base_times) {
     switch (method) {
         case Method::poll:
-            return row_of<PolledLine>(std::move(head), subjects);
+            return row_of<PolledLine>(std::move(head), subject);
         case Method::fixed:
-            return row_of<FixedTimeLine>(std::move(head), subjects, 0, true);
+            return row_of<FixedTimeLine>(std::move(head), subject, 0, true);
         case Method::wait:
             break;
     }
-    return row_of<WorkLine>(std::move(head), subjects, Amount{base_times});
+    return row_of<WorkLine>(std::move(head), subject, Amount{base_times});
 }
 
 // By steps the wait method has a row for each share of the base time that is filled with work.
 std::vector<Row> overlap_rows(Bench& bench, Collective collective, std::uint64_t bytes, Method method) {
     const bool by_steps = method == Method::wait && !bench.settings.work_shares.empty();
-    const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes));
+    const auto subject = make_subject(bench, make_exchanges(bench, collective, bytes));
     std::vector<Row> rows;
     for (const double share :
          by_steps ? bench.settings.work_shares : std::vector<double>{bench.settings.work_factor}) {
         nlohmann::json one = head(collective, bytes, name(method));
         if (by_steps) one["parameter"] = parameter("work_share", share);
-        rows.push_back(overlap_row(std::move(one), method, subjects, share));
+        rows.push_back(overlap_row(std::move(one), method, subject, share));
     }
     return rows;
 }
@@ -72,26 +72,20 @@ struct Series {
     BackToBack::Prepare prepare;
 };
 
-// A row of them, a line for each engine.
 Row back_to_back(Bench& bench, const std::shared_ptr<Exchanges>& exchanges, const Series& series) {
     const Exchange& exchange = *exchanges->front();
-    Row row{head(exchange.collective(), exchange.bytes(), "latency"), {}};
-    for (const std::string& engine : bench.settings.engines) {
-        const Caller& caller = bench.caller(engine, series.algorithm, series.purpose);
-        row.lines.push_back(
-            std::make_unique<BackToBack>(bench, caller, exchanges, series.blocking, series.prepare));
-    }
-    return row;
+    return {head(exchange.collective(), exchange.bytes(), "latency"),
+            std::make_unique<BackToBack>(bench, bench.communicator(series.algorithm, series.purpose),
+                                         exchanges, series.blocking, series.prepare)};
 }
 
 // latency: a tight loop of the blocking collective, and one of start and wait (Graham et al. 2010, Figures 4
-// and 5; Kandalla et al. 2011, Figure 7). Each form has a communicator of its own, so that what Lapwing says
-// of it is about this form.
+// and 5; Kandalla et al. 2011, Figure 7).
 std::vector<Row> latency_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
     std::vector<Row> rows;
     const auto exchanges = make_exchanges(bench, collective, bytes);
     for (const std::string& form : bench.settings.forms) {
-        rows.push_back(back_to_back(bench, exchanges, {form == "blocking", "", form, {}}));
+        rows.push_back(back_to_back(bench, exchanges, {form == "blocking", "", "", {}}));
         rows.back().head["variant"] = form;
     }
     return rows;
@@ -118,10 +112,10 @@ std::vector<Row> window_rows(Bench& bench, Collective collective, std::uint64_t 
 std::vector<Row> concurrent_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
     std::vector<Row> rows;
     for (const int count : bench.settings.collectives_at_once) {
-        const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes, count));
+        const auto subject = make_subject(bench, make_exchanges(bench, collective, bytes, count));
         for (const int tests : bench.settings.tests) {
             rows.push_back(
-                row_of<FixedTimeLine>(head(collective, bytes, name(Method::fixed)), subjects, tests, true));
+                row_of<FixedTimeLine>(head(collective, bytes, name(Method::fixed)), subject, tests, true));
             rows.back().head["variant"] = variant_of_tests(tests);
             rows.back().head["parameter"] = parameter("collectives", count);
         }
@@ -132,11 +126,11 @@ std::vector<Row> concurrent_rows(Bench& bench, Collective collective, std::uint6
 // tests: the overlap by how often the program calls MPI_Test while it computes for the base time (Kandalla et
 // al. 2011, Table I).
 std::vector<Row> tests_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
-    const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes));
+    const auto subject = make_subject(bench, make_exchanges(bench, collective, bytes));
     std::vector<Row> rows;
     for (const int tests : bench.settings.tests) {
         rows.push_back(
-            row_of<FixedTimeLine>(head(collective, bytes, name(Method::fixed)), subjects, tests, false));
+            row_of<FixedTimeLine>(head(collective, bytes, name(Method::fixed)), subject, tests, false));
         rows.back().head["parameter"] = parameter("tests", tests);
     }
     return rows;
@@ -155,7 +149,7 @@ std::vector<Row> overhead_rows(Bench& bench, Collective collective, std::uint64_
     const Amount amount{bench.settings.work_factor, tests_for(bench.settings, bytes)};
     std::vector<Row> rows;
     rows.push_back(row_of<WorkLine>(head(collective, bytes, "overhead"),
-                                    make_subjects(bench, make_exchanges(bench, collective, bytes)), amount));
+                                    make_subject(bench, make_exchanges(bench, collective, bytes)), amount));
     rows.back().head["tests"] = amount.tests;
     return rows;
 }
@@ -163,11 +157,11 @@ std::vector<Row> overhead_rows(Bench& bench, Collective collective, std::uint64_
 // throughput: matrix products alone, and beside a collective that is started before and waited for after them
 // (Kandalla et al. 2011, "Designing Non-blocking Broadcast").
 std::vector<Row> throughput_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
-    const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes));
+    const auto subject = make_subject(bench, make_exchanges(bench, collective, bytes));
     std::vector<Row> rows;
     for (const int tests : bench.settings.tests) {
-        rows.push_back(row_of<WorkLine>(head(collective, bytes, "throughput"), subjects,
-                                        Amount{bench.settings.work_factor, tests, true, subjects}));
+        rows.push_back(row_of<WorkLine>(head(collective, bytes, "throughput"), subject,
+                                        Amount{bench.settings.work_factor, tests, true}));
         rows.back().head["variant"] = variant_of_tests(tests);
     }
     return rows;
@@ -205,14 +199,14 @@ std::vector<RowGroup> noise_groups(Bench& bench) {
     for (const double frequency : bench.settings.frequencies_hz) {
         const auto rows = [&bench, frequency](Collective collective, std::uint64_t bytes) {
             // Several bursts must fall into a phase.
-            const auto subjects =
-                make_subjects(bench, make_exchanges(bench, collective, bytes), std::max(0.05, 5 / frequency));
+            const auto subject =
+                make_subject(bench, make_exchanges(bench, collective, bytes), std::max(0.05, 5 / frequency));
             std::vector<Row> made;
             for (const double burst : bench.settings.burst_seconds) {
                 const auto noise = std::make_shared<NoiseProcesses>(bench.world, frequency, burst);
                 for (const int tests : bench.settings.tests) {
                     const Amount amount{bench.settings.work_factor, tests, true};
-                    Row row = row_of<NoiseLine>(head(collective, bytes, "noise"), subjects, amount, noise);
+                    Row row = row_of<NoiseLine>(head(collective, bytes, "noise"), subject, amount, noise);
                     row.head["frequency_hz"] = frequency;
                     row.head["burst_seconds"] = burst;
                     row.head["variant"] = variant_of_tests(tests);
@@ -234,14 +228,15 @@ constexpr std::uint64_t bytes_to_connect = 8;
 // A rank has log2(ranks) peers in it, rounded up or one more.
 constexpr const char* algorithms = "ibarrier=recursive_doubling,ialltoall=flat";
 
-void connect_every_pair(Bench& bench, const Caller& caller) {
-    Exchange exchange(Collective::alltoall, bytes_to_connect, bench.rank, bench.ranks);
+void connect_every_pair(Bench& bench, MPI_Comm communicator) {
+    Exchange exchange(Collective::alltoall, bytes_to_connect, bench.rank, bench.ranks,
+                      bench.calls[mpi_name(Collective::alltoall)]);
     exchange.fill(++bench.exchanges);
     bench.gather_ranks();
     MPI_Request request = MPI_REQUEST_NULL;
-    exchange.start(caller, request);
-    caller.wait(request);
-    exchange.check(caller);
+    exchange.start(communicator, request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    exchange.check(bench.settings.engine);
 }
 
 std::vector<Row> connections_rows(Bench& bench, Collective collective, std::uint64_t bytes) {

@@ -66,15 +66,21 @@ double Block::flops() const {
     return kind == Compute::dgemm ? 2.0 * order * order * order * static_cast<double>(amount) : 0;
 }
 
-void Block::describe(nlohmann::json& engine) const {
-    engine["block_seconds"] = seconds;
+void Block::describe(nlohmann::json& described) const {
+    described["block_seconds"] = seconds;
     if (kind == Compute::dgemm) {
-        engine["block_products"] = amount;
-        engine["block_order"] = order;
-        engine["block_flops"] = flops();
+        described["block_products"] = amount;
+        described["block_order"] = order;
+        described["block_flops"] = flops();
     } else {
-        engine["block_operations"] = kind == Compute::work ? amount : 0;
+        described["block_operations"] = kind == Compute::work ? amount : 0;
     }
+}
+
+void Block::repeat(const nlohmann::json& described) {
+    described.at("block_seconds").get_to(seconds);
+    if (kind == Compute::dgemm) described.at("block_order").get_to(order);
+    described.at(kind == Compute::dgemm ? "block_products" : "block_operations").get_to(amount);
 }
 
 namespace {

@@ -27,8 +27,10 @@ struct Block {
     void scale(double factor, int parts);
     Block part(int parts) const;
     double flops() const;  // of the matrix products
-    // Adds what repeats it to an engine's JSON.
-    void describe(nlohmann::json& engine) const;
+    // Adds to a JSON object what repeat() takes from it.
+    void describe(nlohmann::json& described) const;
+    // The block that was described, of the same kind.
+    void repeat(const nlohmann::json& described);
 };
 
 // One product of two square matrices, on the calling thread, by OpenBLAS. The library is loaded for the first

@@ -115,16 +115,6 @@ std::uint64_t first_wrong_of_sum(const unsigned char* sum, std::uint64_t bytes, 
 
 }  // namespace
 
-void Caller::wait(MPI_Request& request) const {
-    (direct ? PMPI_Wait : MPI_Wait)(&request, MPI_STATUS_IGNORE);
-}
-
-bool Caller::test(MPI_Request& request) const {
-    int done = 0;
-    (direct ? PMPI_Test : MPI_Test)(&request, &done, MPI_STATUS_IGNORE);
-    return done != 0;
-}
-
 void Exchange::Side::add(std::uint64_t length, int from, int to) {
     blocks.push_back({buffer.size(), length, from, to});
     buffer.resize(buffer.size() + length);
@@ -142,8 +132,9 @@ void Exchange::Side::tell_mpi() {
     }
 }
 
-Exchange::Exchange(Collective collective, std::uint64_t bytes, int rank, int ranks, int root)
-    : collective_(collective), bytes_(bytes), rank_(rank), ranks_(ranks), root_(root) {
+Exchange::Exchange(Collective collective, std::uint64_t bytes, int rank, int ranks, std::uint64_t& calls,
+                   int root)
+    : collective_(collective), bytes_(bytes), rank_(rank), ranks_(ranks), calls_(calls), root_(root) {
     switch (collective) {
         case Collective::barrier:
             break;
@@ -186,83 +177,75 @@ void Exchange::fill(std::uint64_t iteration) {
 
 // Gives `act` the nonblocking function, the blocking one, and what both take.
 template <typename Act>
-void Exchange::with_arguments(const Caller& caller, Act act) {
+void Exchange::with_arguments(MPI_Comm where, Act act) {
     const int count = static_cast<int>(bytes_);
-    const bool direct = caller.direct;
-    const MPI_Comm where = caller.communicator;
+    ++calls_;
     const void* out = out_.buffer.data();
     void* in = in_.buffer.data();
     switch (collective_) {
         case Collective::barrier:
-            act(direct ? PMPI_Ibarrier : MPI_Ibarrier, direct ? PMPI_Barrier : MPI_Barrier, where);
+            act(MPI_Ibarrier, MPI_Barrier, where);
             break;
         case Collective::broadcast:
-            act(direct ? PMPI_Ibcast : MPI_Ibcast, direct ? PMPI_Bcast : MPI_Bcast, in, count, MPI_BYTE,
-                root_, where);
+            act(MPI_Ibcast, MPI_Bcast, in, count, MPI_BYTE, root_, where);
             break;
         case Collective::gather:
-            act(direct ? PMPI_Igather : MPI_Igather, direct ? PMPI_Gather : MPI_Gather, out, count, MPI_BYTE,
-                in, count, MPI_BYTE, root_, where);
+            act(MPI_Igather, MPI_Gather, out, count, MPI_BYTE, in, count, MPI_BYTE, root_, where);
             break;
         case Collective::gatherv:
-            act(direct ? PMPI_Igatherv : MPI_Igatherv, direct ? PMPI_Gatherv : MPI_Gatherv, out,
-                out_.counts[static_cast<std::size_t>(root_)], MPI_BYTE, in, in_.counts.data(),
-                in_.displacements.data(), MPI_BYTE, root_, where);
+            act(MPI_Igatherv, MPI_Gatherv, out, out_.counts[static_cast<std::size_t>(root_)], MPI_BYTE, in,
+                in_.counts.data(), in_.displacements.data(), MPI_BYTE, root_, where);
             break;
         case Collective::scatter:
-            act(direct ? PMPI_Iscatter : MPI_Iscatter, direct ? PMPI_Scatter : MPI_Scatter, out, count,
-                MPI_BYTE, in, count, MPI_BYTE, root_, where);
+            act(MPI_Iscatter, MPI_Scatter, out, count, MPI_BYTE, in, count, MPI_BYTE, root_, where);
             break;
         case Collective::allgather:
-            act(direct ? PMPI_Iallgather : MPI_Iallgather, direct ? PMPI_Allgather : MPI_Allgather, out,
-                count, MPI_BYTE, in, count, MPI_BYTE, where);
+            act(MPI_Iallgather, MPI_Allgather, out, count, MPI_BYTE, in, count, MPI_BYTE, where);
             break;
         case Collective::alltoall:
-            act(direct ? PMPI_Ialltoall : MPI_Ialltoall, direct ? PMPI_Alltoall : MPI_Alltoall, out, count,
-                MPI_BYTE, in, count, MPI_BYTE, where);
+            act(MPI_Ialltoall, MPI_Alltoall, out, count, MPI_BYTE, in, count, MPI_BYTE, where);
             break;
         case Collective::alltoallv:
-            act(direct ? PMPI_Ialltoallv : MPI_Ialltoallv, direct ? PMPI_Alltoallv : MPI_Alltoallv, out,
-                out_.counts.data(), out_.displacements.data(), MPI_BYTE, in, in_.counts.data(),
-                in_.displacements.data(), MPI_BYTE, where);
+            act(MPI_Ialltoallv, MPI_Alltoallv, out, out_.counts.data(), out_.displacements.data(), MPI_BYTE,
+                in, in_.counts.data(), in_.displacements.data(), MPI_BYTE, where);
             break;
         case Collective::allreduce:
-            act(direct ? PMPI_Iallreduce : MPI_Iallreduce, direct ? PMPI_Allreduce : MPI_Allreduce, out, in,
-                static_cast<int>(out_.buffer.size() / sizeof(double)), MPI_DOUBLE, MPI_SUM, where);
+            act(MPI_Iallreduce, MPI_Allreduce, out, in, static_cast<int>(out_.buffer.size() / sizeof(double)),
+                MPI_DOUBLE, MPI_SUM, where);
             break;
         default:
             throw Error(ErrorCode::unsupported, fmt::format("{} is not measured", mpi_name(collective_)));
     }
 }
 
-void Exchange::start(const Caller& caller, MPI_Request& request) {
-    with_arguments(caller, [&request](auto nonblocking, auto, auto... arguments) {
+void Exchange::start(MPI_Comm communicator, MPI_Request& request) {
+    with_arguments(communicator, [&request](auto nonblocking, auto, auto... arguments) {
         nonblocking(arguments..., &request);
     });
 }
 
-void Exchange::call(const Caller& caller) {
-    with_arguments(caller, [](auto, auto blocking, auto... arguments) { blocking(arguments...); });
+void Exchange::call(MPI_Comm communicator) {
+    with_arguments(communicator, [](auto, auto blocking, auto... arguments) { blocking(arguments...); });
 }
 
-void Exchange::refuse(const Caller& caller, std::uint64_t byte, const std::string& of) const {
+void Exchange::refuse(const std::string& engine, std::uint64_t byte, const std::string& of) const {
     throw Error(
         ErrorCode::internal,
         fmt::format("{} of {} bytes by engine {}: wrong data on rank {} in exchange {}: byte {} of {}",
-                    mpi_name(collective_), bytes_, caller.engine, rank_, iteration_, byte, of));
+                    mpi_name(collective_), bytes_, engine, rank_, iteration_, byte, of));
 }
 
-void Exchange::check(const Caller& caller) const {
+void Exchange::check(const std::string& engine) const {
     if (collective_ == Collective::allreduce) {
         const std::uint64_t length = in_.buffer.size();
         const std::uint64_t wrong = first_wrong_of_sum(in_.buffer.data(), length, iteration_, ranks_);
-        if (wrong != length) refuse(caller, wrong, "the sum");
+        if (wrong != length) refuse(engine, wrong, "the sum");
     }
     for (const Block& block : in_.blocks) {
         if (block.length == 0) continue;
         const std::uint64_t wrong =
             first_wrong(in_.buffer.data() + block.offset, block.length, iteration_, block.from, block.to);
-        if (wrong != block.length) refuse(caller, wrong, fmt::format("what rank {} sent", block.from));
+        if (wrong != block.length) refuse(engine, wrong, fmt::format("what rank {} sent", block.from));
     }
 }
 

@@ -13,28 +13,20 @@
 
 namespace lapwing::bench {
 
-// A communicator, and whose calls are made on it.
-struct Caller {
-    std::string engine;
-    MPI_Comm communicator = MPI_COMM_NULL;
-    bool direct = false;  // PMPI_*: nothing of Lapwing is in between
-
-    void wait(MPI_Request& request) const;
-    bool test(MPI_Request& request) const;
-};
-
 class Exchange {
   public:
-    // Throws Error (invalid_argument) when uneven blocks lie beyond what MPI's displacements reach.
-    Exchange(Collective collective, std::uint64_t bytes, int rank, int ranks, int root = 0);
+    // `calls` counts the calls of the collective. Throws Error (invalid_argument) when uneven blocks lie
+    // beyond what MPI's displacements reach.
+    Exchange(Collective collective, std::uint64_t bytes, int rank, int ranks, std::uint64_t& calls,
+             int root = 0);
 
     // Puts this iteration's data into the buffers. All ranks give the same number.
     void fill(std::uint64_t iteration);
-    void start(const Caller& caller, MPI_Request& request);
+    void start(MPI_Comm communicator, MPI_Request& request);
     // The blocking form, to its end.
-    void call(const Caller& caller);
+    void call(MPI_Comm communicator);
     // Throws Error (internal) naming rank, engine, byte and block when something else arrived.
-    void check(const Caller& caller) const;
+    void check(const std::string& engine) const;
     // Makes one received byte wrong; a rank that receives nothing keeps what it has.
     void corrupt();
 
@@ -61,13 +53,14 @@ class Exchange {
     };
 
     template <typename Act>
-    void with_arguments(const Caller& caller, Act act);
-    void refuse(const Caller& caller, std::uint64_t byte, const std::string& of) const;
+    void with_arguments(MPI_Comm communicator, Act act);
+    void refuse(const std::string& engine, std::uint64_t byte, const std::string& of) const;
 
     Collective collective_;
     std::uint64_t bytes_;
     int rank_;
     int ranks_;
+    std::uint64_t& calls_;
     int root_;
     std::uint64_t iteration_ = 0;
     Side out_;

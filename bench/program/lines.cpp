@@ -1,5 +1,6 @@
 #include "program/lines.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -38,8 +39,7 @@ Block SubjectLine::block_of(double seconds) const {
 }
 
 nlohmann::json SubjectLine::describe() const {
-    return {
-        {"engine", subject_->engine()}, {"used", subject_->used()}, {"iterations", subject_->iterations()}};
+    return {{"iterations", subject_->iterations()}};
 }
 
 nlohmann::json head(Collective collective, std::uint64_t bytes, const std::string& method) {
@@ -69,32 +69,27 @@ std::vector<RowGroup> for_each_case(const Bench& bench,
     return groups;
 }
 
-nlohmann::json measure(const Bench& bench, const std::vector<Row>& rows) {
-    std::vector<Line*> lines;
-    for (const Row& row : rows) {
-        for (const auto& line : row.lines) lines.push_back(line.get());
-    }
+void measure(const Bench& bench, const std::vector<Row>& rows, nlohmann::json& result) {
     std::vector<std::function<void()>> phases;
-    for (Line* line : lines) {
-        line->warm_up();
-        for (auto& phase : line->phases()) phases.push_back(std::move(phase));
+    for (const Row& row : rows) {
+        const std::string key = fmt::format("{} on {} ranks", row.head.dump(), bench.ranks);
+        row.line->warm_up(bench.settings.work.value(key, nlohmann::json()));
+        result["work"][key] = row.line->chosen_work();
+        for (auto& phase : row.line->phases()) phases.push_back(std::move(phase));
     }
     run_rounds(
         bench, phases,
         [&] {
-            for (Line* line : lines) line->begin_round();
+            for (const Row& row : rows) row.line->begin_round();
         },
         [&] {
-            for (Line* line : lines) line->end_round();
+            for (const Row& row : rows) row.line->end_round();
         });
-    nlohmann::json result = nlohmann::json::array();
     for (const Row& row : rows) {
         nlohmann::json one = row.head;
-        one["engines"] = nlohmann::json::array();
-        for (const auto& line : row.lines) one["engines"].push_back(line->json());
-        result.push_back(std::move(one));
+        one.update(row.line->json());
+        result["rows"].push_back(std::move(one));
     }
-    return result;
 }
 
 namespace {
@@ -106,20 +101,19 @@ constexpr int lead_in = 3;
 
 }  // namespace
 
-BackToBack::BackToBack(Bench& bench, const Caller& caller, std::shared_ptr<Exchanges> exchange, bool blocking,
-                       Prepare prepare)
+BackToBack::BackToBack(Bench& bench, MPI_Comm communicator, std::shared_ptr<Exchanges> exchange,
+                       bool blocking, Prepare prepare)
     : bench_(bench),
-      caller_(caller),
+      communicator_(communicator),
       exchanges_(std::move(exchange)),
       blocking_(blocking),
       prepare_(std::move(prepare)) {}
 
-void BackToBack::warm_up() {
-    if (prepare_) prepare_(bench_, caller_);
+void BackToBack::warm_up(const nlohmann::json&) {
+    if (prepare_) prepare_(bench_, communicator_);
     for (int i = 0; i < lead_in; ++i) run(1);
     iterations_ = bench_.settings.iterations;
     if (iterations_ == 0) fit_iterations();
-    used_ = engine_used(caller_);
 }
 
 std::vector<std::function<void()>> BackToBack::phases() {
@@ -127,7 +121,7 @@ std::vector<std::function<void()>> BackToBack::phases() {
 }
 
 nlohmann::json BackToBack::describe() const {
-    return {{"engine", caller_.engine}, {"used", used_}, {"iterations", iterations_}};
+    return {{"iterations", iterations_}};
 }
 
 // Seconds that `count` of them take on the slowest rank.
@@ -138,16 +132,16 @@ double BackToBack::run(int count) {
     const double begin = now();
     for (int i = 0; i < count; ++i) {
         if (blocking_) {
-            exchange.call(caller_);
+            exchange.call(communicator_);
             continue;
         }
         MPI_Request request = MPI_REQUEST_NULL;
-        exchange.start(caller_, request);
-        caller_.wait(request);
+        exchange.start(communicator_, request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
     const double spent = now() - begin;
-    if (bench_.settings.corrupt == caller_.engine) exchange.corrupt();
-    exchange.check(caller_);
+    if (bench_.settings.corrupt) exchange.corrupt();
+    exchange.check(bench_.settings.engine);
     return bench_.slowest(spent);
 }
 
@@ -185,7 +179,7 @@ double again_alone(const Bench& bench, const std::vector<std::uint64_t>& quanta,
 FixedTimeLine::FixedTimeLine(std::shared_ptr<Subject> subject, int tests, bool with_base)
     : SubjectLine(std::move(subject)), tests_(tests), with_base_(with_base) {}
 
-void FixedTimeLine::warm_up() {
+void FixedTimeLine::warm_up(const nlohmann::json&) {
     constexpr double shortest = 1e-7;
     constexpr double longest = 2e-5;
     subject_->warm_up();
@@ -270,7 +264,7 @@ void FixedTimeLine::measure() {
     keep("total", times.total);
 }
 
-void PolledLine::warm_up() {
+void PolledLine::warm_up(const nlohmann::json&) {
     subject_->warm_up();
     const double wanted = subject_->bench().settings.quantum_seconds;
     quantum_ = block_of(wanted > 0 ? wanted : std::clamp(subject_->base_seconds() / 100, 1e-6, 1e-4));
@@ -341,28 +335,35 @@ double WorkLine::slowest_run() const {
     return median(taken);
 }
 
-double WorkLine::base_seconds() const {
-    double longest = subject_->base_seconds();
-    for (const auto& other : amount_.same_for) longest = std::max(longest, other->base_seconds());
-    return longest;
+void WorkLine::warm_up(const nlohmann::json& work) {
+    subject_->warm_up();
+    whole_ = block_of(subject_->base_seconds() * amount_.base_times);
+    if (amount_.dgemm) whole_.kind = Compute::dgemm;
+    if (work.is_null()) {
+        fit();
+    } else {
+        whole_.repeat(work);
+    }
+    part_ = whole_.part(amount_.tests + 1);
 }
 
 // The processor may be faster or slower now than when the benchmark began, so the amount is fitted again.
-void WorkLine::warm_up() {
-    subject_->warm_up();
-    for (const auto& other : amount_.same_for) other->warm_up();
-    const double wanted = base_seconds() * amount_.base_times;
+void WorkLine::fit() {
+    const double wanted = whole_.seconds;
     const int parts = amount_.tests + 1;
-    whole_ = block_of(wanted);
     if (amount_.dgemm) {
-        whole_.kind = Compute::dgemm;
         choose_order(wanted / parts);
         whole_.scale(parts, parts);
     }
     for (int tries = 0; tries < 3 && whole_.kind != Compute::sleep; ++tries) {
         whole_.scale(std::clamp(wanted / slowest_run(), 0.25, 4.0), parts);
     }
-    part_ = whole_.part(parts);
+}
+
+nlohmann::json WorkLine::chosen_work() const {
+    nlohmann::json described;
+    whole_.describe(described);
+    return described;
 }
 
 // A sleep ends at its moment, so that wake-ups that come late do not add up.

@@ -1,4 +1,4 @@
-// What is measured of one engine in a row, in the ways that benchmarks have.
+// What is measured in a row, in the ways that benchmarks have.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace lapwing::bench {
 
-// What is measured of one engine in a row: phases, each of which puts its values into the round's sample.
+// What is measured in a row: phases, each of which puts its values into the round's sample.
 class Line {
   public:
     Line() = default;
@@ -21,8 +21,11 @@ class Line {
     Line(const Line&) = delete;
     Line& operator=(const Line&) = delete;
 
-    virtual void warm_up() = 0;
+    // `work`: the amount of work that an earlier job has chosen for this row; null: this job chooses.
+    virtual void warm_up(const nlohmann::json& work) = 0;
     virtual std::vector<std::function<void()>> phases() = 0;
+    // What warm_up() has chosen; null: nothing that a later job could repeat.
+    virtual nlohmann::json chosen_work() const { return nullptr; }
 
     void begin_round() { sample_ = nlohmann::json::object(); }
     void end_round() { rounds_.push_back(sample_); }
@@ -30,7 +33,7 @@ class Line {
     nlohmann::json json() const;
 
   protected:
-    // Engine, iterations and what else is the same in all rounds.
+    // Iterations and what else is the same in all rounds.
     virtual nlohmann::json describe() const = 0;
 
     nlohmann::json sample_;
@@ -56,15 +59,11 @@ class SubjectLine : public Line {
 
 struct Row {
     nlohmann::json head;
-    std::vector<std::unique_ptr<Line>> lines;  // one for each engine
+    std::unique_ptr<Line> line;
 };
-// A row with a line for each subject, made of the subject and the arguments.
 template <typename Kind, typename... Arguments>
-Row row_of(nlohmann::json head, const std::vector<std::shared_ptr<Subject>>& subjects,
-           const Arguments&... arguments) {
-    Row row{std::move(head), {}};
-    for (const auto& subject : subjects) row.lines.push_back(std::make_unique<Kind>(subject, arguments...));
-    return row;
+Row row_of(nlohmann::json head, const std::shared_ptr<Subject>& subject, const Arguments&... arguments) {
+    return {std::move(head), std::make_unique<Kind>(subject, arguments...)};
 }
 // Rows that are measured together, interleaved; the function makes their buffers.
 using RowGroup = std::function<std::vector<Row>()>;
@@ -82,8 +81,9 @@ std::vector<std::uint64_t> sizes_of(const Settings& settings, Collective collect
 std::vector<RowGroup> for_each_case(const Bench& bench,
                                     const std::function<std::vector<Row>(Collective, std::uint64_t)>& rows);
 
-// The rows as JSON, all phases of all lines in turn in each round.
-nlohmann::json measure(const Bench& bench, const std::vector<Row>& rows);
+// Adds the rows to result["rows"], and to result["work"] the amounts of work that they have. All phases of
+// all rows come in turn in each round.
+void measure(const Bench& bench, const std::vector<Row>& rows, nlohmann::json& result);
 
 // One collective right after the other: what each adds to a program with many in a row.
 //
@@ -92,11 +92,11 @@ nlohmann::json measure(const Bench& bench, const std::vector<Row>& rows);
 class BackToBack : public Line {
   public:
     // `prepare`, on all ranks, comes before the first one.
-    using Prepare = std::function<void(Bench&, const Caller&)>;
-    BackToBack(Bench& bench, const Caller& caller, std::shared_ptr<Exchanges> exchange, bool blocking,
+    using Prepare = std::function<void(Bench&, MPI_Comm)>;
+    BackToBack(Bench& bench, MPI_Comm communicator, std::shared_ptr<Exchanges> exchange, bool blocking,
                Prepare prepare);
 
-    void warm_up() override;
+    void warm_up(const nlohmann::json& work) override;
     std::vector<std::function<void()>> phases() override;
 
   protected:
@@ -107,12 +107,11 @@ class BackToBack : public Line {
     void fit_iterations();
 
     Bench& bench_;
-    const Caller& caller_;
+    MPI_Comm communicator_;
     std::shared_ptr<Exchanges> exchanges_;
     bool blocking_;
     Prepare prepare_;
     int iterations_ = 1;
-    std::string used_;
 };
 
 // A collective beside computation for a fixed time, not a fixed amount: until the base time is over by the
@@ -126,7 +125,7 @@ class FixedTimeLine : public SubjectLine {
     // time is measured in each round, too.
     FixedTimeLine(std::shared_ptr<Subject> subject, int tests, bool with_base);
 
-    void warm_up() override;
+    void warm_up(const nlohmann::json& work) override;
     std::vector<std::function<void()>> phases() override;
 
   protected:
@@ -151,7 +150,7 @@ class PolledLine : public SubjectLine {
   public:
     using SubjectLine::SubjectLine;
 
-    void warm_up() override;
+    void warm_up(const nlohmann::json& work) override;
     std::vector<std::function<void()>> phases() override;
 
   protected:
@@ -170,8 +169,6 @@ struct Amount {
     double base_times = 1;
     int tests = 0;
     bool dgemm = false;  // matrix products, which only the benchmarks of throughput do
-    // Whose base times: the longest of these, so that all of them get the same work. None: the subject's own.
-    std::vector<std::shared_ptr<Subject>> same_for = {};
 };
 
 // Base time, the work alone, and both together.
@@ -179,9 +176,10 @@ class WorkLine : public SubjectLine {
   public:
     WorkLine(std::shared_ptr<Subject> subject, Amount amount);
 
-    // Fits the amount to the subject. All ranks together.
-    void warm_up() override;
+    // Fits the amount to the subject, or repeats an earlier job's. All ranks together.
+    void warm_up(const nlohmann::json& work) override;
     std::vector<std::function<void()>> phases() override;
+    nlohmann::json chosen_work() const override;
 
   protected:
     nlohmann::json describe() const override;
@@ -193,7 +191,7 @@ class WorkLine : public SubjectLine {
     nlohmann::json beside();
 
   private:
-    double base_seconds() const;
+    void fit();
     void choose_order(double wanted);
     double slowest_run() const;
     void run_part(double begin, int number) const;

@@ -100,7 +100,7 @@ bool readable_within(int descriptor, double seconds) {
         if (poll(&ready, 1, static_cast<int>(left * 1000)) > 0) return true;
         if (now() >= deadline) return false;
         int found = 0;
-        PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
     }
 }
 
@@ -215,8 +215,8 @@ std::vector<int> connect_all(const std::vector<RankAddress>& addresses, int list
 }  // namespace
 
 Mesh::Mesh(MPI_Comm communicator, const std::string& interface) {
-    PMPI_Comm_rank(communicator, &rank_);
-    PMPI_Comm_size(communicator, &ranks_);
+    MPI_Comm_rank(communicator, &rank_);
+    MPI_Comm_size(communicator, &ranks_);
     RankAddress own = own_place(interface);
     const int listener = listen_at(own, ranks_);
     address_ = text_of(own);
@@ -225,9 +225,9 @@ Mesh::Mesh(MPI_Comm communicator, const std::string& interface) {
     Hello hello;
     hello.rank = rank_;
     if (rank_ == 0 && getrandom(hello.token.data(), hello.token.size(), 0) < 0) fail_at("getrandom");
-    PMPI_Bcast(hello.token.data(), static_cast<int>(hello.token.size()), MPI_BYTE, 0, communicator);
+    MPI_Bcast(hello.token.data(), static_cast<int>(hello.token.size()), MPI_BYTE, 0, communicator);
     std::vector<RankAddress> addresses(static_cast<std::size_t>(ranks_));
-    PMPI_Allgather(&own, sizeof own, MPI_BYTE, addresses.data(), sizeof own, MPI_BYTE, communicator);
+    MPI_Allgather(&own, sizeof own, MPI_BYTE, addresses.data(), sizeof own, MPI_BYTE, communicator);
     peers_ = connect_all(addresses, listener, hello);
     close(listener);
 }

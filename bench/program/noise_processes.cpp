@@ -29,7 +29,7 @@ extern "C" char** environ;
 // Those of this rank that no rank before it on the same machine has.
 std::vector<int> own_processors(MPI_Comm communicator) {
     int rank = 0;
-    PMPI_Comm_rank(communicator, &rank);
+    MPI_Comm_rank(communicator, &rank);
     const std::vector<RankLocation> all = locations_of_ranks(communicator);
     const RankLocation& own = all[static_cast<std::size_t>(rank)];
     std::vector<int> processors;

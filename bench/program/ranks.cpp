@@ -25,9 +25,9 @@ std::vector<RankLocation> locations_of_ranks(MPI_Comm communicator) {
     boot.copy(own.machine.data(), own.machine.size() - 1);
     sched_getaffinity(0, sizeof own.processors, &own.processors);
     int ranks = 0;
-    PMPI_Comm_size(communicator, &ranks);
+    MPI_Comm_size(communicator, &ranks);
     std::vector<RankLocation> all(static_cast<std::size_t>(ranks));
-    PMPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, communicator);
+    MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, communicator);
     return all;
 }
 
@@ -72,13 +72,13 @@ std::string mpi_version() {
     return fmt::format("{} {}", result.substr(0, at), result.substr(number));
 }
 
-// A hint on a new communicator, before its first collective, requests the engine.
+// Hints on a new communicator, before its first collective.
 MPI_Comm duplicate_for(MPI_Comm parent, const std::string& engine, const std::string& algorithms) {
     MPI_Comm made = MPI_COMM_NULL;
     MPI_Comm_dup(parent, &made);
     MPI_Info info = MPI_INFO_NULL;
     MPI_Info_create(&info);
-    MPI_Info_set(info, "lapwing_engine", engine.c_str());
+    if (!engine.empty()) MPI_Info_set(info, "lapwing_engine", engine.c_str());
     if (!algorithms.empty()) MPI_Info_set(info, "lapwing_algorithm", algorithms.c_str());
     MPI_Comm_set_info(made, info);
     MPI_Info_free(&info);
@@ -97,10 +97,10 @@ std::string engine_of(MPI_Comm communicator) {
 
 std::vector<std::string> of_all_ranks(MPI_Comm communicator, const std::string& own) {
     int ranks = 0;
-    PMPI_Comm_size(communicator, &ranks);
+    MPI_Comm_size(communicator, &ranks);
     const int length = static_cast<int>(own.size());
     std::vector<int> lengths(static_cast<std::size_t>(ranks));
-    PMPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, communicator);
+    MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, communicator);
     std::vector<int> offsets;
     int total = 0;
     for (const int one : lengths) {
@@ -108,8 +108,8 @@ std::vector<std::string> of_all_ranks(MPI_Comm communicator, const std::string& 
         total += one;
     }
     std::string texts(static_cast<std::size_t>(total), '\0');
-    PMPI_Allgatherv(own.data(), length, MPI_CHAR, texts.data(), lengths.data(), offsets.data(), MPI_CHAR,
-                    communicator);
+    MPI_Allgatherv(own.data(), length, MPI_CHAR, texts.data(), lengths.data(), offsets.data(), MPI_CHAR,
+                   communicator);
     std::vector<std::string> result;
     for (std::size_t rank = 0; rank < lengths.size(); ++rank)
         result.push_back(
@@ -117,13 +117,13 @@ std::vector<std::string> of_all_ranks(MPI_Comm communicator, const std::string& 
     return result;
 }
 
-nlohmann::json surroundings() {
+nlohmann::json surroundings(MPI_Comm communicator) {
     utsname system{};
     uname(&system);
     return {{"mpi", mpi_version()},
             {"kernel", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
-            {"hosts", of_all_ranks(MPI_COMM_WORLD, system.nodename)},
-            {"more_ranks_than_processors", more_ranks_than_processors(locations_of_ranks(MPI_COMM_WORLD))}};
+            {"hosts", of_all_ranks(communicator, system.nodename)},
+            {"more_ranks_than_processors", more_ranks_than_processors(locations_of_ranks(communicator))}};
 }
 
 int run_program(int argument_count, char** arguments, const char* subcommand,

@@ -27,8 +27,8 @@ std::size_t machines_of(const std::vector<RankLocation>& locations);
 bool more_ranks_than_processors(const std::vector<RankLocation>& locations);
 // "Open MPI v4.1.4", "MPICH 4.0.2": the beginning of the library's version.
 std::string mpi_version();
-// A duplicate of the communicator that asks Lapwing for an engine, and for algorithms as in LAPWING_ALGORITHM
-// unless these are empty. Collective.
+// A duplicate of the communicator that asks Lapwing for an engine, and for algorithms as in
+// LAPWING_ALGORITHM; empty: for none. Collective.
 MPI_Comm duplicate_for(MPI_Comm parent, const std::string& engine, const std::string& algorithms);
 // The engine that serves the communicator, by Lapwing's answer; empty if unknown.
 std::string engine_of(MPI_Comm communicator);
@@ -36,7 +36,7 @@ std::string engine_of(MPI_Comm communicator);
 std::vector<std::string> of_all_ranks(MPI_Comm communicator, const std::string& own);
 
 // For results: "mpi", "kernel", "hosts" by rank, "more_ranks_than_processors". Collective.
-nlohmann::json surroundings();
+nlohmann::json surroundings(MPI_Comm communicator);
 
 // The main() of a program whose only argument is its settings: initializes MPI and calls `run`. If `run`
 // throws, prints the error and aborts the job. Returns the exit status.

@@ -54,7 +54,7 @@ Settings read_settings(const char* text) {
     const nlohmann::json json = nlohmann::json::parse(text);
     Settings settings;
     json.at("benchmark").get_to(settings.benchmark);
-    json.at("engines").get_to(settings.engines);
+    json.at("engine").get_to(settings.engine);
     for (const nlohmann::json& word : json.at("collectives")) {
         settings.collectives.push_back(find_collective(word.get<std::string>()));
     }
@@ -66,10 +66,12 @@ Settings read_settings(const char* text) {
     }
     settings.compute = find<Compute>(computes, json.at("compute").get<std::string>());
     json.at("rounds").get_to(settings.rounds);
+    json.at("min_rounds").get_to(settings.min_rounds);
     json.at("seconds").get_to(settings.seconds);
     json.at("iterations").get_to(settings.iterations);
     json.at("interface").get_to(settings.interface);
     json.at("corrupt").get_to(settings.corrupt);
+    settings.work = json.at("work");
     take(json, "work_factor", settings.work_factor);
     take(json, "quantum_seconds", settings.quantum_seconds);
     take(json, "work_shares", settings.work_shares);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -18,18 +19,21 @@ enum class Compute { work, sleep, automatic, dgemm };
 
 struct Settings {
     std::string benchmark;
-    std::vector<std::string> engines;  // "mpi": the native MPI, untouched
+    std::string engine;  // of the job; "native": the MPI alone, without Lapwing's library
     std::vector<Collective> collectives;
     std::vector<std::uint64_t> bytes;  // of a block; where blocks are uneven, of the average one
     std::vector<Method> methods;       // of overlap
     Compute compute = Compute::automatic;
     int rounds = 0;
-    double seconds = 0;  // for the rounds of a group of rows, of which there are three at least; 0: no limit
-    int iterations = 0;  // of each phase in a round; 0: as many as fit into 10 ms, at least one
+    int min_rounds = 0;
+    double seconds =
+        0;  // for the rounds of a group of rows, of which there are min_rounds at least; 0: no limit
+    int iterations = 0;          // of each phase in a round; 0: as many as fit into 10 ms, at least one
     double work_factor = 0;      // work is so many times the base time
     double quantum_seconds = 0;  // of work between two tests; 0: a hundredth of the base time
     std::string interface;       // for the program's own connections; empty: the first but the loopback
-    std::string corrupt;         // engine whose result gets a wrong byte, for tests
+    bool corrupt = false;        // a byte of each result is made wrong, for tests
+    nlohmann::json work;         // the amounts that an earlier job chose: Bench::work
 
     // What is measured for each of these, where the benchmark has such an x axis or such variants.
     std::vector<double> work_shares;       // of overlap by steps: work, in base times

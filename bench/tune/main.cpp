@@ -188,12 +188,12 @@ class TuningRun {
     // Collective over `communicator`, which outlives it.
     TuningRun(MPI_Comm communicator, const Settings& settings, Budget& budget)
         : communicator_(communicator), settings_(settings), budget_(budget), mesh_(communicator, "") {
-        PMPI_Comm_rank(communicator, &rank_);
-        PMPI_Comm_size(communicator, &ranks_);
+        MPI_Comm_rank(communicator, &rank_);
+        MPI_Comm_size(communicator, &ranks_);
         const topology::RankLocation own =
             topology::rank_location(tcp::host_number(), -1, topology::locate(topology::allowed_processors()));
         std::vector<topology::RankLocation> parts(static_cast<std::size_t>(ranks_));
-        PMPI_Allgather(&own, sizeof own, MPI_BYTE, parts.data(), sizeof own, MPI_BYTE, communicator);
+        MPI_Allgather(&own, sizeof own, MPI_BYTE, parts.data(), sizeof own, MPI_BYTE, communicator);
         for (const topology::RankLocation& one : parts) host_of_.push_back(one.host);
         const auto other = std::find_if(host_of_.begin(), host_of_.end(),
                                         [&](std::uint64_t host) { return host != host_of_[0]; });
@@ -258,20 +258,20 @@ class TuningRun {
         if (oversubscribed_) {
             mesh_.yielding_barrier();
         } else {
-            PMPI_Barrier(communicator_);
+            MPI_Barrier(communicator_);
         }
     }
 
     double median_of_all(std::vector<double>& begins, std::vector<double>& ends) const {
         const int count = static_cast<int>(ends.size());
         if (one_clock_) {
-            PMPI_Allreduce(MPI_IN_PLACE, begins.data(), count, MPI_DOUBLE, MPI_MIN, communicator_);
-            PMPI_Allreduce(MPI_IN_PLACE, ends.data(), count, MPI_DOUBLE, MPI_MAX, communicator_);
+            MPI_Allreduce(MPI_IN_PLACE, begins.data(), count, MPI_DOUBLE, MPI_MIN, communicator_);
+            MPI_Allreduce(MPI_IN_PLACE, ends.data(), count, MPI_DOUBLE, MPI_MAX, communicator_);
         }
         std::vector<double> seconds;
         for (std::size_t i = 0; i < ends.size(); ++i) seconds.push_back(ends[i] - begins[i]);
         if (!one_clock_)
-            PMPI_Allreduce(MPI_IN_PLACE, seconds.data(), count, MPI_DOUBLE, MPI_MAX, communicator_);
+            MPI_Allreduce(MPI_IN_PLACE, seconds.data(), count, MPI_DOUBLE, MPI_MAX, communicator_);
         return median(seconds);
     }
 
@@ -344,7 +344,7 @@ class TuningRun {
         const int iterations = static_cast<int>(std::min<double>(fitting, max_iterations));
         for (int round = 0; round < settings_.rounds; ++round) {
             int more = round < min_rounds || now() - begin < share ? 1 : 0;
-            PMPI_Bcast(&more, 1, MPI_INT, 0, communicator_);
+            MPI_Bcast(&more, 1, MPI_INT, 0, communicator_);
             if (more == 0) break;
             for (std::size_t i = 0; i < hopeful.size(); ++i) {
                 Variant& variant = *hopeful[(i + static_cast<std::size_t>(round)) % hopeful.size()];
@@ -419,7 +419,7 @@ void run(int rank, int ranks, const char* argument) {
         throw_invalid(
             fmt::format("--ranks {2}: must be 2 to {0}, because the job has {1} ranks", ranks, ranks, size));
     }
-    nlohmann::json result = bench::surroundings();
+    nlohmann::json result = bench::surroundings(MPI_COMM_WORLD);
     result["copy_seconds_per_byte"] = copy_seconds_per_byte();
     result["tables"] = nlohmann::json::array();
     Budget budget(settings.seconds,

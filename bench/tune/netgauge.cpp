@@ -24,7 +24,7 @@ constexpr double min_share = 0.1;
 class Prtt {
   public:
     explicit Prtt(MPI_Comm two) : two_(two), buffer_(sizes[std::size(sizes) - 1]), requests_(messages) {
-        PMPI_Comm_rank(two, &rank_);
+        MPI_Comm_rank(two, &rank_);
     }
 
     // Of several, the lower quartile at rank 0: interruptions only add.
@@ -39,11 +39,11 @@ class Prtt {
                             now() < begin + seconds_for_one)
                        ? 1
                        : 0;
-            PMPI_Bcast(&more, 1, MPI_INT, 0, two_);
+            MPI_Bcast(&more, 1, MPI_INT, 0, two_);
         }
         std::sort(seconds.begin(), seconds.end());
         double quartile = seconds[seconds.size() / 4];
-        PMPI_Bcast(&quartile, 1, MPI_DOUBLE, 0, two_);
+        MPI_Bcast(&quartile, 1, MPI_DOUBLE, 0, two_);
         return quartile;
     }
 
@@ -51,7 +51,7 @@ class Prtt {
     double once(int count, double apart, int bytes) {
         char answer = 0;
         MPI_Request answered = MPI_REQUEST_NULL;
-        PMPI_Barrier(two_);
+        MPI_Barrier(two_);
         const double begin = now();
         for (int i = 0; i < count; ++i) {
             MPI_Ibcast(buffer_.data(), bytes, MPI_BYTE, 0, two_, &requests_[static_cast<std::size_t>(i)]);

@@ -19,10 +19,10 @@ def launcher_environment():
 
 
 class LaunchedTest(ToolTest):
-    def start(self, *words, ranks=2, program=(), status=0, seconds=100, tool=TOOL):
+    def start(self, *words, ranks=2, program=(), status=0, seconds=100, tool=TOOL, **variables):
         """Runs the tool with these words and a launcher, and expects `status`. Returns the output."""
         command = [tool, *words, "--", *jobs.launcher(MPI, ranks), *program]
-        ended, output = jobs.execute(command, seconds, launcher_environment())
+        ended, output = jobs.execute(command, seconds, {**launcher_environment(), **variables})
         self.assertEqual(ended, status, output)
         return output
 

@@ -10,7 +10,7 @@ import unittest
 
 from launched import LaunchedTest
 
-TINY = ["--rounds", "2", "--iterations", "2", "--engine", "mpi,host"]
+TINY = ["--rounds", "2", "--passes", "1", "--iterations", "2", "--engine", "native,host"]
 
 # Benchmark: options that make it small, the quantities of its summary, and the keys that distinguish its rows.
 FIXED = {"total", "overlap", "start", "test", "wait", "available", "tests_made"}
@@ -56,7 +56,7 @@ class Suite(LaunchedTest):
         return json.loads(self.call("bench", "--table")[0])
 
     def check_head(self, result, name):
-        for word in ("lapwing", "mpi", "kernel", "time", "launched", "command", "settings", "hosts", "addresses",
+        for word in ("lapwing", "mpi", "kernel", "time", "jobs", "command", "settings", "hosts", "addresses",
                      "processors_of_ranks", "machines", "processors"):
             self.assertTrue(result[word], f"{name}: {word}")
         self.assertEqual(result["benchmark"], name)
@@ -89,7 +89,7 @@ class Suite(LaunchedTest):
                 self.check_head(result, name)
                 self.assertEqual([key(row) for row in result["rows"]], expected)
                 for row in result["rows"]:
-                    self.check_row(row, quantities, 2, ["mpi", "host"])
+                    self.check_row(row, quantities, 2, ["native", "host"])
                 lines = [line.split() for line in output.splitlines()]
                 self.assertEqual(len([words for words in lines if "host" in words[:8] and words[0].isdigit()]),
                                  len(expected), output)
@@ -127,8 +127,8 @@ class Suite(LaunchedTest):
         self.assertEqual([(row["method"], row.get("parameter", {}).get("value")) for row in rows],
                          [("wait", tenth / 10) for tenth in range(1, 11)] + [("fixed", None)])
         for row in rows[:-1]:
-            self.check_row(row, {"base", "alone", "total", "overlap"}, 2, ["mpi", "host"])
-        self.check_row(rows[-1], {"base", "total", "overlap", "available"}, 2, ["mpi", "host"])
+            self.check_row(row, {"base", "alone", "total", "overlap"}, 2, ["native", "host"])
+        self.check_row(rows[-1], {"base", "total", "overlap", "available"}, 2, ["native", "host"])
         # The work that fits: up to the step before the first that takes longer than the collective alone.
         for engine in range(2):
             fits = 0
@@ -144,20 +144,20 @@ class Suite(LaunchedTest):
 
     def test_methods_joins_its_jobs(self):
         file = self.scratch / "methods.json"
-        self.bench("methods", "--rounds", "4", "--iterations", "2", "--bytes", "4Ki", "--collective", "ibcast",
-                   "--variant", "native:mpi:", "--variant", "copies:host:LAPWING_TRANSFER=processor", "--json", file)
+        self.bench("methods", "--rounds", "4", "--passes", "2", "--iterations", "2", "--bytes", "4Ki", "--collective", "ibcast",
+                   "--variant", "native:native:", "--variant", "copies:host:LAPWING_TRANSFER=processor", "--json", file)
         result = json.loads(file.read_text())
         self.check_head(result, "methods")
         self.assertEqual([job["variant"] for job in result["jobs"]], ["native", "copies"])
         self.assertTrue(any("LAPWING_TRANSFER" in word for word in result["jobs"][1]["launched"]))
         self.assertEqual([key(row) for row in result["rows"]],
                          [("MPI_Ibcast", 4096, "native"), ("MPI_Ibcast", 4096, "copies")])
-        for row, engine in zip(result["rows"], ("mpi", "host")):
+        for row, engine in zip(result["rows"], ("native", "host")):
             self.check_row(row, {"base", "overlap", "overhead"}, 4, [engine])
 
     def test_all_writes_a_directory(self):
         output = self.bench("all", "--results", self.scratch / "new" / "results", "--quick", "--only",
-                            "connections,throughput", "--engine", "mpi,host")
+                            "connections,throughput", "--engine", "native,host")
         self.assertIn("== throughput (1 of 2) ==", output)
         files = sorted(path.name for path in (self.scratch / "new" / "results").iterdir())
         self.assertEqual(files, ["connections.json", "throughput.json"])
@@ -168,7 +168,7 @@ class Suite(LaunchedTest):
         # One for each way to measure; a barrier moves no bytes.
         for name in ("latency", "concurrent", "throughput", "methods"):
             with self.subTest(name):
-                options = [*TINY, *BENCHMARKS[name][0]] if name != "methods" else ["--variant", "a:host:", "--bytes", "8"]
+                options = [*TINY, *BENCHMARKS[name][0]] if name != "methods" else ["--variant", "a:host:", "--bytes", "8", "--passes", "1"]
                 output = self.bench(name, *options, "--corrupt", "host", status=1)
                 self.assertIn("by engine host: wrong data on rank", output)
 

@@ -108,10 +108,10 @@ class Page(unittest.TestCase):
 
     def test_series_can_be_hidden(self):
         self.open()
-        marks = "document.querySelectorAll('.figure .canvas [aria-label*=\"Open MPI v4.1.4 itself, 4 KiB\"]').length"
+        marks = "document.querySelectorAll('.figure .canvas [aria-label*=\"Open MPI v4.1.4 alone, 4 KiB\"]').length"
         button = "document.querySelector('.figure .legend button')"
         before = self.js(marks)
-        self.assertEqual(self.js(f"{button}.textContent"), "Open MPI v4.1.4 itself")
+        self.assertEqual(self.js(f"{button}.textContent"), "Open MPI v4.1.4 alone")
         self.js(f"{button}.click()")
         self.browser.until(f"{marks} < {before}")
         self.assertEqual(self.js(f"{button}.getAttribute('aria-pressed')"), "false")

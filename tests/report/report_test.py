@@ -101,7 +101,7 @@ class Figures(Scratch):
         self.assertEqual([len(panel.xs) for panel in view.panels], [3, 3, 1])
         self.assertEqual([panel.is_bars for panel in view.panels], [False, False, True])
         self.assertEqual([series.label for series in figure.series],
-                         ["Open MPI v4.1.4 itself", "Lapwing's host engine", "Lapwing's kernel engine"])
+                         ["Open MPI v4.1.4 alone", "Lapwing's host engine", "Lapwing's kernel engine"])
 
     def test_a_parameter_is_the_axis_and_sizes_are_plots(self):
         figure = self.only(samples.window())
@@ -171,8 +171,8 @@ class Summary(Scratch):
         self.assertIn("not measured", simulated[0])
         self.assertEqual(simulated[1:], ["host: overstated"])
         content = samples.latency()
-        content["rows"][0]["engines"][1].update(confirmed=False, used="mpi")
-        self.assertIn("but mpi ran MPI_Ibarrier", summary.cautions(self.result(content))[0])
+        content["rows"][0]["engines"][1].update(confirmed=False, used="mpi", unconfirmed="3 of 8 calls taken")
+        self.assertIn("did not run MPI_Ibarrier (hollow marks): 3 of 8 calls taken", summary.cautions(self.result(content))[0])
         content = samples.overlap()
         content["more_ranks_than_processors"] = True
         self.assertIn("more ranks than CPUs", summary.cautions(self.result(content))[0])

@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-ENGINES = {"mpi": 0.12, "host": 0.35, "kernel": 0.94}  # with their overlap
+ENGINES = {"native": 0.12, "host": 0.35, "kernel": 0.94}  # with their overlap
 
 
 def spread(middle, width=0.05):
@@ -24,7 +24,7 @@ def head(benchmark, rows, **more):
     return {"benchmark": benchmark, "lapwing": "0.2.0", "mpi": "Open MPI v4.1.4, package: Debian", "ranks": 4,
             "kernel": "Linux 6.1.0 x86_64", "hosts": ["node1", "node2", "node3", "node4"], "machines": 1, "processors": 2,
             "time": "2026-05-31T12:00:00Z", "command": ["lapwing", "bench", benchmark, "--", "mpirun", "-n", "4"],
-            "launched": ["mpirun", "-n", "4", "lapwing-bench"], "settings": {"compute": "work"}, "rows": rows, **more}
+            "jobs": [{"engine": "native", "variant": "", "launched": ["mpirun", "-n", "4", "lapwing-bench"]}], "settings": {"compute": "work"}, "rows": rows, **more}
 
 
 def overlap(method="wait"):
@@ -58,7 +58,7 @@ def window():
 def tests():
     of_host = {0: 0.08, 2: 0.1, 10: 0.2, 100: 0.4, 1000: 0.95, 10000: 0.9, 100000: 0.75}
     return head("tests", [row("MPI_Ialltoall", 1048576, "fixed",
-                              [engine("mpi", overlap=share * 0.9, total=0.2), engine("host", overlap=share, total=0.2),
+                              [engine("native", overlap=share * 0.9, total=0.2), engine("host", overlap=share, total=0.2),
                                engine("kernel", overlap=0.96, total=0.1)], parameter={"name": "tests", "value": calls})
                           for calls, share in of_host.items()])
 
@@ -83,7 +83,7 @@ def connections():
 
 
 def methods():
-    ways = {"mpi": "mpi", "processor copy, caller": "host", "kernel copy, caller": "host", "processor copy, progress thread": "host",
+    ways = {"native": "native", "processor copy, caller": "host", "kernel copy, caller": "host", "processor copy, progress thread": "host",
             "kernel copy, progress thread": "host", "sockets, kernel": "kernel"}
     return head("methods", [row(collective, 65536, "overhead",
                                 [engine(name, base=1e-3 / (place + 1), overlap=place / 6, overhead=1e-3 / (place + 2))],

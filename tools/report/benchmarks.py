@@ -111,7 +111,7 @@ METHODS = {
     "fixed": ("work for the base time, then one wait", "Work that takes just as long as the collective alone."),
 }
 
-ENGINES = {"blocking": "blocking collectives of the MPI", "mpi": "the MPI itself", "host": "Lapwing's host engine", "kernel": "Lapwing's kernel engine",
+ENGINES = {"blocking": "blocking collectives of the MPI", "native": "the MPI alone", "mpi": "the MPI, driven by Lapwing's thread", "host": "Lapwing's host engine", "kernel": "Lapwing's kernel engine",
            "auto": "Lapwing's choice", "thread": "Lapwing's host engine with a progress thread", "card": "a network card"}
 
 
@@ -129,6 +129,5 @@ def quantity_of(benchmark, name, method=""):
 
 
 def engine_label(result, engine):
-    if engine == "mpi" and result.mpi:
-        return f"{result.mpi} itself"
-    return ENGINES.get(engine, engine)
+    label = ENGINES.get(engine, engine)
+    return label.replace("the MPI", result.mpi) if engine in ("native", "mpi") and result.mpi else label

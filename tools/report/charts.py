@@ -9,8 +9,8 @@ import textwrap
 
 import values
 
-ENGINE_COLOURS = {"mpi": "var(--mpi)", "native": "var(--mpi)", "host": "var(--host)", "kernel": "var(--kernel)", "auto": "var(--auto)"}
-ENGINE_SHAPES = {"mpi": "circle", "host": "square", "kernel": "diamond", "auto": "triangle-up"}
+ENGINE_COLOURS = {"native": "var(--native)", "mpi": "var(--driven)", "host": "var(--host)", "kernel": "var(--kernel)", "auto": "var(--auto)"}
+ENGINE_SHAPES = {"native": "circle", "mpi": "cross", "host": "square", "kernel": "diamond", "auto": "triangle-up"}
 FURTHER = [f"var(--further-{i})" for i in range(1, 7)]
 SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"]
 DASHES = [[], [6, 4], [2, 3], [8, 3, 2, 3], [1, 5]]
@@ -81,7 +81,7 @@ def tip_of(panel, series, point):
         lines.append(values.plural(point.measurement.rounds, "round"))
     if point.measurement.used and point.measurement.used != series.engine:
         lines.append(f"run by {point.measurement.used}")
-    if not point.measurement.confirmed:
+    if point.measurement.unconfirmed:
         lines.append("not the requested engine")
     return lines
 
@@ -99,7 +99,7 @@ def rows_of(panel, list_of_series, styles):
                          "a": point.spread.q1, "b": point.spread.q3, "tip": tip, "says": ", ".join(tip),
                          "w": in_lines(series.label), "c": styles[series.key]["colour"], "d": styles[series.key]["dash"],
                          "k": styles[series.key]["shape"], "v": values.shown(panel.quantity.kind, point.spread.median),
-                         "ok": point.measurement.confirmed and styles[series.key]["filled"]})
+                         "ok": not point.measurement.unconfirmed and styles[series.key]["filled"]})
     return rows
 
 

@@ -14,6 +14,7 @@ import figures
 import programs
 import summary
 import values
+from inputs import text_of
 from markup import E, data, written
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -129,6 +130,10 @@ class Page:
 
     # Sections
 
+    def conclusions(self):
+        """What each measurement of overlap has found, in a sentence."""
+        return [text for result, _ in self.every() if (text := text_of(result.head.get("conclusion")))]
+
     def benchmark(self, name, found):
         known = benchmarks.benchmark_of(name)
         parts = []
@@ -159,9 +164,12 @@ class Page:
         parts = []
         for result, _ in self.every():
             head = result.head
-            entries = [(name, E("pre", command(head[name])) if head.get(name) else None) for name in ("command", "launched")]
+            jobs = head["jobs"] if isinstance(head.get("jobs"), list) else []
+            entries = [("command", E("pre", command(head["command"])) if head.get("command") else None)]
+            entries += [(f"job of {text_of(job.get('variant')) or text_of(job.get('engine'))}", E("pre", command(job.get("launched"))))
+                        for job in jobs if isinstance(job, dict)]
             entries += [(benchmarks.words_of(name), words_of_value(value)) for name, value in head.items()
-                        if name not in ("command", "launched", "benchmark")]
+                        if name not in ("command", "jobs", "benchmark")]
             parts.append(E("details", E("summary", result.path), E("dl", [(E("dt", name), E("dd", value))
                                                                          for name, value in entries if value])))
         return E("section", E("h2", "How it was measured"),
@@ -177,7 +185,7 @@ class Page:
                     for section in sections]
         made = f"Made by lapwing report, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC."
         return [
-            E("header", E("h1", self.title), E("nav", E("ul", contents), aria_label="Contents")),
+            E("header", E("h1", self.title), [E("p", sentence) for sentence in self.conclusions()], E("nav", E("ul", contents), aria_label="Contents")),
             E("main", E("noscript", E("p", "The plots need JavaScript; the tables hold all their values.", class_="warning")),
               warnings(f"Left out: {error}" for error in self.left_out), sections),
             E("footer", f"{made} Plots by Vega (BSD 3-Clause, in this file)."), E("div", id="tip", hidden=True, aria_hidden="true")]

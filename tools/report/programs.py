@@ -78,6 +78,6 @@ def site_result(result, ranks):
     for name, bars in sites[:MAX_SITES]:
         names.append(name)
         rows.append(results.Row(name if names.count(name) == 1 else f"{name} ({names.count(name)})", "sites", "", None, None, (), [
-            results.Measurement(label, label, True, 0, {"in_mpi": results.Spread(seconds, seconds, seconds)})
+            results.Measurement(label, label, "", 0, {"in_mpi": results.Spread(seconds, seconds, seconds)})
             for label, seconds in bars.items()]))
     return dataclasses.replace(result, benchmark=SITES, head={**result.head, "simulated": False}, rows=rows) if rows else None

@@ -35,7 +35,7 @@ class Measurement:
 
     engine: str
     used: str
-    confirmed: bool
+    unconfirmed: str  # why the row is not what it says; empty: it is
     rounds: int
     summary: dict  # of quantities to Spread
 
@@ -122,7 +122,8 @@ class Reader:
             if read is not None:
                 summary[name] = read
         rounds = value.get("rounds")
-        return Measurement(engine, text_of(value.get("used")), value.get("confirmed", True) is not False,
+        confirmed = value.get("confirmed", True) is not False
+        return Measurement(engine, text_of(value.get("used")), "" if confirmed else text_of(value.get("unconfirmed")) or "unknown reason",
                            len(rounds) if isinstance(rounds, list) else 0, summary)
 
     def row(self, value, where):
@@ -168,7 +169,7 @@ class Reader:
         try:
             document = json.loads(text)
         except json.JSONDecodeError as error:
-            cut = error.pos >= len(text.rstrip()) - 1
+            cut = error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated string")
             self.fail(f"line {error.lineno}", "the file ends too early: it is cut off" if cut else f"no JSON: {error.msg}")
         except (RecursionError, ValueError):
             self.fail("", "not a benchmark's JSON: it is nested too deeply, or a number has too many digits")

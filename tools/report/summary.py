@@ -54,10 +54,10 @@ def cautions(result):
     if wide > MANY_POINTS * len(spreads):
         said.append(f"In {wide} of {values.plural(len(spreads), 'point')} the rounds lie far apart: read the bands before the "
                     "medians, or measure again, with more rounds and nothing else running.")
-    others = {}  # requested engines that did not do the work, and where
+    others = {}  # engines whose rows are not what they say, and where
     for row in result.rows:
         for m in row.engines:
-            if not m.confirmed:
-                others.setdefault((m.engine, m.used), []).append(row.collective)
-    return said + [f"{benchmarks.ENGINES.get(engine, engine)} was requested, but {used or 'an unknown engine'} ran "
-                   f"{', '.join(dict.fromkeys(collectives))}: hollow marks." for (engine, used), collectives in others.items()]
+            if m.unconfirmed:
+                others.setdefault((m.engine, m.unconfirmed), []).append(row.collective)
+    return said + [f"{values.first_up(benchmarks.engine_label(result, engine))} did not run {', '.join(dict.fromkeys(collectives))} "
+                   f"(hollow marks): {why}." for (engine, why), collectives in others.items()]

@@ -19,14 +19,14 @@ namespace {
 
 // Returns whether this rank received what it should.
 bool try_collective(Collective collective, std::uint64_t bytes, int rank, int ranks) {
-    const bench::Caller caller{"", MPI_COMM_WORLD};
-    bench::Exchange exchange(collective, bytes, rank, ranks, ranks - 1);
+    std::uint64_t calls = 0;
+    bench::Exchange exchange(collective, bytes, rank, ranks, calls, ranks - 1);
     MPI_Request request = MPI_REQUEST_NULL;
     exchange.fill(1);
-    exchange.start(caller, request);
-    caller.wait(request);
+    exchange.start(MPI_COMM_WORLD, request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
     try {
-        exchange.check(caller);
+        exchange.check("");
     } catch (const Error&) {
         return false;
     }

@@ -65,7 +65,8 @@ const std::vector<Column>& columns_of(const std::string& benchmark, const std::s
     static const Column per_time{"available_per_second", "overlap %/ms", Unit::percent_per_ms};
     static const std::vector<Column> of_steps = {base, alone, total, overlap, available};
     static const std::vector<Column> of_fixed = {base, total, overlap, available};
-    static const std::vector<Column> of_wait = {base, start, wait, alone, total, share};
+    static const Column ratio{"ratio", "/ native", Unit::number};
+    static const std::vector<Column> of_wait = {base, start, wait, alone, total, ratio, share};
     static const std::vector<Column> of_poll = {base, start, total, share, per_time};
     const std::vector<Column>& own = find_benchmark(benchmark).columns;
     if (!own.empty()) return own;

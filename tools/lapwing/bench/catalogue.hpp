@@ -39,7 +39,8 @@ struct Benchmark {
     const char* about = "";    // for --help: what is measured
     const char* source = "";   // the paper and its figure
     // Measured by default; empty: the user does not choose them.
-    const char* engines = "mpi,host,kernel";
+    const char* engines = "native,mpi,host,kernel";
+    bool same_work = false;  // all engines do the work that is chosen for the first one
     // The options that it has besides those that all have, and the defaults of both.
     std::vector<BenchmarkOption> options{};
     bool only_these_collectives = false;  // those of the option --collective; else any

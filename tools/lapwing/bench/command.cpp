@@ -19,7 +19,7 @@ namespace {
 constexpr const char* about_status =
     "\n"
     "lapwing appends its own program, built for the launcher's MPI, to the launcher command. The exit\n"
-    "status is 0 if every requested engine ran, 1 if an engine did not run or gave a wrong result, 2 if\n"
+    "status is 0 if every requested engine ran all calls, 1 if one did not or gave a wrong result, 2 if\n"
     "nothing was started.";
 
 // What one of all benchmarks, or all, are called with.
@@ -118,7 +118,8 @@ void add_all(CommandLine& bench, const std::shared_ptr<All>& all) {
     std::string files;
     for (const Part& part : parts_of_all()) files += (files.empty() ? "" : ",") + part.file;
     app->add_option("--only", all->only, fmt::format("Run only these: {}", files))->type_name("B,...");
-    app->add_option("--engine", all->engines, "Engines, as for each benchmark; default mpi,host,kernel")
+    app->add_option("--engine", all->engines,
+                    "Engines, as for each benchmark; default native,mpi,host,kernel")
         ->type_name("E,...");
     app->add_option("--interface", all->interface, "Network interface for the benchmark's own connections")
         ->type_name("NAME");

@@ -48,9 +48,6 @@ constexpr Text texts[] = {
     {"--bytes-per-test", "N", "One call of MPI_Test for every N bytes of a block; 0: no calls"},
     {"--frequency", "HZ,...", "Wake-ups of each noise process per second"},
     {"--burst", "US,...", "Microseconds that a noise process computes after each wake-up"},
-    {"--passes", "N",
-     "Jobs per variant, interleaved with those of other variants; the rounds are divided "
-     "among them"},
 };
 
 // All that can be measured.
@@ -70,14 +67,6 @@ std::string measurable_collective(const Benchmark& benchmark, const std::string&
                                   fmt::join(split(valid_collectives(benchmark), ','), ", ")));
     }
     return mpi_name(collective);
-}
-
-// The native MPI, then the engines from the last choice to the first; "auto" is what Lapwing would choose.
-std::vector<std::string> all_engines() {
-    std::vector<std::string> names = engine_names();
-    std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return name != "auto"; });
-    std::reverse(names.begin(), names.end() - 1);
-    return names;
 }
 
 std::vector<double> read_numbers(const BenchOptions& options, const char* option, double least, double most) {
@@ -136,6 +125,14 @@ void add_own_settings(const BenchOptions& options, Json& settings) {
 
 }  // namespace
 
+std::vector<std::string> measurable_engines() {
+    std::vector<std::string> names = engine_names();
+    names.emplace_back("native");
+    std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return name != "auto"; });
+    std::reverse(names.begin(), names.end() - 1);
+    return names;
+}
+
 bool BenchOptions::has(const std::string& option) const {
     return benchmark->find(option) != nullptr;
 }
@@ -159,6 +156,11 @@ int BenchOptions::count(const std::string& option, int least, int most) const {
                                       static_cast<std::uint64_t>(most)));
 }
 
+int BenchOptions::number_of_passes() const {
+    const int wanted = passes > 0 ? passes : quick ? 1 : 3;
+    return std::min(wanted, count("--rounds", 1, 100000));
+}
+
 double BenchOptions::number(const std::string& option, double least, double most) const {
     return real_in(option, value(option), least, most);
 }
@@ -166,10 +168,12 @@ double BenchOptions::number(const std::string& option, double least, double most
 void add_options(CommandLine& app, BenchOptions& options) {
     const Benchmark& benchmark = *options.benchmark;
     if (*benchmark.engines != 0) {
-        app.add_option("--engine", options.engines,
-                       fmt::format("Engines, measured in turn: mpi (the native MPI, untouched), host, "
-                                   "kernel, auto (Lapwing's choice); default {}",
-                                   benchmark.engines))
+        app.add_option(
+               "--engine", options.engines,
+               fmt::format("Measured in turns, each in jobs of its own: native (the MPI alone, without "
+                           "Lapwing's library), mpi (the MPI's own functions under `lapwing run "
+                           "--engine mpi`), host, kernel, auto (Lapwing's choice); default {}",
+                           benchmark.engines))
             ->type_name("E,...");
     }
     for (const Text& text : texts) {
@@ -199,6 +203,11 @@ void add_options(CommandLine& app, BenchOptions& options) {
                    "Iterations of each phase in a round; 0: as many as fit into 10 ms")
         ->type_name("N")
         ->range(0, 1000000);
+    app.add_option("--passes", options.passes,
+                   "Jobs of each engine, in turns with those of the others; the rounds are divided among "
+                   "them; default 3, with --quick 1")
+        ->type_name("N")
+        ->range(1, 1000);
     app.add_flag("--quick", options.quick, "Few sizes and rounds, for a first impression");
     app.add_option("--interface", options.interface, "Network interface for the benchmark's own connections")
         ->type_name("NAME");
@@ -216,7 +225,7 @@ void add_options(CommandLine& app, BenchOptions& options) {
 
 Json program_settings(const BenchOptions& options) {
     const Benchmark& benchmark = *options.benchmark;
-    const std::vector<std::string> engines = all_engines();
+    const std::vector<std::string> engines = measurable_engines();
     const auto engine = [&](const std::string& word) { return read_word("engine", word, engines); };
     const std::string asked = options.engines.empty() ? benchmark.engines : options.engines;
     const std::string bytes = options.value("--bytes");
@@ -228,6 +237,7 @@ Json program_settings(const BenchOptions& options) {
                    [&](const std::string& word) { return measurable_collective(benchmark, word); })},
         {"bytes", bytes.empty() ? std::vector<std::uint64_t>{} : read_blocks(bytes)},
         {"compute", "work"},
+        {"work", Json::object()},
         {"rounds", options.count("--rounds", 1, 100000)},
         {"seconds", options.number("--seconds", 0, 1e6)},
         {"iterations", options.iterations},

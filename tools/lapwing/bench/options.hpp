@@ -22,6 +22,7 @@ struct BenchOptions {
     bool quick = false;
     std::string engines;
     int iterations = 0;
+    int passes = 0;  // 0: the default
     std::string interface;
     std::string algorithm;
     std::string mpi;
@@ -35,7 +36,12 @@ struct BenchOptions {
     bool flag(const std::string& option) const;
     double number(const std::string& option, double least, double most) const;
     int count(const std::string& option, int least, int most) const;
+    int number_of_passes() const;  // not more than there are rounds
 };
+
+// What --engine and --variant name: "native", the MPI alone; then the engines from the last choice to the
+// first; "auto", Lapwing's choice; "mpi", the MPI's functions under Lapwing.
+std::vector<std::string> measurable_engines();
 
 // Those of options.benchmark.
 void add_options(CommandLine& app, BenchOptions& options);

@@ -10,12 +10,14 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "lapwing/bench/proof.hpp"
 #include "lapwing/bench/statistics.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/program.hpp"
+#include "lapwing/launch/turns.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -25,7 +27,7 @@ using Json = nlohmann::json;
 constexpr const char* program_name = "lapwing-bench";
 constexpr std::chrono::seconds time_to_end{20};
 
-// A variant of `lapwing bench methods`: what is to be set before MPI_Init, and so has a job of its own.
+// A variant of `lapwing bench methods`.
 struct MethodVariant {
     std::string name;
     std::string engine;
@@ -38,7 +40,7 @@ extern "C" char** environ;
 // a progress thread; Linux. Four of the host engine are those of Kaiser et al. 2009, section 2.2; the fifth
 // is its default.
 const char* const default_variants[] = {
-    "mpi:mpi:",
+    "native:native:",
     "processor copy, caller:host:LAPWING_TRANSFER=processor",
     "kernel copy, caller:host:LAPWING_TRANSFER=kernel",
     "either copy, caller:host:LAPWING_TRANSFER=auto",
@@ -56,7 +58,7 @@ MethodVariant read_variant(const std::string& written) {
                         "fast:host:LAPWING_TRANSFER=kernel,LAPWING_PROGRESS_THREAD=any",
                         written));
     }
-    const std::vector<std::string> engines = engine_names();
+    const std::vector<std::string> engines = measurable_engines();
     MethodVariant variant;
     variant.name = written.substr(0, first);
     variant.engine = engines[pick("--variant", written.substr(first + 1, second - first - 1), engines)];
@@ -67,11 +69,6 @@ MethodVariant read_variant(const std::string& written) {
             fmt::format("--variant {}: '{}' must have the form LAPWING_NAME=VALUE", variant.name, variable));
     });
     return variant;
-}
-
-// Whether two rows stand side by side: they differ by the variant at most.
-bool same_point(const Json& one, const Json& other) {
-    return one.at("collective") == other.at("collective") && one.at("bytes") == other.at("bytes");
 }
 
 // Those that are written as NAME:ENGINE:VARIABLES, or the default ones. Throws Error (invalid_argument).
@@ -107,31 +104,6 @@ Settings settings_with(const std::vector<std::string>& variables, std::span<cons
     return checked_settings(given, environment.data());
 }
 
-// Adds the rows of a job, which become those of the variant; samples of rows that are there already join
-// theirs. The rest of the first job's result is kept.
-void join(Json& joined, Json result, const std::string& variant) {
-    Json rows = std::move(result["rows"]);
-    if (joined.is_null()) {
-        result["rows"] = Json::array();
-        joined = std::move(result);
-    }
-    for (Json& row : rows) {
-        row["variant"] = variant;
-        Json& known = joined["rows"];
-        const auto found = std::find_if(known.begin(), known.end(), [&](const Json& other) {
-            return same_point(row, other) && other.at("variant") == variant;
-        });
-        if (found == known.end()) {
-            auto place = known.end();
-            while (place != known.begin() && !same_point(row, *(place - 1))) --place;
-            known.insert(place == known.begin() ? known.end() : place, std::move(row));
-            continue;
-        }
-        Json& rounds = found->at("engines").at(0).at("rounds");
-        for (Json& sample : row.at("engines").at(0).at("rounds")) rounds.push_back(std::move(sample));
-    }
-}
-
 // Standard output belongs to the JSON when it goes there.
 class Output {
   public:
@@ -155,117 +127,164 @@ class Output {
     std::optional<OutputFile> file_;
 };
 
-// Each communicator names its engine. The kernel engine has connections only in jobs that may use it. The
-// network tcp is the host engine's in jobs of the host engine alone; beside the kernel engine the host engine
-// uses the MPI's messages.
-Settings lapwing_settings(const BenchOptions& options, const Json& asked,
+// One of the jobs that a benchmark runs in turns: of one engine or, in methods, of one variant.
+struct BenchJob {
+    std::string variant;  // empty but in methods
+    std::string engine;
+    Json settings;  // of the program
+    Settings environment;
+    Starter starter;
+    std::vector<std::string> command;
+    Json result;  // of all passes so far
+
+    // "native" differs from all others in nothing but the library.
+    Launch launch() const {
+        std::vector<std::string> words = command;
+        words.push_back(settings.dump());
+        return arrange(starter, words, environment, engine == "native" ? Preload::none : Preload::lists);
+    }
+};
+
+Settings lapwing_settings(const BenchOptions& options, const std::string& engine, const Json& asked,
                           const std::vector<std::string>& variables) {
     const Json forms = asked.value("forms", Json::array());
     const bool blocking = std::find(forms.begin(), forms.end(), "blocking") != forms.end();
-    const GivenSetting given[] = {
-        {nullptr, &Settings::engine, engine_of_job(asked.at("engines").get<std::vector<std::string>>())},
-        {"--algorithm", &Settings::algorithm, if_given(options.algorithm)},
-        // The native MPI is measured as it is.
-        {nullptr, &Settings::messages, "off"},
-        {nullptr, &Settings::blocking, blocking ? if_given("1") : std::nullopt}};
+    const GivenSetting given[] = {{nullptr, &Settings::engine, if_given(engine == "native" ? "" : engine)},
+                                  {"--algorithm", &Settings::algorithm, if_given(options.algorithm)},
+                                  {nullptr, &Settings::blocking, blocking ? if_given("1") : std::nullopt},
+                                  {nullptr, &Settings::report, "json"}};
     return settings_with(variables, given);
 }
 
-// One of the commands that a benchmark starts: of methods one for each variant, else the only one.
-struct BenchVariant {
-    std::string name;  // empty where there is only one
-    Json settings;
-    std::string algorithm;
-    Launch launch;
-};
-
-// Nothing when the job ended without a result.
-std::optional<Json> run_job(const BenchVariant& variant) {
-    ProgramJob job = run_mpi_program(variant.launch, program_name, time_to_end);
-    if (job.status == 0 && job.result) return std::move(job.result);
-    fmt::print(stderr, "lapwing bench: {}\n", why_no_result(job.status));
-    return std::nullopt;
+// Adds the samples of a pass to those of the job's earlier ones, with the number of the pass.
+void add_pass(Json& joined, Json result, std::size_t pass) {
+    for (Json& row : result.at("rows")) {
+        for (Json& sample : row.at("rounds")) sample["pass"] = pass;
+    }
+    if (joined.is_null()) {
+        joined = std::move(result);
+        return;
+    }
+    for (std::size_t i = 0; i < joined.at("rows").size(); ++i) {
+        Json& known = joined["rows"][i];
+        Json& more = result["rows"][i];
+        for (Json& sample : more.at("rounds")) known["rounds"].push_back(std::move(sample));
+        if (more.at("confirmed").get<bool>()) continue;
+        for (const char* member : {"used", "confirmed", "unconfirmed"}) known[member] = more.at(member);
+    }
 }
 
-std::optional<Json> run_all(const BenchOptions& options, const std::vector<BenchVariant>& variants) {
-    const bool several = !variants.front().name.empty();
-    const int passes = several ? options.count("--passes", 1, 1000) : 1;
-    Json joined;
-    for (int pass = 0; pass < passes; ++pass) {
-        for (const BenchVariant& variant : variants) {
-            std::optional<Json> result = run_job(variant);
-            if (!result) return std::nullopt;
-            if (!several) return result;
-            join(joined, std::move(*result), variant.name);
+// The amount of work in each row is chosen once: by the first job where all do the same work, else by the
+// first pass of each job.
+bool run_all(const BenchOptions& options, std::vector<BenchJob>& jobs) {
+    const auto passes = static_cast<std::size_t>(options.number_of_passes());
+    const bool same_work = options.benchmark->same_work && !jobs.front().settings.contains("work_shares");
+    ProgressBar bar(static_cast<double>(jobs.size() * passes));
+    return run_in_turns(jobs.size(), passes, [&](std::size_t number, std::size_t pass) {
+        BenchJob& job = jobs[number];
+        const BenchJob& chooses = same_work ? jobs.front() : job;
+        if (!chooses.result.is_null()) job.settings["work"] = chooses.result.at("work");
+        ProgramJob ended = run_mpi_program(job.launch(), program_name, bar, time_to_end);
+        if (ended.status != 0 || !ended.result) {
+            fmt::print(stderr, "lapwing bench: {}: {}\n", job.variant.empty() ? job.engine : job.variant,
+                       why_no_result(ended.status));
+            return false;
+        }
+        confirm_rows(*ended.result, job.engine);
+        add_pass(job.result, std::move(*ended.result), pass);
+        return true;
+    });
+}
+
+// The rows of all jobs: each with what every engine has measured; in methods one for each variant.
+Json rows_of_all(const std::vector<BenchJob>& jobs) {
+    Json rows = Json::array();
+    for (std::size_t i = 0; i < jobs.front().result.at("rows").size(); ++i) {
+        for (const BenchJob& job : jobs) {
+            Json measured = job.result.at("rows")[i];
+            Json row;
+            for (const char* member :
+                 {"collective", "bytes", "method", "parameter", "variant", "frequency_hz", "burst_seconds"}) {
+                if (measured.contains(member)) row[member] = measured[member];
+                measured.erase(member);
+            }
+            measured["engine"] = job.engine;
+            if (!job.variant.empty()) row["variant"] = job.variant;
+            if (&job == &jobs.front() || !job.variant.empty()) rows.push_back(std::move(row));
+            rows.back()["engines"].push_back(std::move(measured));
         }
     }
-    return joined;
+    return rows;
 }
 
 // Throws Error (invalid_argument) for wrong options and launchers.
-std::vector<BenchVariant> arrange(const BenchOptions& options, const std::vector<std::string>& launcher) {
-    const Json asked = program_settings(options);
-    const std::vector<MethodVariant> methods =
-        options.has("--variant") ? method_variants(options.variants) : std::vector<MethodVariant>(1);
-    std::vector<BenchVariant> variants;
-    for (const MethodVariant& method : methods) {
-        BenchVariant variant;
-        variant.name = method.name;
-        variant.settings = asked;
-        if (!method.name.empty()) {
-            variant.settings["engines"] = {method.engine};
-            const auto passes = options.count("--passes", 1, 1000);
-            const int rounds = asked.at("rounds");
-            variant.settings["rounds"] = (rounds + passes - 1) / passes;
-        }
-        const Settings settings = lapwing_settings(options, variant.settings, method.variables);
-        const Starter starter = find_launcher(launcher, options.mpi);
-        std::vector<std::string> command = launcher;
-        command.push_back(find_mpi_program(program_name, *starter.family));
-        command.push_back(variant.settings.dump());
-        variant.algorithm = settings.algorithm;
-        variant.launch = arrange(starter, command, settings);
-        variants.push_back(std::move(variant));
+std::vector<BenchJob> arrange_jobs(const BenchOptions& options, const std::vector<std::string>& launcher) {
+    Json asked = program_settings(options);
+    std::vector<MethodVariant> variants;
+    if (options.has("--variant")) variants = method_variants(options.variants);
+    for (const std::string engine : asked.at("engines")) variants.push_back({"", engine, {}});
+    asked.erase("engines");
+    const int passes = options.number_of_passes();
+    const auto share = [&](int count) { return (count + passes - 1) / passes; };
+    asked["min_rounds"] = share(3);
+    asked["rounds"] = share(asked.at("rounds"));
+    asked["seconds"] = asked.at("seconds").get<double>() / passes / static_cast<double>(variants.size());
+    const Starter starter = find_launcher(launcher, options.mpi);
+    std::vector<std::string> command = launcher;
+    command.push_back(find_mpi_program(program_name, *starter.family));
+    std::vector<BenchJob> jobs;
+    for (const MethodVariant& variant : variants) {
+        Json settings = asked;
+        settings["engine"] = variant.engine;
+        settings["corrupt"] = variant.engine == asked.at("corrupt");
+        const Settings environment = lapwing_settings(options, variant.engine, asked, variant.variables);
+        jobs.push_back({variant.name, variant.engine, settings, environment, starter, command, {}});
+        jobs.back().launch();  // whatever cannot be launched is refused before anything runs
     }
-    return variants;
+    return jobs;
 }
 
 }  // namespace
 
 int run_benchmark(const BenchOptions& options, const std::vector<std::string>& launcher,
                   const std::vector<std::string>& command) {
-    const std::vector<BenchVariant> variants = arrange(options, launcher);
+    std::vector<BenchJob> jobs = arrange_jobs(options, launcher);
     if (options.dry_run) {
-        for (const BenchVariant& variant : variants) fmt::print("{}", print(variant.launch));
+        for (const BenchJob& job : jobs) fmt::print("{}", print(job.launch()));
         return success;
     }
     Output output(options.json);
-    std::optional<Json> measured = run_all(options, variants);
-    if (!measured) return violations_found;
-    const BenchVariant& first = variants.front();
+    if (!run_all(options, jobs)) return violations_found;
     Json result = {{"benchmark", options.benchmark->name},
                    {"lapwing", LAPWING_VERSION},
                    {"time", time_of_day()},
                    {"command", command},
-                   {"launched", first.launch.words},
-                   {"algorithm", first.algorithm},
-                   {"settings", first.settings}};
+                   {"algorithm", jobs.front().environment.algorithm},
+                   {"settings", program_settings(options)}};
     result["settings"]["benchmark"] = options.benchmark->name;
-    if (variants.size() > 1) {
-        result["settings"]["engines"] = Json::array();
-        for (const BenchVariant& variant : variants) {
-            result["jobs"].push_back({{"variant", variant.name},
-                                      {"launched", variant.launch.words},
-                                      {"settings", variant.settings}});
-        }
+    result["settings"]["passes"] = options.number_of_passes();
+    Json rows = rows_of_all(jobs);
+    for (BenchJob& job : jobs) {
+        job.settings.erase("work");
+        result["jobs"].push_back({{"engine", job.engine},
+                                  {"variant", job.variant},
+                                  {"launched", job.launch().words},
+                                  {"settings", job.settings},
+                                  {"calls", job.result.at("calls")},
+                                  {"report", job.result.value("report", Json())}});
     }
-    result.update(*measured);
+    for (const char* member : {"rows", "work", "calls", "report", "ranks_with_lapwing"})
+        jobs.front().result.erase(member);
+    result.update(jobs.front().result);
+    result["rows"] = std::move(rows);
     // What the program made of "auto".
     result["settings"]["compute"] = result.at("compute");
     summarize(result);
+    result["conclusion"] = conclusion(result);
     output.write(result);
-    if (all_confirmed(result)) return success;
-    fmt::print(stderr, "lapwing bench: a requested engine did not run\n");
+    const std::string trouble = unconfirmed(result);
+    if (trouble.empty()) return success;
+    fmt::print(stderr, "lapwing bench: {}\n", trouble);
     return violations_found;
 }
 

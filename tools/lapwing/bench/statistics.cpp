@@ -1,5 +1,7 @@
 #include "lapwing/bench/statistics.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -32,25 +34,32 @@ double difference(const Json& sample, const char* longer, const char* shorter) {
     return sample.at(longer).get<double>() - sample.at(shorter).get<double>();
 }
 
-// An engine's time over the MPI's, in the same round.
-void add_ratio(const Json& row, Json& engine) {
-    const Json& engines = row.at("engines");
-    const auto mpi = std::find_if(engines.begin(), engines.end(),
-                                  [](const Json& other) { return other.at("engine") == "mpi"; });
-    if (mpi == engines.end()) return;
-    for (std::size_t i = 0; i < engine.at("rounds").size(); ++i) {
-        Json& sample = engine["rounds"][i];
-        for (const char* time : {"base", "latency"}) {
-            if (!sample.contains(time)) continue;
-            sample["ratio"] = sample.at(time).get<double>() / mpi->at("rounds")[i].at(time).get<double>();
-        }
+// What programs get of an engine, as a time: the latency, the whole of a collective and work, or the base
+// time.
+const char* time_of(const Json& sample) {
+    for (const char* time : {"latency", "total", "base"}) {
+        if (sample.contains(time)) return time;
     }
+    return nullptr;
 }
 
-// The MPI's own calls are "mpi"; "auto" may be any engine of Lapwing's.
-bool is_confirmed(const Json& engine) {
-    const std::string used = engine.at("used");
-    return engine.at("engine") == "auto" ? !used.empty() && used != "mpi" : engine.at("engine") == used;
+// An engine's time over that of the MPI alone in the same pass: the median of the native job whose turn was
+// near.
+void add_ratio(const Json& row, Json& engine) {
+    const Json& engines = row.at("engines");
+    const auto native = std::find_if(engines.begin(), engines.end(),
+                                     [](const Json& other) { return other.at("engine") == "native"; });
+    if (native == engines.end()) return;
+    for (Json& sample : engine["rounds"]) {
+        const char* const time = time_of(sample);
+        if (time == nullptr) return;
+        std::vector<double> of_native;
+        for (const Json& other : native->at("rounds")) {
+            if (other.at("pass") == sample.at("pass")) of_native.push_back(other.at(time));
+        }
+        std::sort(of_native.begin(), of_native.end());
+        sample["ratio"] = sample.at(time).get<double>() / quantile(of_native, 0.5);
+    }
 }
 
 double share(const Json& sample, const char* part, const char* whole) {
@@ -139,7 +148,7 @@ void add_available(Json& rows) {
 Json summary_of(const Json& rounds) {
     Json summary = Json::object();
     for (const auto& [quantity, value] : rounds.front().items()) {
-        if (!value.is_number()) continue;
+        if (!value.is_number() || quantity == "pass") continue;
         const std::string& name = quantity;
         summary[name] =
             over_rounds(rounds.size(), [&](std::size_t i) { return rounds[i].at(name).get<double>(); });
@@ -159,7 +168,6 @@ void summarize(Json& result) {
     const Benchmark& benchmark = find_benchmark(result.at("benchmark"));
     for (Json& row : result.at("rows")) {
         for (Json& engine : row.at("engines")) {
-            engine["confirmed"] = is_confirmed(engine);
             for (Json& sample : engine.at("rounds")) derive(row, engine, sample, benchmark);
         }
         for (Json& engine : row.at("engines")) add_ratio(row, engine);
@@ -170,13 +178,16 @@ void summarize(Json& result) {
     add_available(result.at("rows"));
 }
 
-bool all_confirmed(const Json& result) {
-    const auto confirmed = [](const Json& engine) { return engine.at("confirmed").get<bool>(); };
+std::string unconfirmed(const Json& result) {
     for (const Json& row : result.at("rows")) {
-        const Json& engines = row.at("engines");
-        if (!std::all_of(engines.begin(), engines.end(), confirmed)) return false;
+        for (const Json& engine : row.at("engines")) {
+            if (engine.at("confirmed").get<bool>()) continue;
+            return fmt::format(
+                "the row {} of {} is not what it says: {}", engine.at("engine").get<std::string>(),
+                row.at("collective").get<std::string>(), engine.at("unconfirmed").get<std::string>());
+        }
     }
-    return true;
+    return "";
 }
 
 }  // namespace lapwing::tool

@@ -9,15 +9,19 @@ namespace lapwing::tool {
 
 // Adds to each sample of each engine what follows from it (docs/benchmarks.md says what each benchmark has),
 // and to each engine an object "summary": of each quantity the median and the quartiles over the rounds, as
-// {"q1", "median", "q3"}; and "confirmed": the engine is the one that was asked for, or any for "auto".
+// {"q1", "median", "q3"}.
 // Shares are fractions, and not clipped: noise may take an overlap below 0 or above 1.
 void summarize(nlohmann::json& result);
 
 // Of values in any order, at least one: {"q1", "median", "q3"}.
 nlohmann::json spread(std::vector<double> values);
 
-// True when every engine that was asked for is the one that did the work.
-bool all_confirmed(const nlohmann::json& result);
+// Of the first row that was not measured on what was asked for: which, and why. Empty: there is none.
+std::string unconfirmed(const nlohmann::json& result);
+
+// One sentence on what an overlap benchmark has found: how much the MPI alone and Lapwing hide of the longest
+// collectives. Without a difference it has the likely reason. Empty where there is nothing to compare.
+std::string conclusion(const nlohmann::json& result);
 
 // Of results that summarize() has completed. Times in microseconds, shares in percent. A table for each
 // collective and method; of base one for all.

@@ -19,9 +19,9 @@ using Json = nlohmann::json;
 using Rows = std::vector<std::vector<std::string>>;
 
 std::string note(const Json& engine) {
-    if (engine.at("confirmed").get<bool>()) return "";
-    const std::string used = engine.at("used");
-    return used.empty() ? "not confirmed: Lapwing did not report the engine" : "not taken: ran on " + used;
+    return engine.at("confirmed").get<bool>()
+               ? ""
+               : fmt::format("NOT CONFIRMED: {}", engine.at("unconfirmed").get<std::string>());
 }
 
 // An engine as it was asked for; what "auto" was behind it.
@@ -86,10 +86,12 @@ std::string title(const Json& result) {
     const auto machines = result.at("machines").get<std::size_t>();
     const int ranks = result.at("ranks");
     const int rounds = result.at("settings").at("rounds");
-    return fmt::format("{}, {} on {}{}, {}; medians of {}\n\n", result.at("mpi").get<std::string>(),
-                       counted(ranks, "rank"), counted(different.size(), "host"),
-                       machines < different.size() ? " of " + counted(machines, "machine") : "",
-                       result.at("kernel").get<std::string>(), counted(rounds, "round"));
+    const int passes = result.at("settings").at("passes");
+    return fmt::format(
+        "{}, {} on {}{}, {}; medians of {} in {} of each engine, in turns\n\n",
+        result.at("mpi").get<std::string>(), counted(ranks, "rank"), counted(different.size(), "host"),
+        machines < different.size() ? " of " + counted(machines, "machine") : "",
+        result.at("kernel").get<std::string>(), counted(rounds, "round"), counted(passes, "job"));
 }
 
 std::string in_unit(double value, Column::Unit unit) {
@@ -141,8 +143,9 @@ std::string heading(const Json& result, const Json& row) {
     const Json& settings = result.at("settings");
     const char* const what = settings.at("compute") == "work" ? "work" : "sleep";
     if (method == "poll") return fmt::format("poll method, quanta of {}", what);
-    return fmt::format("{} method, {} of {} x the base time", method, what,
-                       settings.at("work_factor").get<double>());
+    return fmt::format("{} method, the same {} for all: {} x the base time of {}", method, what,
+                       settings.at("work_factor").get<double>(),
+                       row.at("engines").front().at("engine").get<std::string>());
 }
 
 std::string table_of(const Json& result, const std::string& collective, const std::string& method) {
@@ -168,6 +171,7 @@ std::string table_of(const Json& result, const std::string& collective, const st
 
 std::string bench_tables(const Json& result) {
     std::string text = title(result);
+    if (const std::string sentence = result.at("conclusion"); !sentence.empty()) text += sentence + "\n\n";
     std::vector<std::pair<std::string, std::string>> shown;
     for (const Json& row : result.at("rows")) {
         const std::pair<std::string, std::string> key{row.at("collective"), row.at("method")};

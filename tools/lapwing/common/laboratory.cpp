@@ -16,7 +16,7 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr const char* program = "lapwing-lab";
+constexpr const char* laboratory = "lapwing-lab";
 
 }  // namespace
 
@@ -27,9 +27,9 @@ bool is_laboratory(std::string_view subcommand) {
 std::optional<std::string> find_laboratory() {
     std::error_code none;
     const std::filesystem::path beside =
-        std::filesystem::read_symlink("/proc/self/exe", none).replace_filename(program);
+        std::filesystem::read_symlink("/proc/self/exe", none).replace_filename(laboratory);
     if (std::filesystem::exists(beside, none)) return beside.string();
-    return find_program(program);
+    return find_program(laboratory);
 }
 
 int run_laboratory(char** arguments) {
@@ -39,7 +39,7 @@ int run_laboratory(char** arguments) {
             stderr,
             "lapwing: '{}' is a command of the laboratory, which is not installed: install the package "
             "{}, or run make lab in Lapwing's source\n",
-            arguments[1], program);
+            arguments[1], laboratory);
         return wrong_usage;
     }
     execv(path->c_str(), arguments);

@@ -21,15 +21,17 @@
 
 #include "base/error.hpp"
 #include "lapwing/common/process.hpp"
-#include "lapwing/common/progress_bar.hpp"
 
 namespace lapwing::tool {
 namespace {
 
 class Reader {
   public:
-    explicit Reader(const std::string& program)
-        : progress_(program + " progress "), result_of_(program + " result ") {}
+    Reader(const std::string& program, ProgressBar& bar)
+        : progress_(program + " progress "),
+          result_of_(program + " result "),
+          report_(program + " report "),
+          bar_(bar) {}
 
     void take(const std::string& line) {
         if (line.starts_with(progress_)) {
@@ -42,6 +44,8 @@ class Reader {
         } else if (line.starts_with(result_of_)) {
             result_ = nlohmann::json::parse(line.substr(result_of_.size()), nullptr, false);
             if (result_->is_discarded()) result_.reset();
+        } else if (line.starts_with(report_) && result_) {
+            (*result_)["report"] = nlohmann::json::parse(line.substr(report_.size()), nullptr, false);
         } else {
             fmt::print(stderr, "{}\n", line);
         }
@@ -52,7 +56,8 @@ class Reader {
   private:
     std::string progress_;
     std::string result_of_;
-    ProgressBar bar_{1};
+    std::string report_;
+    ProgressBar& bar_;
     double done_ = 0;
     std::optional<nlohmann::json> result_;
 };
@@ -191,9 +196,9 @@ std::string time_of_day() {
     return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
 }
 
-ProgramJob run_mpi_program(const Launch& launch, const std::string& program,
+ProgramJob run_mpi_program(const Launch& launch, const std::string& program, ProgressBar& bar,
                            std::optional<std::chrono::seconds> end_limit) {
-    Reader reader(program);
+    Reader reader(program, bar);
     const LaunchEnd end = run_with_limits(
         launch, Streams::output, {.total = {}, .grace = end_limit},
         [&](const std::string& line) { reader.take(line); }, [&] { return reader.has_result(); });

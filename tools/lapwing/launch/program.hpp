@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "lapwing/common/progress_bar.hpp"
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/mpi/family.hpp"
 
@@ -56,12 +57,12 @@ struct ProgramJob {
     int status = 0;                        // the launcher's; 128 + number of the signal that ended it
     std::optional<nlohmann::json> result;  // empty if the program ended without a result
 };
-// Reads lines that begin with the program's name: "lapwing-bench progress SHARE WHAT" and "... result
-// JSON". Shows the progress, as a bar on a terminal; elsewhere as a line for each WHAT. Passes other
-// output of the job on to standard error. A job that gave its result but does not end within `end_limit` is
-// stopped, and counts as successful: MPICH 4.0 may hang in MPI_Finalize between hosts. Throws
-// Error (system) when the launcher cannot be started.
-ProgramJob run_mpi_program(const Launch& launch, const std::string& program,
+// Reads lines that begin with the program's name: "lapwing-bench progress SHARE WHAT", "... result JSON" and
+// "... report JSON", which becomes the result's member "report". Adds the progress to `bar`, and prints a
+// line for each WHAT where that is not visible. Passes other output of the job on to standard error. A job
+// that gave its result but does not end within `end_limit` is stopped, and counts as successful: MPICH 4.0
+// may hang in MPI_Finalize between hosts. Throws Error (system) when the launcher cannot be started.
+ProgramJob run_mpi_program(const Launch& launch, const std::string& program, ProgressBar& bar,
                            std::optional<std::chrono::seconds> end_limit = {});
 
 }  // namespace lapwing::tool

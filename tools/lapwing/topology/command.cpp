@@ -105,7 +105,8 @@ int show_job(const Options& options, const Words& words) {
         fmt::print("{}", print(launch));
         return success;
     }
-    const ProgramJob job = run_mpi_program(launch, program_name, std::chrono::seconds(3));
+    ProgressBar bar(1);
+    const ProgramJob job = run_mpi_program(launch, program_name, bar, std::chrono::seconds(3));
     if (job.status != 0 || !job.result) {
         fmt::print(stderr, "lapwing topology: {}\n", why_no_result(job.status));
         return violations_found;

@@ -172,7 +172,8 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     Json file = {{"lapwing_tuning", 1}, {"tables", Json::array()}};
     if (options.add && std::filesystem::exists(options.output)) file = read_tuning_file(options.output);
     NewTuningFile output(options.output);
-    const ProgramJob job = run_mpi_program(launch, program_name);
+    ProgressBar bar(1);
+    const ProgramJob job = run_mpi_program(launch, program_name, bar);
     if (job.status != 0 || !job.result) {
         fmt::print(stderr, "lapwing tune: {}\n", why_no_result(job.status));
         return violations_found;
