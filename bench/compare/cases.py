@@ -138,7 +138,7 @@ def reductions():
     """How much of the reductions do pipelined solvers hide? Little work on each rank, and a delay on each link."""
     # Solvers differ, and need not agree with each other.
     solvers = tuple(Variant(solver + (", Lapwing" if engine == "auto" else ""), engine, f"-ksp_type {solver}", group=solver)
-                    for solver in ("cg", "groppcg", "pipecg") for engine in ("mpi", "auto"))
+                    for solver in ("cg", "groppcg", "pipecg") for engine in ("native", "auto"))
     grid = "-da_grid_x 24 -da_grid_y 24 -da_grid_z 24 -ksp_max_it 100"
     for hosts in (2, 4, 8):
         for delay in ("", " --delay 50us", " --delay 200us"):
@@ -166,7 +166,7 @@ def real_codes():
 
 def one_host():
     """Base times on one host: Lapwing on each MPI against the best of all MPIs. Of more ranks than processors only short messages."""
-    ways = tuple(Variant(MPIS[name] + ending, engine, mpi=name) for ending, engine in (("", "mpi"), (", Lapwing", "auto")) for name in NATIVE)
+    ways = tuple(Variant(MPIS[name] + ending, engine, mpi=name) for ending, engine in (("", "native"), (", Lapwing", "auto")) for name in NATIVE)
     for ranks in (2, 8, 32):
         sizes = "8,4Ki,64Ki,1Mi" if ranks == 2 else "8"
         words = f"{AT_ONCE} --bytes {sizes} --collective ibarrier,ibcast,igather,ialltoall,iallreduce --rounds 21 --seconds 10"
@@ -227,9 +227,9 @@ def messages():
             variables_of_all = {"OMPI_MCA_osc": osc} if osc and mpi == "debian-openmpi" else {}
             # Intel MPI's own thread may hang in MPI_Win_flush.
             own_thread = mpi in OWN_THREADS and not (mpi == "pypi-impi" and name == "accumulate")
-            ways = (("native", "mpi", {}), ("Lapwing", "auto", {}), *((("its own thread", "mpi", {OWN_THREADS[mpi]: "1"}),) if own_thread else ()))
+            ways = (("native", "native", {}), ("Lapwing", "auto", {}), *((("its own thread", "native", {OWN_THREADS[mpi]: "1"}),) if own_thread else ()))
             # After long messages between hosts this MPI alone may hang in MPI_Finalize.
-            ends = {"mpi": "--end abort" if mpi == "debian-mpich" else ""}
+            ends = {"native": "--end abort" if mpi == "debian-mpich" else ""}
             yield Case(f"{name}, {MPIS[mpi]}, {place}", program, words,
                        tuple(Variant(way, engine, ends.get(engine, ""), {**more, **variables_of_all}, mpi) for way, engine, more in ways), ranks, hosts, cluster)
 
@@ -267,7 +267,7 @@ def reproducible():
             ways = tuple(way for way in WAYS if hosts or way[1] == ("ofi" if way[0] == "triggered" else "tcp"))
             names = ("debian-openmpi", "debian-mpich")
             if level == "0":
-                found = tuple(Variant(MPIS[name] + ending, engine, mpi=name) for name in names for ending, engine in (("", "mpi"), (", Lapwing", "auto")))
+                found = tuple(Variant(MPIS[name] + ending, engine, mpi=name) for name in names for ending, engine in (("", "native"), (", Lapwing", "auto")))
             else:
                 found = tuple(Variant(f"{MPIS[name]}, {engine}, {network}", "host" if engine == "thread" else engine,
                                       variables=variables(engine, network), mpi=name) for name in names for engine, network in ways)
@@ -314,10 +314,15 @@ def overlap():
         yield case(f"{hosts}-hosts-100mbit-sums-no-thread-openmpi", place, sums, hosts, hosts, LAPWING_PROGRESS_THREAD="none")
     for hosts in (4, 8):
         yield case(f"{hosts}-hosts-1gbit-sleep-openmpi", "--rate 1gbit", "--collective ialltoall,ibcast --rounds 5 --bytes 256Ki --compute sleep", hosts, hosts)
+    # The MPI alone, the MPI driven by Lapwing's thread, and lists, beside the same work.
+    for hosts, place in ((2, two), (4, "")):
+        for rate in ("100mbit", "1gbit"):
+            yield case(f"{hosts}-hosts-{rate}-kinds-openmpi", f"{place} --rate {rate}".strip(),
+                       "--collective ialltoall,ibcast,iallreduce --bytes 256Ki,1Mi --rounds 9 --engine native,mpi,kernel --compute auto", hosts, hosts)
     # The burst holds one packet of 64 KiB. With the default (250 kB) a message of 256 KiB passes at once after a pause, even if no engine
     # has moved it during the work.
     yield case("2-hosts-1gbit-openmpi", f"{two} --rate 1gbit --burst 66Ki",
-               "--collective ialltoall,ibcast,igather --rounds 7 --bytes 64Ki,256Ki,1Mi --method wait,poll --engine mpi,kernel", 2, 2)
+               "--collective ialltoall,ibcast,igather --rounds 7 --bytes 64Ki,256Ki,1Mi --method wait,poll --engine native,mpi,kernel", 2, 2)
     # Five ranks, one block at a time: each has four exchanges, one after the other.
     yield case("2-hosts-steps-openmpi", "--rate 100mbit",
                "--collective ialltoall --rounds 9 --iterations 20 --bytes 4Ki --compute sleep --work-factor 4", 5, 2,
@@ -325,7 +330,7 @@ def overlap():
     yield case("2-hosts-small-openmpi", f"{two} --rate 100mbit", small, 2, 2)
     yield case("8-hosts-barrier-openmpi", "--rate 1gbit", "--collective ibarrier --rounds 9 --compute sleep --iterations 50", 8, 8)
     yield case("4-hosts-triggered-openmpi", "--rate 1gbit",
-               "--collective ibarrier,ibcast,ialltoall --bytes 8,4Ki --rounds 5 --iterations 20 --compute sleep --engine mpi,host,triggered", 4, 4,
+               "--collective ibarrier,ibcast,ialltoall --bytes 8,4Ki --rounds 5 --iterations 20 --compute sleep --engine native,host,triggered", 4, 4,
                LAPWING_TRIGGER_PROVIDER="sockets")
     yield case("2-hosts-100mbit-mpich", f"{two} --rate 100mbit", f"{large} --bytes 256Ki,1Mi", 2, 2, "debian-mpich")
     yield case("2-hosts-small-mpich", f"{two} --rate 100mbit", small, 2, 2, "debian-mpich")

@@ -77,7 +77,7 @@ class Mpi:
 @dataclasses.dataclass(frozen=True)
 class Variant:
     name: str
-    engine: str = "mpi"  # mpi: without Lapwing; auto: what Lapwing chooses
+    engine: str = "native"  # native: without Lapwing; auto: what Lapwing chooses
     words: str = ""  # of the program, behind those of the case
     variables: dict = dataclasses.field(default_factory=dict)
     mpi: str = ""  # empty: that of --mpi
@@ -149,7 +149,7 @@ class Job:
             under = []
             if profile:
                 under = [self.tool(), "profile", "--json", "--file", profile, "--"]
-            elif engine != "mpi":
+            elif engine != "native":
                 under = [self.tool(), "run", "--report", "--json", "--report-file", file, "--engine", engine, *options, "--"]
             self.execute([*under, *self.launcher(), *words, *self.variant.words.split()], dict(environment), limit,
                          ["env", "-C", directory, "bash", "-c", CLOCK, "launcher"])
@@ -157,7 +157,7 @@ class Job:
         ended = re.search(r"^launcher (\S+) (\S+)$", self.output, re.MULTILINE)
         self.seconds = float(ended[2]) - float(ended[1])
         used = {use["engine"] for row in self.report.get("collectives", []) for use in row.get("uses_of_rank_0", [])}
-        if not profile and engine not in ("mpi", "auto", *used):
+        if not profile and engine not in ("native", "auto", *used):
             raise Failure(f"{self.case.title()}, {self.variant.name}: nothing ran on the {engine} engine\n{self.output}")
         return self.output
 

@@ -63,7 +63,7 @@ class Program:
 class Application(Program):
     """A sample application (make apps), which verifies its results; with its computation and communication alone, too."""
 
-    NAMES = {"blocking": "blocking", "HPL's ring": "blocking", "nonblocking": "mpi", "Ibcast": "mpi", "host engine": "host", "kernel engine": "kernel"}
+    NAMES = {"blocking": "blocking", "HPL's ring": "blocking", "nonblocking": "native", "Ibcast": "native", "host engine": "host", "kernel engine": "kernel"}
 
     def __init__(self, name):
         self.name = name
@@ -94,7 +94,7 @@ class Application(Program):
 
     def profile(self, job, words, repeat):
         """What `lapwing profile` calls savable by Lapwing, in a repetition of the nonblocking program."""
-        native = next((one for one in job.case.variants if self.NAMES.get(one.name) == "mpi"), None)
+        native = next((one for one in job.case.variants if self.NAMES.get(one.name) == "native"), None)
         if native is None:
             return
         with tempfile.TemporaryDirectory() as scratch:
@@ -286,7 +286,7 @@ class Bench(Program):
         with tempfile.TemporaryDirectory() as scratch:
             file = pathlib.Path(scratch) / "result.json"
             trace = {"LAPWING_TRACE": scratch} if "LAPWING_TRACE" in job.variant.variables else {}
-            job.execute([job.tool(), "bench", *words, "--engine", job.variant.engine, "--json", file, "--", *job.launcher()], trace, 1800)
+            job.execute([job.tool(), "bench", *words, "--engine", job.variant.engine, "--passes", 1, "--json", file, "--", *job.launcher()], trace, 1800)
             found = json.loads(file.read_text())
         rows = {}
         for row in found["rows"]:

@@ -3,13 +3,18 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 
 namespace lapwing::tool {
 
 // Calls run(job, pass) for each of `jobs` jobs in each of `passes` passes. The first pass begins with job 0,
 // each further one with the next job. Stops when `run` returns false; returns whether it never did.
-bool run_in_turns(std::size_t jobs, std::size_t passes,
-                  const std::function<bool(std::size_t job, std::size_t pass)>& run);
+template <typename Run>
+bool run_in_turns(std::size_t jobs, std::size_t passes, Run run) {
+    for (std::size_t turn = 0; turn < jobs * passes; ++turn) {
+        const std::size_t pass = turn / jobs;
+        if (!run((turn + pass) % jobs, pass)) return false;
+    }
+    return true;
+}
 
 }  // namespace lapwing::tool
