@@ -10,7 +10,7 @@ find_package(nlohmann_json REQUIRED)
 file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/calls/*.cpp mpi/job/*.cpp mpi/native/*.cpp mpi/requests/*.cpp)
 file(GLOB profile_sources CONFIGURE_DEPENDS mpi/profile/*.cpp)
 set(both_sources mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi/native/call_site.cpp mpi/native/callers.cpp
-  mpi/native/families.cpp mpi/native/members.cpp mpi/native/native.cpp)
+  mpi/native/libraries.cpp mpi/native/members.cpp mpi/native/native.cpp)
 list(TRANSFORM both_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 list(REMOVE_ITEM mpi_sources ${both_sources})
 # The functions of collectives, which are compiled once for each of the two libraries.
@@ -117,7 +117,7 @@ function(lapwing_preload_library name family)
   target_precompile_headers(${name} REUSE_FROM lapwing-both-${family})
   target_link_libraries(${name} PRIVATE lapwing-both-${family})
   # The program may have a C++ library of its own, of any age: ours is inside, and not to be seen.
-  target_link_options(${name} PRIVATE ${lapwing_all_defined}
+  target_link_options(${name} PRIVATE ${lapwing_all_defined} -Wl,--hash-style=gnu
     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/preload.map)
   set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/preload.map)
   if(NOT LAPWING_SANITIZE)

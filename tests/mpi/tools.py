@@ -1,4 +1,4 @@
-"""PMPI tools preloaded before or behind Lapwing, linked, or in the program; MPI sessions, spawned jobs, and Valgrind: the results are right, and each
+"""PMPI tools preloaded before or behind Lapwing, linked, or in the program; a tool that redirects calls; MPI sessions, spawned jobs, and Valgrind: the results are right, and each
 tool sees the expected calls."""
 
 import pathlib
@@ -18,10 +18,10 @@ def counts_in(report, count="taken"):
     return {row["name"]: row[count] for row in report.get("collectives", [])}
 
 
-def run(test, ranks, engine, words, preload=None):
+def run(test, ranks, engine, words, preload=None, tool="tool"):
     """Status, output, and the report. `preload`: the tool is preloaded by hand, before or behind Lapwing, or by `lapwing run`."""
     library = test.build / "lib" / f"liblapwing-{test.mpi}.so"
-    tool = test.build / "tests" / f"libtool-{test.mpi}.so"
+    tool = test.build / "tests" / f"lib{tool}-{test.mpi}.so"
     order = {None: [], "run": [tool], "before": [tool, library], "behind": [library, tool], "program": [library]}[preload]
     preloaded = {"LD_PRELOAD": ":".join(filter(None, [*map(str, order), test.environment.get("LD_PRELOAD")]))}
     if preload in (None, "run"):
@@ -65,6 +65,12 @@ def main():
     program = build / "tests" / f"tools-{mpi}"
     status, output, _ = run(test, 3, "mpi", [program], "behind")
     expect("a tool sees all that is left to the MPI", status == 0 and ALL in output, output)
+    for preload in ("before", "behind"):
+        status, output, report = run(test, 3, "host", [program], preload, "redirect")
+        taken = counts_in(report)
+        expect(f"a tool that redirects calls, also of dlsym, {preload} Lapwing: each rank's waits pass it, and Lapwing takes the collectives",
+               status == 0 and "all right" in output and output.count("redirected: 15 waits\n") == 3 and
+               all(taken.get(name, 0) == calls for name, calls in TAKEN.items()), (taken, output))
     status, output, report = run(test, 2, "host", [program, "blocking"])
     seen = {name: calls for name, calls in counts_in(report, "blocking").items() if calls > 0}
     expect("blocking collectives are counted", seen == {"MPI_Iallreduce": 6, "MPI_Ibarrier": 2}, (seen, output))

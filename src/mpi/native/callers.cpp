@@ -1,22 +1,18 @@
 #include "mpi/native/callers.hpp"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <link.h>
 #include <mpi.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
 #include <cstring>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "mpi/native/families.hpp"
+#include "mpi/native/libraries.hpp"
 
 namespace lapwing {
 namespace {
@@ -27,196 +23,32 @@ constexpr std::string_view fortran_libraries[] = {"libmpi_mpifh.so", "libmpi_use
 constexpr std::string_view fortran_libraries[] = {"libmpichfort.so", "libmpifort.so"};
 #endif
 
-// Relocations whose whole word is the address of a function.
-constexpr bool holds_function(std::uint64_t info) {
-#if defined(__x86_64__)
-    return ELF64_R_TYPE(info) == R_X86_64_JUMP_SLOT || ELF64_R_TYPE(info) == R_X86_64_GLOB_DAT;
-#elif defined(__aarch64__)
-    return ELF64_R_TYPE(info) == R_AARCH64_JUMP_SLOT || ELF64_R_TYPE(info) == R_AARCH64_GLOB_DAT;
-#else
-    return static_cast<void>(info), false;  // Fortran and tools are left to the MPI
-#endif
+bool is_own_mpi(const Library& library) {
+    return library.mpi() != nullptr && library.mpi()->name == LAPWING_PRELOAD_FAMILY;
 }
 
-// Returns null if no file has this function.
-const void* base_of(const void* function) {
-    Dl_info where{};
-    return function != nullptr && dladdr(function, &where) != 0 ? where.dli_fbase : nullptr;
+bool is_fortran(const Library& library) {
+    const std::string_view path = library.path();
+    const std::string_view file = path.substr(path.rfind('/') + 1);
+    return std::ranges::any_of(fortran_libraries, [&](auto name) { return file.starts_with(name); });
 }
 
-// A loaded file and the functions that it defines.
-class File {
-  public:
-    explicit File(const void* inside) {
-        Dl_info where{};
-        if (inside == nullptr || dladdr(inside, &where) == 0) return;
-        base_ = where.dli_fbase;
-        handle_ = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-        // The program itself has no name for the loader.
-        if (handle_ == nullptr) handle_ = dlopen(nullptr, RTLD_LAZY);
-    }
-    ~File() {
-        if (handle_ != nullptr) dlclose(handle_);
-    }
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
-
-    const void* base() const { return base_; }
-    // Returns null if this file does not define it; dlsym() also finds functions of libraries that it needs.
-    void* function(const char* name) const {
-        void* const found = handle_ == nullptr ? nullptr : dlsym(handle_, name);
-        return found != nullptr && base_of(found) == base_ ? found : nullptr;
-    }
-
-  private:
-    void* base_ = nullptr;
-    void* handle_ = nullptr;
-};
-
-// A loaded library, as its dynamic section describes it.
-class Library {
-  public:
-    explicit Library(const dl_phdr_info& loaded)
-        : base_(loaded.dlpi_addr), mpi_(family_of(loaded)), name_(loaded.dlpi_name) {
-        for (int i = 0; i < loaded.dlpi_phnum; ++i) {
-            const ElfW(Phdr)& header = loaded.dlpi_phdr[i];
-            if (header.p_type == PT_LOAD && begin_ == nullptr)
-                begin_ = reinterpret_cast<const char*>(base_ + header.p_vaddr - header.p_offset);
-            if (header.p_type == PT_DYNAMIC) {
-                read(reinterpret_cast<const ElfW(Dyn)*>(base_ + header.p_vaddr));
-            } else if (header.p_type == PT_GNU_RELRO) {
-                sealed_begin_ = base_ + header.p_vaddr;
-                sealed_end_ = sealed_begin_ + header.p_memsz;
-            }
-        }
-    }
-
-    // The address that dladdr() reports for its functions.
-    const void* begin() const { return begin_; }
-    std::string file() const { return name_.empty() ? "the program" : name_; }
-    bool is_mpi() const { return mpi_ != nullptr; }
-    bool is_own_mpi() const { return is_mpi() && mpi_->name == LAPWING_PRELOAD_FAMILY; }
-    bool is_fortran() const {
-        const std::string_view file = std::string_view(name_).substr(name_.rfind('/') + 1);
-        return std::ranges::any_of(fortran_libraries, [&](auto name) { return file.starts_with(name); });
-    }
-
-    bool refers_to_pmpi() const {
-        bool refers = false;
-        bind([&](std::string_view name) -> void* {
-            refers = refers || name.starts_with("PMPI");
-            return nullptr;
-        });
-        return refers;
-    }
-    // Calls for_name(name) for each function that the library refers to, and stores the address that it
-    // returns, unless that is null.
-    template <typename ForName>
-    void bind(const ForName& for_name) const {
-        if (symbols_ == nullptr || names_ == nullptr) return;
-        for (const Table& table : {relocations_, jumps_}) {
-            for (std::size_t i = 0; i < table.bytes / sizeof(ElfW(Rela)); ++i) {
-                const ElfW(Rela)& relocation = table.first[i];
-                if (!holds_function(relocation.r_info)) continue;
-                const std::string_view name = names_ + symbols_[ELF64_R_SYM(relocation.r_info)].st_name;
-                if (void* const function = for_name(name)) write(base_ + relocation.r_offset, function);
-            }
-        }
-    }
-
-  private:
-    struct Table {
-        const ElfW(Rela) * first = nullptr;
-        std::size_t bytes = 0;
-    };
-
-    void read(const ElfW(Dyn) * entry) {
-        bool with_addends = false;
-        for (; entry->d_tag != DT_NULL; ++entry) {
-            // The loader may have changed offsets in the file to addresses.
-            const std::uintptr_t value = entry->d_un.d_ptr;
-            const std::uintptr_t address = value < base_ ? base_ + value : value;
-            switch (entry->d_tag) {
-                case DT_SYMTAB:
-                    symbols_ = reinterpret_cast<const ElfW(Sym)*>(address);
-                    break;
-                case DT_STRTAB:
-                    names_ = reinterpret_cast<const char*>(address);
-                    break;
-                case DT_RELA:
-                    relocations_.first = reinterpret_cast<const ElfW(Rela)*>(address);
-                    break;
-                case DT_RELASZ:
-                    relocations_.bytes = value;
-                    break;
-                case DT_JMPREL:
-                    jumps_.first = reinterpret_cast<const ElfW(Rela)*>(address);
-                    break;
-                case DT_PLTRELSZ:
-                    jumps_.bytes = value;
-                    break;
-                case DT_PLTREL:
-                    with_addends = value == DT_RELA;
-                    break;
-                default:
-                    break;
-            }
-        }
-        if (!with_addends) jumps_ = {};
-    }
-
-    void write(std::uintptr_t where, void* function) const {
-        void** const slot = reinterpret_cast<void**>(where);
-        if (*slot == function) return;
-        if (where < sealed_begin_ || where >= sealed_end_) {
-            std::atomic_ref(*slot).store(function);
-            return;
-        }
-        // The loader has made this part read-only.
-        const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-        void* const begin = reinterpret_cast<void*>(where & ~(page - 1));
-        if (::mprotect(begin, page, PROT_READ | PROT_WRITE) != 0) return;
-        std::atomic_ref(*slot).store(function);
-        ::mprotect(begin, page, PROT_READ);
-    }
-
-    std::uintptr_t base_;
-    const void* begin_ = nullptr;
-    const Family* mpi_;
-    std::string name_;
-    std::uintptr_t sealed_begin_ = 0;
-    std::uintptr_t sealed_end_ = 0;
-    const ElfW(Sym) * symbols_ = nullptr;
-    const char* names_ = nullptr;
-    Table relocations_;
-    Table jumps_;
-};
-
-std::vector<Library> loaded_libraries() {
-    std::vector<Library> all;
-    // Binding takes the loader's lock, which must not be taken inside dl_iterate_phdr.
-    dl_iterate_phdr(
-        [](dl_phdr_info* loaded, std::size_t, void* result) {
-            static_cast<std::vector<Library>*>(result)->emplace_back(*loaded);
-            return 0;
-        },
-        &all);
-    return all;
-}
-
-const File& self() {
-    static const File file(reinterpret_cast<const void*>(bind_fortran));
-    return file;
+bool refers_to_pmpi(const Library& library) {
+    bool refers = false;
+    library.bind([&](std::string_view name) -> void* {
+        refers = refers || name.starts_with("PMPI");
+        return nullptr;
+    });
+    return refers;
 }
 
 void* own_function_of(std::string_view pmpi_name) {
-    return pmpi_name.starts_with("PMPI") ? self().function(pmpi_name.data() + 1) : nullptr;
+    return pmpi_name.starts_with("PMPI") ? self().find(pmpi_name.substr(1)) : nullptr;
 }
 
 // A library, or the program itself, that has MPI functions of its own.
 struct Tool {
-    std::string file;
-    const void* base;
+    Library library;
     std::set<std::string, std::less<>> bound = {};  // MPI_X, where its calls of PMPI_X are calls of Lapwing
     bool asks_loader = false;                       // finds functions by dlsym()
 };
@@ -233,7 +65,7 @@ void* look_up_for_tool(void* handle, const char* name) {
     if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
         if (void* const ours = own_function_of(name)) return ours;
     }
-    return dlsym(handle, name);
+    return loaders_dlsym()(handle, name);
 }
 
 // Functions that tools wrap: each tool has one of these at least.
@@ -244,7 +76,7 @@ constexpr const char* wrapped_functions[] = {
 };
 
 void bind_tool(const Library& library) {
-    Tool tool{library.file(), library.begin()};
+    Tool tool{library};
     library.bind([&](std::string_view name) -> void* {
         if (name == "dlsym") {
             tool.asks_loader = true;
@@ -260,18 +92,17 @@ void bind_tool(const Library& library) {
 // The program's references to Lapwing's functions become references to those of a tool that stands behind
 // Lapwing. Returns false if no library starts MPI by such a reference: as in Python, which loads the library
 // that does so later. Then the tool remains behind Lapwing.
-bool bind_program(const std::vector<Library>& libraries, const Library& of_tool, const File& tool) {
+bool bind_program(const std::vector<Library>& libraries, const Library& tool) {
     const auto references = [&](bool binds) {
         bool starts = false;
         for (const Library& library : libraries) {
-            if (library.is_mpi() || library.begin() == of_tool.begin() || library.begin() == self().base())
-                continue;
+            if (library.mpi() != nullptr || library.is(tool) || library.is(self())) continue;
             library.bind([&](std::string_view name) -> void* {
                 if (!name.starts_with("MPI") && !name.starts_with("mpi_init")) return nullptr;
-                void* const wrapper = tool.function(name.data());
+                void* const wrapper = tool.find(name);
                 if (wrapper == nullptr) return nullptr;
                 starts = starts || name.starts_with("MPI_Init") || name.starts_with("mpi_init");
-                return binds && self().function(name.data()) != nullptr ? wrapper : nullptr;
+                return binds && self().find(name) != nullptr ? wrapper : nullptr;
             });
         }
         return starts;
@@ -280,26 +111,33 @@ bool bind_program(const std::vector<Library>& libraries, const Library& of_tool,
 }
 
 void bind_tools(const std::vector<Library>& libraries) {
-    std::set<const void*> before;
-    std::set<const void*> behind;
+    // Each function is that of the first file before Lapwing, and of the first one behind.
+    std::set<const Library*> before;
+    std::set<const Library*> behind;
     for (const char* name : wrapped_functions) {
-        if (const void* const function = dlsym(RTLD_DEFAULT, name)) before.insert(base_of(function));
-        if (const void* const function = dlsym(RTLD_NEXT, name)) behind.insert(base_of(function));
+        std::set<const Library*>* side = &before;
+        bool found = false;
+        for (const Library& library : libraries) {
+            if (library.is(self())) {
+                side = &behind;
+                found = false;
+            } else if (!found && library.find(name) != nullptr) {
+                side->insert(&library);
+                found = true;
+            }
+        }
     }
     for (const Library& library : libraries) {
-        if (library.is_mpi() || library.begin() == self().base()) continue;
-        if (before.contains(library.begin())) {
+        if (library.mpi() != nullptr) continue;
+        if (before.contains(&library) ||
+            (behind.contains(&library) && refers_to_pmpi(library) && bind_program(libraries, library)))
             bind_tool(library);
-        } else if (behind.contains(library.begin())) {
-            const File tool(library.begin());
-            if (library.refers_to_pmpi() && bind_program(libraries, library, tool)) bind_tool(library);
-        }
     }
 }
 
 void bind_fortran(const std::vector<Library>& libraries) {
     for (const Library& library : libraries) {
-        if (library.is_fortran()) library.bind(own_function_of);
+        if (is_fortran(library)) library.bind(own_function_of);
     }
 }
 
@@ -314,26 +152,17 @@ __attribute__((constructor)) void begin() {
 #if (defined(__x86_64__) || defined(__aarch64__)) && defined(__OPTIMIZE__) && !defined(LAPWING_SANITIZED)
 #define LAPWING_REPLACES_DLSYM
 
-void* (*loaders_dlsym)(void*, const char*) noexcept = nullptr;
-
 // Returns Lapwing's function in place of the MPI's, or null to leave the look-up to the loader. Looks only at
 // names of MPI functions, and only for a handle of a library.
 [[gnu::noinline]] void* look_up_for_program(void* handle, const char* name) {
-    if (loaders_dlsym == nullptr) {
-        for (const char* version : {"GLIBC_2.2.5", "GLIBC_2.17"}) {
-            void* const found = dlvsym(RTLD_NEXT, "dlsym", version);
-            if (found != nullptr) loaders_dlsym = reinterpret_cast<decltype(loaders_dlsym)>(found);
-        }
-    }
     if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || std::strncmp(name, "MPI", 3) != 0) return nullptr;
-    const void* const base = base_of(loaders_dlsym(handle, name));
+    const void* const found = loaders_dlsym()(handle, name);
     // A tool behind Lapwing may look up the function that it wraps: Lapwing's would call the tool again.
-    const void* const next = base_of(dlsym(RTLD_NEXT, name));
+    const void* const next = loaders_dlsym()(RTLD_NEXT, name);
     void* ours = nullptr;
-    if (base != nullptr && (next == nullptr || next == base)) {
-        for (const Library& library : loaded_libraries()) {
-            if (library.begin() == base && library.is_own_mpi()) ours = self().function(name);
-        }
+    for (const Library& library : loaded_libraries()) {
+        if (library.contains(found) && is_own_mpi(library) && (next == nullptr || library.contains(next)))
+            ours = self().find(name);
     }
     dlerror();  // forgets errors of the look-ups here
     return ours;
@@ -348,23 +177,24 @@ void bind_fortran() {
 
 std::vector<std::string> bound_tools() {
     std::vector<std::string> files;
-    for (const Tool& tool : all_bound()) files.push_back(tool.file);
+    for (const Tool& tool : all_bound())
+        files.emplace_back(*tool.library.path() != '\0' ? tool.library.path() : "the program");
     return files;
 }
 
 bool belongs_to_bound_tool(const void* function) {
-    const void* const base = base_of(function);
-    return std::ranges::any_of(all_bound(), [&](const Tool& tool) { return tool.base == base; });
+    return std::ranges::any_of(all_bound(),
+                               [&](const Tool& tool) { return tool.library.contains(function); });
 }
 
 void* find_own(const char* name) {
-    return self().function(name);
+    return self().find(name);
 }
 
 bool belongs_to_bound_tool(const void* function, const char* name) {
-    const void* const base = base_of(function);
     return std::ranges::any_of(all_bound(), [&](const Tool& tool) {
-        return tool.base == base && (tool.asks_loader || tool.bound.contains(std::string_view(name)));
+        return tool.library.contains(function) &&
+               (tool.asks_loader || tool.bound.contains(std::string_view(name)));
     });
 }
 
@@ -375,7 +205,7 @@ bool belongs_to_bound_tool(const void* function, const char* name) {
 // loader finds the calling library by the return address, which the tail call leaves as it is.
 extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) noexcept {
     if (void* const ours = lapwing::look_up_for_program(handle, name)) return ours;
-    return lapwing::loaders_dlsym(handle, name);
+    return lapwing::loaders_dlsym()(handle, name);
 }
 #endif
 

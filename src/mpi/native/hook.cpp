@@ -11,6 +11,7 @@
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/native/libraries.hpp"
 #include "mpi/native/native.hpp"
 
 namespace lapwing {
@@ -148,7 +149,7 @@ namespace {
 // library.
 template <typename Function>
 Function* next_in_ucx(const char* name) {
-    void* const found = dlsym(RTLD_NEXT, name);
+    void* const found = lapwing::loaders_dlsym()(RTLD_NEXT, name);
     return found != nullptr ? reinterpret_cast<Function*>(found) : lapwing::find_in_ucx<Function>(name);
 }
 

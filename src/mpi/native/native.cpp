@@ -2,44 +2,37 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "mpi/native/callers.hpp"
-#include "mpi/native/families.hpp"
+#include "mpi/native/libraries.hpp"
 
 namespace lapwing {
 namespace {
 
 struct Found {
-    const Family* own = nullptr;
+    std::optional<Library> own;
     const Family* other = nullptr;
-    std::string path;  // of the library of `own`
 };
-
-int look_at(dl_phdr_info* loaded, std::size_t, void* result) {
-    Found& found = *static_cast<Found*>(result);
-    const Family* const family = family_of(*loaded);
-    if (family == nullptr) return 0;
-    if (family->name != LAPWING_PRELOAD_FAMILY) {
-        found.other = family;
-    } else if (found.own == nullptr) {
-        found.own = family;
-        found.path = loaded->dlpi_name;
-    }
-    return 0;
-}
 
 Found look() {
     Found found;
-    dl_iterate_phdr(look_at, &found);
+    for (const Library& library : loaded_libraries()) {
+        const Family* const family = library.mpi();
+        if (family == nullptr) continue;
+        if (family->name != LAPWING_PRELOAD_FAMILY)
+            found.other = family;
+        else if (!found.own)
+            found.own = library;
+    }
     return found;
 }
 
@@ -65,21 +58,26 @@ const char* own_title() {
 // program that loads its MPI later is refused at its first call.
 __attribute__((constructor)) void refuse_other_mpi() {
     const Found found = look();
-    if (found.own == nullptr && found.other != nullptr) refuse(found);
+    if (!found.own && found.other != nullptr) refuse(found);
 }
 
-void* library() {
-    static void* const opened = [] {
+struct Native {
+    Library library;
+    void* handle;
+};
+
+const Native& native() {
+    static const Native opened = [] {
         const Found found = look();
-        if (found.own == nullptr) refuse(found);
-        return dlopen(found.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+        if (!found.own) refuse(found);
+        return Native{*found.own, dlopen(found.own->path(), RTLD_LAZY | RTLD_NOLOAD)};
     }();
     return opened;
 }
 
 void print_missing(const char* function) {
     std::fprintf(stderr, "lapwing: %s lacks %s: this MPI is older than the one for which Lapwing was built\n",
-                 look().path.c_str(), function);
+                 native().library.path(), function);
 }
 
 // Stands for a function that this MPI lacks. The program cannot see that, since Lapwing has the function.
@@ -94,7 +92,7 @@ void* stand_in_for(const char* function) {
 }
 
 void* next_or_null(const char* name) {
-    void* const found = dlsym(RTLD_NEXT, name);
+    void* const found = loaders_dlsym()(RTLD_NEXT, name);
     // An MPI that was loaded for a part of the program, as by Python, is not next. A bound tool has called
     // this.
     return found != nullptr && !belongs_to_bound_tool(found)
@@ -105,7 +103,8 @@ void* next_or_null(const char* name) {
 }  // namespace
 
 void* find_in_libraries(const char* name) {
-    return dlsym(library(), name);
+    void* const found = native().library.find(name);
+    return found != nullptr ? found : loaders_dlsym()(native().handle, name);
 }
 
 void* find_native(const char* name) {
@@ -123,12 +122,11 @@ void* find_next(const char* name) {
 }
 
 std::string file_before(const char* name) {
-    static const char own = 0;
-    Dl_info here{};
+    void* const function = loaders_dlsym()(RTLD_DEFAULT, name);
     Dl_info found{};
-    void* const function = dlsym(RTLD_DEFAULT, name);
-    if (function == nullptr || dladdr(&own, &here) == 0 || dladdr(function, &found) == 0) return "";
-    return found.dli_fbase == here.dli_fbase || belongs_to_bound_tool(function, name) ? "" : found.dli_fname;
+    if (self().contains(function) || dladdr(function, &found) == 0 || belongs_to_bound_tool(function, name))
+        return "";
+    return found.dli_fname;
 }
 
 void* find_next_init(const char* name) {
@@ -141,7 +139,7 @@ void* find_next_init(const char* name) {
 }
 
 void* find_native_variable(const char* name) {
-    void* const found = dlsym(RTLD_DEFAULT, name);
+    void* const found = loaders_dlsym()(RTLD_DEFAULT, name);
     return found != nullptr ? found : find_native(name);
 }
 
