@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/values.hpp"
 
 namespace lapwing::bench {
@@ -143,7 +144,7 @@ int run_program(int argument_count, char** arguments, const char* subcommand,
     } catch (const std::exception& error) {
         char host[256] = "";
         gethostname(host, sizeof host - 1);
-        fmt::print(stderr, "lapwing {}: rank {} on {}: {}\n", subcommand, rank, host, error.what());
+        print_message("lapwing {}: rank {} on {}: {}\n", subcommand, rank, host, error.what());
         std::fflush(nullptr);
         // MPICH's launcher drops what it has not forwarded yet when a rank aborts.
         std::this_thread::sleep_for(std::chrono::milliseconds(200));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "common/simulated_costs.hpp"
@@ -176,7 +177,7 @@ int fit_file(const std::string& path, const std::string& burst) {
     Tuning::parse(text, path);
     NewTuningFile output(path);
     output.write(text);
-    fmt::print("fitted {} of {}\n", counted(fitted, "table"), path);
+    print_note("fitted {} of {}\n", counted(fitted, "table"), path);
     return success;
 }
 

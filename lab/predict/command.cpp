@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/messages.hpp"
 #include "command_line/command_line.hpp"
 #include "laboratory.hpp"
 #include "lapwing/common/output_file.hpp"
@@ -30,13 +31,15 @@ int predict(const Study& study, std::vector<Each>& cases, const All& all, bool c
     }
     std::optional<OutputFile> file;
     if (!options.json.empty() && options.json != "-") file.emplace(options.json, "the result");
-    fmt::print(stderr, "{}\n", needs);
+    print_message("{}\n", needs);
     run(study, jobs, [&](std::size_t i, ProgressBar& bar) { simulate_case(study, cases[i], bar); });
     const std::string json = options.json.empty() ? "" : as_json(study, all).dump(1) + "\n";
-    fmt::print("{}", options.json == "-" ? json : as_table(study, all));
     if (file) {
         file->write(json);
         file->close();
+        print_note("{}", as_table(study, all));
+    } else {
+        fmt::print("{}", options.json == "-" ? json : as_table(study, all));
     }
     for (const Each& one : cases) complete = complete && one.left_out.empty();
     return complete ? success : violations_found;

@@ -218,15 +218,15 @@ int synthesize(const Options& options) {
         }
         rows.push_back(std::move(row));
     }
+    const bool any = options.always || std::ranges::any_of(rows, &Row::better);
+    if (any && !options.output.empty())
+        write_file(options.output, file_of(options, rows, links), "the lists");
     if (options.json) {
         fmt::print("{}\n", as_json(rows).dump(2));
     } else {
         print_rows(rows);
     }
-    const bool any = options.always || std::ranges::any_of(rows, &Row::better);
-    if (!any) return violations_found;
-    if (!options.output.empty()) write_file(options.output, file_of(options, rows, links), "the lists");
-    return success;
+    return any ? success : violations_found;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/values.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
@@ -119,7 +120,7 @@ std::vector<Verified> verify(const std::string& file, const CheckLimits& limits,
 
 void print_result(const Verified& result) {
     if (!result.error.empty()) {
-        fmt::print(stderr, "{}\n", result.error);
+        print_message("{}\n", result.error);
         return;
     }
     ListSet unnamed;

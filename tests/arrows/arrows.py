@@ -28,6 +28,9 @@ WORDS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 NOT_IN_LIBCXX = re.compile(r"#\s*include\s*<(?:bits|ext)/|\b__gnu_cxx::|\bstd::execution::|\bchar_traits<(?!char|wchar_t)"
                            r"|\bbasic_string(?:_view)?<(?!char|wchar_t|C)|\bjson::from_(?:cbor|msgpack|ubjson|bson)\(")
 
+# An error of standard error is an exception there: print_message() of base/messages.hpp ignores it.
+THROWING = re.compile(r"fmt::print\(\s*stderr|^\s*stderr,")
+
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 INCLUDING = {".cpp", ".hpp", ".c", ".h", ".def"}
 READ = INCLUDING | {".py", ".txt", ".cmake", ".md", ""}
@@ -168,6 +171,8 @@ def problems(root):
                 yield f"{shown}:{number}: the word {word[1]}"
             include = INCLUDE.match(line) if path.suffix in INCLUDING else None
             gnu = NOT_IN_LIBCXX.search(line) if path.suffix in INCLUDING and shown.parts[0] in ROOTS else None
+            if THROWING.search(line) and path.suffix in INCLUDING and shown.parts[0] in ROOTS:
+                yield f"{shown}:{number}: use print_message()"
             if gnu:
                 yield f"{shown}:{number}: libc++, which the wheel has, lacks {gnu[0]}"
             why = wrong_include(room, include[1], include[2]) if include else None

@@ -53,6 +53,7 @@ BREAK = (
     (tree_of("lab/simulate/a.cpp", '#include "predict/c.hpp"\n', *LAB), "lab/simulate/a.cpp:1: lab/simulate/ includes"),
     (tree_of("src/attic/a.cpp", "\n"), "src/attic/a.cpp:1: room attic/ has no place"),
     (tree_of("src/base/a.cpp", f"\n// {WORD}: more\n"), f"src/base/a.cpp:2: the word {WORD}"),
+    (tree_of("tools/a.cpp", "fmt::print(\n    stderr,\n"), "tools/a.cpp:2: use print_message()"),
     *((tree_of("src/base/a.cpp", line + "\n"), "src/base/a.cpp:1: libc++")
       for line in ("#include <bits/stdc++.h>", "std::char_traits<std::uint8_t>::length(x);", "std::basic_string<std::byte> bytes;",
                    "nlohmann::json::from_cbor(first, last);")),

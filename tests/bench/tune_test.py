@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from launched import BUILD, MPI, LaunchedTest
+from launched import BUILD, MPI, TOOL, LaunchedTest
 
 TINY = ("--rounds", 3, "--time", 0, "--bytes", "64,1Ki")
 
@@ -80,6 +80,11 @@ class Tune(LaunchedTest):
         output = self.tune("--collective", "ibarrier")
         self.assertEqual([table["engine"] for table in self.tables()], ["host"])
         self.assertIn("this job does not use the kernel engine: not measured", output)
+
+    def test_the_file_is_written_where_no_message_can_be(self):
+        mute = self.script("mute", f'exec {TOOL} "$@" >/dev/full 2>/dev/full')
+        self.start("tune", "-o", self.file, *TINY, "--engine", "host", "--collective", "ibarrier", tool=mute)
+        self.assertEqual(len(self.tables()), 1)
 
     def test_nothing_is_kept_of_what_fails(self):
         output = self.tune("--engine", "host", "--collective", "ibarrier", "--ranks", "5", status=1)

@@ -8,7 +8,8 @@
 //     end       all collectives are complete
 //   leaves    ends by _exit(0), without MPI_Finalize
 //   hinted ALGORITHMS   names them by an info key
-//   plain     nothing special: a few collectives
+//   plain     nothing special: a few collectives; the file that the second argument names, if any, is open
+//             from the start on
 //   first     its first reduction starts while a barrier is in flight
 //   steady    the same for some seconds, so that something can happen meanwhile; rank 0 creates the file that
 //   the second
@@ -24,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace {
@@ -69,10 +71,11 @@ void wait_for_both(unsigned seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    const std::string what = argc > 1 ? argv[1] : "plain";
+    if (what == "plain" && argc > 2) static_cast<void>(::open(argv[2], O_WRONLY | O_CREAT | O_APPEND, 0666));
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const std::string what = argc > 1 ? argv[1] : "plain";
     if (what == "killed" && argc > 3 && std::atoi(argv[2]) == rank) point = argv[3];
     reach("start", -1);
     if (what == "mixed" && argc > 2) wait_for_both(static_cast<unsigned>(std::atoi(argv[2])));

@@ -221,6 +221,17 @@ class Faults(jobs.Test):
         self.expect("without lapwing run the report is not lost",
                     status == 0 and full in output and "MPI_Ibarrier" in output, output)
         self.a_full_disk()
+        self.ranks_without_standard_error()
+
+    def ranks_without_standard_error(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            file = pathlib.Path(scratch) / "file"
+            for closed in ("2>/dev/full", "2>&-", "2>&- >&- <&-"):
+                words = ["sh", "-c", f'exec "$@" {closed}', "sh", self.program, "plain", file]
+                status, output = self.run_by_hand(2, "true", words, LAPWING_REPORT="text", LAPWING_TRACE="/nowhere")
+                self.expect(f"ranks with {closed} end as with standard error", status == 0 and
+                            ("all done" in output or ">&- <" in closed), output)
+            self.expect("a file of the program gets no message", file.read_text() == "", file.read_text())
 
     def a_report_that_is_lost(self):
         for options in (["--report"], ["--report-file", f"/tmp/lapwing-faults-{os.getpid()}"]):

@@ -19,7 +19,7 @@ import programs
 import results
 import samples
 import summary
-from support import ToolTest
+from support import TOOL, ToolTest
 
 
 class Scratch(ToolTest):
@@ -289,6 +289,14 @@ class Command(ToolTest):
         self.assertEqual(out, "")
         self.assertIn("cut.json", err)
         self.assertIn("cut.json", self.page.read_text())
+
+    def test_full_streams(self):
+        full = self.script("full", f'exec {TOOL} "$@" >/dev/full')
+        self.refused("report", self.result, "-o", "-", tool=full, because="the page cannot be written: No space left on device")
+        (self.scratch / "cut.json").write_text("{")
+        mute = self.script("mute", f'exec {TOOL} "$@" 2>/dev/full')
+        self.assertEqual(self.call("report", self.scratch, "-o", self.page, tool=mute, status=1), ("", ""))
+        self.assertTrue(self.page.exists())
 
     def test_what_makes_no_page(self):
         self.page.write_text("the old one")

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/output_file.hpp"
@@ -80,13 +81,12 @@ int run_traced(const Starter& starter, const Words& words, Settings settings, co
         if (!parts.empty()) write_timeline(parts, target);
         if (!parts.empty() || no_rank_began) {
             for (const std::string& remark : remarks_on_timeline(parts))
-                fmt::print(stderr, "{}: {}\n", file, remark);
+                print_message("{}: {}\n", file, remark);
         }
         remove_trace_parts(settings.trace);
         if (no_rank_began && status == 0) return violations_found << 8;
     } catch (const std::exception& error) {
-        fmt::print(stderr, "lapwing run: {}; the ranks' recordings are in {}\n", error.what(),
-                   settings.trace);
+        print_message("lapwing run: {}; the ranks' recordings are in {}\n", error.what(), settings.trace);
     }
     return status;
 }

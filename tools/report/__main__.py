@@ -35,17 +35,24 @@ def current_umask():
     return mask
 
 
+def tell(message):
+    """On standard error, without a word where it cannot be written; sys.stderr would fail again at the end."""
+    try:
+        os.write(2, f"lapwing report: {message}\n".encode(errors="backslashreplace"))
+    except OSError:
+        pass
+
+
 def run(options):
     found, left_out = results.collect(options.files, options.tool)
     html = page.Page(found, left_out, options.title).html(vega_library.script(options.vega))
     if options.output == "-":
-        sys.stdout.reconfigure(encoding="utf-8")
-        sys.stdout.write(html)
-        sys.stdout.flush()
+        with open(1, "w", encoding="utf-8", closefd=False) as page_file:
+            page_file.write(html)
     else:
         write(pathlib.Path(options.output), html)
     for error in left_out:
-        print(f"lapwing report: left out: {error}", file=sys.stderr)
+        tell(f"left out: {error}")
     return SOMETHING_LEFT_OUT if left_out else 0
 
 
@@ -61,8 +68,8 @@ def main():
     except (inputs.InputError, vega_library.LibraryError) as error:
         reason = str(error)
     except OSError as error:
-        reason = f"{error.filename or ''}: {error.strerror or error}"
-    print(f"lapwing report: {reason}", file=sys.stderr)
+        reason = f"{error.filename or 'the page cannot be written'}: {error.strerror or error}"
+    tell(reason)
     return NOTHING_WRITTEN
 
 

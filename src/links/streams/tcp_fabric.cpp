@@ -4,10 +4,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
+#include "base/messages.hpp"
 #include "links/fabrics.hpp"
 #include "links/streams/stream_fabric.hpp"
 #include "links/tcp/addresses.hpp"
@@ -67,9 +67,8 @@ TcpFabric::TcpFabric(const FabricOptions& options) : StreamFabric(options.intern
     tcp::Options internet = options.internet;
     // A start sends little of a long message, so a bound would only cost wake-ups.
     internet.unsent_bytes = 0;
-    endpoint_ = std::make_unique<tcp::Endpoint>(internet, [this](const std::string& line) {
-        fmt::print(stderr, "lapwing: rank {}: {}\n", self_, line);
-    });
+    endpoint_ = std::make_unique<tcp::Endpoint>(
+        internet, [this](const std::string& line) { print_message("lapwing: rank {}: {}\n", self_, line); });
     utsname system{};
     ::uname(&system);
     description_ =

@@ -1,7 +1,6 @@
 // The first call and the last one.
 #include "mpi/calls/init.hpp"
 
-#include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <mutex>
 
 #include "base/clock.hpp"
+#include "base/messages.hpp"
 #include "base/values.hpp"
 #include "job/rank_locations.hpp"
 #include "links/mpi/mpi_progress.hpp"
@@ -43,8 +43,7 @@ void finish_groups(std::uint64_t limit) {
         if (!finish_group(group, end > now ? end - now : 0)) ++unfinished;
     });
     if (unfinished > 0 && limit > 0) {
-        fmt::print(
-            stderr,
+        print_message(
             "lapwing: MPI_Finalize was called before all ranks of {} had begun their first collective\n",
             counted(unfinished, "communicator"));
     }
@@ -182,6 +181,7 @@ int thread_level(int wanted) {
 std::atomic<int> told{-1};
 
 void before_start() {
+    reserve_standard_descriptors();
     bind_fortran();
     // The program's collectives leave the MPI's connections idle. While a link is down, TCP's keep-alive,
     // which UCX switches on, would end these, but not connections with data under way.

@@ -1,13 +1,12 @@
 #include "mpi/job/mpi_job.hpp"
 
-#include <fmt/format.h>
 #include <mpi.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <numeric>
 #include <utility>
 
+#include "base/messages.hpp"
 #include "links/mpi/mpi_error.hpp"
 
 namespace lapwing {
@@ -91,7 +90,7 @@ void MpiJob::leave_together(const std::function<void()>& meanwhile) {
 }
 
 void MpiJob::warn(const std::string& line) {
-    fmt::print(stderr, "lapwing: {}\n", line);
+    print_message("lapwing: {}\n", line);
 }
 
 // There is nothing in an MPI to sleep at.

@@ -1,12 +1,11 @@
 #include "mpi/job/recording.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <vector>
 
+#include "base/messages.hpp"
 #include "mpi/native/members.hpp"
 #include "mpi/native/named_types.hpp"
 #include "watch/mismatches.hpp"
@@ -184,8 +183,8 @@ void compare_calls_at_end(Job& job) {
     }
     if (job.rank() != 0) return;
     for (const std::string& sentence : watch::compare_at_end(answers))
-        fmt::print(stderr, "lapwing: the calls of the ranks do not match, and results may be wrong: {}\n",
-                   sentence);
+        print_message("lapwing: the calls of the ranks do not match, and results may be wrong: {}\n",
+                      sentence);
 }
 
 }  // namespace lapwing

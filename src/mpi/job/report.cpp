@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/values.hpp"
 
 namespace lapwing {
@@ -323,14 +324,15 @@ void write_report(const Report& mine, const ReportTarget& target, const Manner& 
     if (rank != 0) return;
     const Document document = document_of(sums, messages, mine, ranks, manner);
     const std::string text = target.form == "json" ? document.json.dump(2) + "\n" : document.text;
+    bool written = true;
     if (target.file.empty()) {
-        std::fwrite(text.data(), 1, text.size(), stderr);
+        written = print_message("{}", text);
     } else if (const int error = write_file(target.file, text); error != 0) {
-        fmt::print(stderr, "lapwing: the report cannot be written to {}: {}; here it is:\n{}",
-                   printable(target.file), std::strerror(error), text);
+        written = print_message("lapwing: the report cannot be written to {}: {}; here it is:\n{}",
+                                printable(target.file), std::strerror(error), text);
     }
     // A hole takes no room of a full disk.
-    if (!target.mark.empty()) static_cast<void>(!::truncate(target.mark.c_str(), 1));
+    if (written && !target.mark.empty()) static_cast<void>(!::truncate(target.mark.c_str(), 1));
 }
 
 }  // namespace lapwing

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/settings.hpp"
 #include "base/trace.hpp"
 #include "base/values.hpp"
@@ -64,8 +64,8 @@ void warn_of_left(Collective collective, Fallback reason) {
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (!is_reduction(collective) || rank != 0) return;
-    fmt::print(stderr, "lapwing: {} is left to the MPI, whose result may differ from run to run: {}\n",
-               mpi_name(collective), name(reason));
+    print_message("lapwing: {} is left to the MPI, whose result may differ from run to run: {}\n",
+                  mpi_name(collective), name(reason));
 }
 
 void read(const Settings& settings) {

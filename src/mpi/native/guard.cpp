@@ -6,12 +6,13 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/messages.hpp"
 #include "links/mpi/mpi_error.hpp"
 
 namespace lapwing {
 
 void end_job(const std::string& message, int status) {
-    fmt::print(stderr, "lapwing: {}\n", message);
+    print_message("lapwing: {}\n", message);
     // A launcher that aborts at once may drop a rank's last output.
     ::usleep(200'000);
     PMPI_Abort(MPI_COMM_WORLD, status);

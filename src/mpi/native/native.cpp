@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/messages.hpp"
 #include "mpi/native/callers.hpp"
 #include "mpi/native/libraries.hpp"
 
@@ -43,12 +43,10 @@ const char* own_title() {
 
 [[noreturn]] void refuse(const Found& found) {
     if (found.other == nullptr)
-        std::fprintf(stderr,
-                     "lapwing: this program loads no MPI library that Lapwing supports (lapwing info)\n");
+        print_message("lapwing: this program loads no MPI library that Lapwing supports (lapwing info)\n");
     else
-        std::fprintf(
-            stderr,
-            "lapwing: this program is linked to %s, but the preload library is the one for %s; start it "
+        print_message(
+            "lapwing: this program is linked to {}, but the preload library is the one for {}; start it "
             "with the launcher of its own MPI, or name that MPI by lapwing run --mpi\n",
             found.other->title, own_title());
     _exit(2);
@@ -76,8 +74,8 @@ const Native& native() {
 }
 
 void print_missing(const char* function) {
-    std::fprintf(stderr, "lapwing: %s lacks %s: this MPI is older than the one for which Lapwing was built\n",
-                 native().library.path(), function);
+    print_message("lapwing: {} lacks {}: this MPI is older than the one for which Lapwing was built\n",
+                  native().library.path(), function);
 }
 
 // Stands for a function that this MPI lacks. The program cannot see that, since Lapwing has the function.

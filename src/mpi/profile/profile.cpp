@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/settings.hpp"
 #include "base/values.hpp"
 #include "job/rank_locations.hpp"
@@ -93,7 +94,7 @@ Called enter_on(Communicator* on, const CallSite& site, std::uint64_t bytes, Roo
 }
 
 [[noreturn]] void give_up(const std::string& why) {
-    fmt::print(stderr, "lapwing: {}\n", why);
+    print_message("lapwing: {}\n", why);
     ::usleep(200'000);
     PMPI_Abort(MPI_COMM_WORLD, 2);
     std::abort();
@@ -239,12 +240,11 @@ void end() {
     write_clock("end");
     if (trace::on()) {
         const std::string trouble = trace::close();
-        if (!trouble.empty())
-            fmt::print(stderr, "lapwing: a part of the profile is incomplete: {}\n", trouble);
+        if (!trouble.empty()) print_message("lapwing: a part of the profile is incomplete: {}\n", trouble);
     }
     if (recording()) {
         const std::string trouble = end_recording();
-        if (!trouble.empty()) fmt::print(stderr, "lapwing: the recording is incomplete: {}\n", trouble);
+        if (!trouble.empty()) print_message("lapwing: the recording is incomplete: {}\n", trouble);
     }
 }
 
@@ -372,6 +372,7 @@ void Completing::done(const Completed& completed) {
 }  // namespace lapwing::profile
 
 LAPWING_MPI MPI_Init(int* argc, char*** argv) {
+    lapwing::reserve_standard_descriptors();
     lapwing::bind_fortran();
     const int error = NEXT_Init(argc, argv);
     if (error == MPI_SUCCESS) lapwing::profile::begin();
@@ -379,6 +380,7 @@ LAPWING_MPI MPI_Init(int* argc, char*** argv) {
 }
 
 LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    lapwing::reserve_standard_descriptors();
     lapwing::bind_fortran();
     const int error = NEXT_Init_thread(argc, argv, required, provided);
     if (error == MPI_SUCCESS) lapwing::profile::begin();

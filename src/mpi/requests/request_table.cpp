@@ -1,11 +1,10 @@
 #include "mpi/requests/request_table.hpp"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/values.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/async_progress.hpp"
@@ -356,9 +355,9 @@ bool RequestTable::drain(std::uint64_t patience) {
         running = running_.size();
     } while (running > 0 && nanoseconds() - began < patience);
     if (running > 0) {
-        fmt::print(stderr, "lapwing: MPI_Finalize was called while {}\n",
-                   counted(static_cast<int>(running), "collective does not complete",
-                           "collectives do not complete"));
+        print_message("lapwing: MPI_Finalize was called while {}\n",
+                      counted(static_cast<int>(running), "collective does not complete",
+                              "collectives do not complete"));
     }
     std::vector<MPI_Request> unused;
     {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/bench/run.hpp"
 #include "lapwing/common/command.hpp"
@@ -97,13 +98,12 @@ int run_suite(const CommandLine& app, const All& all, const Words& words) {
     int number = 0;
     for (const Part& part : parts) {
         if (std::find(chosen.begin(), chosen.end(), part.file) == chosen.end()) continue;
-        fmt::print("{}== {} ({} of {}) ==\n\n", number == 0 ? "" : "\n", part.file, number + 1,
+        print_note("{}== {} ({} of {}) ==\n\n", number == 0 ? "" : "\n", part.file, number + 1,
                    chosen.size());
-        std::fflush(stdout);
         ++number;
         if (run_part(part, all, words.words) != success) status = violations_found;
     }
-    fmt::print("\nwritten to {}\n", all.results);
+    print_note("\nwritten to {}\n", all.results);
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "lapwing/bench/proof.hpp"
 #include "lapwing/bench/statistics.hpp"
 #include "lapwing/common/command.hpp"
@@ -115,9 +116,8 @@ class Output {
             fmt::print("{}\n", result.dump(1));
             return;
         }
-        fmt::print("{}", bench_tables(result));
-        std::fflush(stdout);
-        if (!file_) return;
+        if (!file_) return fmt::print("{}", bench_tables(result));
+        print_note("{}", bench_tables(result));
         file_->write(result.dump(1) + "\n");
         file_->close();
     }
@@ -186,8 +186,8 @@ bool run_all(const BenchOptions& options, std::vector<BenchJob>& jobs) {
         if (!chooses.result.is_null()) job.settings["work"] = chooses.result.at("work");
         ProgramJob ended = run_mpi_program(job.launch(), program_name, bar, time_to_end);
         if (ended.status != 0 || !ended.result) {
-            fmt::print(stderr, "lapwing bench: {}: {}\n", job.variant.empty() ? job.engine : job.variant,
-                       why_no_result(ended.status));
+            print_message("lapwing bench: {}: {}\n", job.variant.empty() ? job.engine : job.variant,
+                          why_no_result(ended.status));
             return false;
         }
         confirm_rows(*ended.result, job.engine);
@@ -284,7 +284,7 @@ int run_benchmark(const BenchOptions& options, const std::vector<std::string>& l
     output.write(result);
     const std::string trouble = unconfirmed(result);
     if (trouble.empty()) return success;
-    fmt::print(stderr, "lapwing bench: {}\n", trouble);
+    print_message("lapwing bench: {}\n", trouble);
     return violations_found;
 }
 

@@ -1,6 +1,5 @@
 // lapwing cluster: hosts as namespaces of this machine, joined by shaped links, for the time of one command.
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -14,6 +13,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/cluster/inside.hpp"
@@ -42,7 +42,7 @@ bool heard(int descriptor) {
     try {
         status = run_cluster(shape, words.words, mask, started);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "lapwing cluster: {}\n", error.what());
+        print_message("lapwing cluster: {}\n", error.what());
     }
     std::fflush(nullptr);
     _exit(status);
@@ -86,9 +86,8 @@ int run(const CommandLine& app, const ClusterOptions& options, const Words& word
     shape.tool = std::filesystem::read_symlink("/proc/self/exe");
     require_network_programs(shape);
     if (options.cores_per_host == "own" && shape.hosts.front().cores.empty()) {
-        fmt::print(stderr,
-                   "lapwing cluster: {} hosts share {}; times are longer than with a core for each host\n",
-                   shape.hosts.size(), counted(usable_processors(), "core"));
+        print_message("lapwing cluster: {} hosts share {}; times are longer than with a core for each host\n",
+                      shape.hosts.size(), counted(usable_processors(), "core"));
     }
     signal(SIGCHLD, SIG_DFL);
     sigset_t blocked = handed_signals();

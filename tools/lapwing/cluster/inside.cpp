@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "lapwing/cluster/namespaces.hpp"
 #include "lapwing/cluster/network.hpp"
 #include "lapwing/cluster/own_cores.hpp"
@@ -118,10 +119,10 @@ void make_hosts(ClusterShape& shape) {
     if (shape.impaired()) {
         shape.netem = !shape.asked_for_seed && kernel_has_netem();
         if (shape.relayed()) {
-            fmt::print(stderr,
-                       "lapwing cluster: a relay process delays and drops packets{}; it uses CPU time "
-                       "(docs/cluster.md)\n",
-                       shape.asked_for_seed ? "" : ", because this kernel has no netem");
+            print_message(
+                "lapwing cluster: a relay process delays and drops packets{}; it uses CPU time "
+                "(docs/cluster.md)\n",
+                shape.asked_for_seed ? "" : ", because this kernel has no netem");
             if (split_off(shape.relay, "the relay", channel)) relay(shape, channel);
         }
     }
@@ -147,7 +148,7 @@ pid_t start_command(const std::vector<std::string>& command, const sigset_t& mas
     if (process != 0) return process;
     sigprocmask(SIG_SETMASK, &mask, nullptr);
     execvp(words.front(), words.data());
-    fmt::print(stderr, "lapwing cluster: {}: {}\n", command.front(), std::strerror(errno));
+    print_message("lapwing cluster: {}: {}\n", command.front(), std::strerror(errno));
     _exit(errno == ENOENT ? 127 : 126);
 }
 
@@ -158,9 +159,9 @@ bool collect(pid_t command, pid_t relay, int& status) {
     pid_t process = 0;
     while ((process = waitpid(-1, &word, WNOHANG)) > 0) {
         if (process == relay)
-            fmt::print(stderr,
-                       "lapwing cluster: the relay process has ended; the hosts can no longer "
-                       "reach each other\n");
+            print_message(
+                "lapwing cluster: the relay process has ended; the hosts can no longer "
+                "reach each other\n");
         if (process != command) continue;
         ended = true;
         status = WIFEXITED(word) ? WEXITSTATUS(word) : 128 + WTERMSIG(word);

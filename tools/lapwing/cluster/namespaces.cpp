@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -105,10 +105,10 @@ void mount_own_sys() {
         mount("sysfs", "/sys", "sysfs", usual | MS_RDONLY, nullptr) != 0) {
         const int error = errno;
         if (control_groups >= 0) close(control_groups);
-        fmt::print(stderr,
-                   "lapwing cluster: cannot mount /sys ({}); /sys/class/net shows the interfaces of this "
-                   "machine, which misleads UCX\n",
-                   std::strerror(error));
+        print_message(
+            "lapwing cluster: cannot mount /sys ({}); /sys/class/net shows the interfaces of this "
+            "machine, which misleads UCX\n",
+            std::strerror(error));
         return;
     }
     place_mounts(control_groups, "/sys/fs/cgroup");

@@ -1,15 +1,14 @@
 #include "lapwing/common/laboratory.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 
+#include "base/messages.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/process.hpp"
 
@@ -35,15 +34,14 @@ std::optional<std::string> find_laboratory() {
 int run_laboratory(char** arguments) {
     const std::optional<std::string> path = find_laboratory();
     if (!path) {
-        fmt::print(
-            stderr,
+        print_message(
             "lapwing: '{}' is a command of the laboratory, which is not installed: install the package "
             "{}, or run make lab in Lapwing's source\n",
             arguments[1], laboratory);
         return wrong_usage;
     }
     execv(path->c_str(), arguments);
-    fmt::print(stderr, "lapwing: cannot start {}: {}\n", *path, std::strerror(errno));
+    print_message("lapwing: cannot start {}: {}\n", *path, std::strerror(errno));
     return wrong_usage;
 }
 

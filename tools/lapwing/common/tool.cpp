@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/nearest_name.hpp"
 #include "command_line/command_line.hpp"
 
@@ -85,7 +86,7 @@ int run_subcommand(std::vector<std::string> arguments, const Tool& program, std:
         for (const char* name : names) tool.subcommand(name).group(group);
     }
     if (arguments.empty()) {
-        fmt::print(stderr, "{}", tool.help());
+        print_message("{}", tool.help());
         return wrong_usage;
     }
     const std::string subcommand = subcommand_of(arguments, commands);
@@ -116,10 +117,11 @@ int run_subcommand(std::vector<std::string> arguments, const Tool& program, std:
 
 int run_tool(int argument_count, char** arguments, const Tool& program) {
     std::string who = "lapwing";
+    reserve_standard_descriptors();
     try {
         return run_subcommand({arguments + 1, arguments + argument_count}, program, who);
     } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "{}: out of memory; try fewer ranks, or smaller files\n", who);
+        print_message("{}: out of memory; try fewer ranks, or smaller files\n", who);
         return wrong_usage;
     } catch (const std::filesystem::filesystem_error& error) {
         std::fflush(stdout);
@@ -127,12 +129,12 @@ int run_tool(int argument_count, char** arguments, const Tool& program) {
         const std::filesystem::path here = std::filesystem::current_path(deleted);
         const std::string file =
             deleted ? "the working directory" : (error.path1().empty() ? here : error.path1()).string();
-        fmt::print(stderr, "{}: {}: {}{}\n", who, printable(file), error.code().message(),
-                   file.starts_with("/proc/") ? "; is /proc mounted?" : "");
+        print_message("{}: {}: {}{}\n", who, printable(file), error.code().message(),
+                      file.starts_with("/proc/") ? "; is /proc mounted?" : "");
         return wrong_usage;
     } catch (const std::exception& error) {
         std::fflush(stdout);
-        fmt::print(stderr, "{}: {}\n", who, error.what());
+        print_message("{}: {}\n", who, error.what());
         return wrong_usage;
     }
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "lapwing/common/process.hpp"
 
 namespace lapwing::tool {
@@ -38,7 +39,7 @@ class Reader {
             const double share = std::atof(line.c_str() + progress_.size());
             const std::size_t what = line.find(' ', progress_.size());
             if (what != std::string::npos && !bar_.visible())
-                fmt::print(stderr, "{:3.0f} %{}\n", share * 100, line.substr(what));
+                print_message("{:3.0f} %{}\n", share * 100, line.substr(what));
             bar_.advance(share - done_);
             done_ = share;
         } else if (line.starts_with(result_of_)) {
@@ -47,7 +48,7 @@ class Reader {
         } else if (line.starts_with(report_) && result_) {
             (*result_)["report"] = nlohmann::json::parse(line.substr(report_.size()), nullptr, false);
         } else {
-            fmt::print(stderr, "{}\n", line);
+            print_message("{}\n", line);
         }
     }
     bool has_result() const { return result_.has_value(); }
@@ -127,8 +128,7 @@ class Lines {
     try {
         execute(launch);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "lapwing: {}\n", error.what());
-        std::fflush(stderr);
+        print_message("lapwing: {}\n", error.what());
     }
     _exit(cannot_start);
 }

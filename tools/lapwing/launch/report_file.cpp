@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "lapwing/common/output_file.hpp"
 
 namespace lapwing::tool {
@@ -45,16 +45,15 @@ bool ReportFile::check(bool job_failed) const {
     const std::string where = keeps_contents_ ? " in " + printable(path_) : "";
     if (!missing) {
         if (keeps_contents_) ::unlink(path_.c_str());
-        fmt::print(
-            stderr,
+        print_message(
             "lapwing run: no report{}: rank 0 ended without MPI_Finalize, or could not write the report\n",
             where);
         return false;
     }
-    fmt::print(stderr, "lapwing run: {}: rank 0 did not call MPI_Init with Lapwing loaded. {}\n",
-               keeps_contents_ ? "no report" + where : "no report, unless rank 0 of another host wrote one",
-               job_failed
-                   ? "The job may have failed before"
+    print_message(
+        "lapwing run: {}: rank 0 did not call MPI_Init with Lapwing loaded. {}\n",
+        keeps_contents_ ? "no report" + where : "no report, unless rank 0 of another host wrote one",
+        job_failed ? "The job may have failed before"
                    : "It may call no MPI or only sessions, be linked statically, not get LD_PRELOAD, or have "
                      "opened a library with RTLD_DEEPBIND");
     return !keeps_contents_;

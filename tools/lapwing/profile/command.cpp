@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
@@ -194,25 +194,25 @@ void say(const std::string& text, const std::string& file) {
     try {
         if (!file.empty()) return write_file(file, text, "the profile");
     } catch (const std::exception&) {
-        fmt::print(stderr, "{}", text);
+        print_message("{}", text);
         throw;
     }
-    fmt::print(stderr, "{}", text);
+    if (!print_message("{}", text))
+        throw Error(ErrorCode::system, "the profile cannot be written to standard error");
 }
 
 void warn(const Profile& profile) {
     if (profile.dropped > 0)
-        fmt::print(stderr,
-                   "lapwing profile: {} dropped: the profile has only the end of the run; raise "
-                   "LAPWING_TRACE_EVENTS to keep more\n",
-                   counted(profile.dropped, "event was", "events were"));
+        print_message(
+            "lapwing profile: {} dropped: the profile has only the end of the run; raise "
+            "LAPWING_TRACE_EVENTS to keep more\n",
+            counted(profile.dropped, "event was", "events were"));
     if (!profile.without_end.empty())
-        fmt::print(stderr,
-                   "lapwing profile: {} did not reach MPI_Finalize: the profile lacks their messages\n",
-                   counted(profile.without_end.size(), "rank"));
+        print_message("lapwing profile: {} did not reach MPI_Finalize: the profile lacks their messages\n",
+                      counted(profile.without_end.size(), "rank"));
     if (profile.unmatched > 0)
-        fmt::print(stderr, "lapwing profile: {} left out: not all of their ranks recorded them\n",
-                   counted(profile.unmatched, "call is", "calls are"));
+        print_message("lapwing profile: {} left out: not all of their ranks recorded them\n",
+                      counted(profile.unmatched, "call is", "calls are"));
 }
 
 int show(const Options& options) {
@@ -246,10 +246,9 @@ int record(const Options& options, const Words& words, const Starter& starter, c
     try {
         if (ranks_could_not_write(settings.record)) return end_as(status);
         const int exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        fmt::print(stderr, "lapwing profile: {}\n",
-                   finish_recording(options.record, words.words, exit_status));
+        print_message("lapwing profile: {}\n", finish_recording(options.record, words.words, exit_status));
     } catch (const std::exception& error) {
-        fmt::print(stderr, "lapwing profile: {}\n", error.what());
+        print_message("lapwing profile: {}\n", error.what());
         if (status == 0) status = violations_found << 8;
     }
     return end_as(status);
@@ -300,7 +299,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
                         "library was not loaded");
         }
     } catch (const std::exception& error) {
-        fmt::print(stderr, "lapwing profile: {}\n", error.what());
+        print_message("lapwing profile: {}\n", error.what());
         if (status == 0) status = violations_found << 8;
     }
     remove_trace_parts(settings.trace);

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
@@ -156,7 +157,7 @@ int list(const std::vector<FoundJob>& jobs, bool json) {
                             watch::duration(one.age * 1'000'000'000),
                             fmt::format("{}", fmt::join(job.pids, " "))});
         } catch (const Error& error) {
-            fmt::print(stderr, "lapwing status: {}\n", error.what());
+            print_message("lapwing status: {}\n", error.what());
         }
     }
     if (json)

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/output_file.hpp"
@@ -108,14 +109,14 @@ int show_job(const Options& options, const Words& words) {
     ProgressBar bar(1);
     const ProgramJob job = run_mpi_program(launch, program_name, bar, std::chrono::seconds(3));
     if (job.status != 0 || !job.result) {
-        fmt::print(stderr, "lapwing topology: {}\n", why_no_result(job.status));
+        print_message("lapwing topology: {}\n", why_no_result(job.status));
         return violations_found;
     }
     if (!options.links.empty()) {
         const std::string text =
             print_links(job.result->at("ranks"), job.result->at("rates"), job.result->at("latencies"));
         write_file(options.links, "# Measured by lapwing topology --links\n" + text, "the links");
-        fmt::print("{}wrote the links to {}\n", text, options.links);
+        print_note("{}wrote the links to {}\n", text, options.links);
         return success;
     }
     const JobPlaces places(*job.result, order);

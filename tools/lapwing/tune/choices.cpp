@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/messages.hpp"
 #include "base/values.hpp"
 #include "collectives/catalogue.hpp"
 #include "lapwing/common/tables.hpp"
@@ -200,8 +201,7 @@ std::vector<MeasuredTable> measured_tables(const nlohmann::json& result) {
 Json table_of_file(const MeasuredTable& table, const Machine& start, const Json& made) {
     Machine machine = fit(table.measured, start);
     if (limit(machine)) {
-        fmt::print(
-            stderr,
+        print_message(
             "lapwing tune: the measured times of {} ranks on {} imply more than 1 us for each byte: other "
             "programs kept the CPUs busy; measure again on a quiet machine\n",
             table.ranks, table.of.engine);

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/values.hpp"
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
@@ -133,13 +134,12 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
     start.copy_per_byte = std::max(result.at("copy_seconds_per_byte").get<double>(), 1e-12);
     for (MeasuredTable& table : measured_tables(result)) {
         if (!table.instead.empty() && options.engines.empty()) {
-            fmt::print(stderr,
-                       "lapwing tune: on {} ranks, this job does not use the {} engine: not measured\n",
-                       table.ranks, table.of.engine);
+            print_message("lapwing tune: on {} ranks, this job does not use the {} engine: not measured\n",
+                          table.ranks, table.of.engine);
         } else if (!table.instead.empty()) {
             complete = false;
-            fmt::print(stderr, "lapwing tune: on {} ranks, the lists ran on {} instead of the {} engine\n",
-                       table.ranks, fmt::join(table.instead, ", "), table.of.engine);
+            print_message("lapwing tune: on {} ranks, the lists ran on {} instead of the {} engine\n",
+                          table.ranks, fmt::join(table.instead, ", "), table.of.engine);
         }
         if (table.measured.empty()) continue;
         tables.push_back(table_of_file(table, start, header_of(result)));
@@ -150,8 +150,8 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
     const std::string text = print_tuning_file(file);
     const Tuning made = Tuning::parse(text, options.output);
     output.write(text);
-    for (const MeasuredTable& table : measured) fmt::print("{}\n", summary_of(table, made));
-    fmt::print("written to {}; to use it: lapwing run --tuning {} -- ..., or LAPWING_TUNING={}\n",
+    for (const MeasuredTable& table : measured) print_note("{}\n", summary_of(table, made));
+    print_note("written to {}; to use it: lapwing run --tuning {} -- ..., or LAPWING_TUNING={}\n",
                options.output, options.output, std::filesystem::absolute(options.output).string());
     return complete;
 }
@@ -175,7 +175,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     ProgressBar bar(1);
     const ProgramJob job = run_mpi_program(launch, program_name, bar);
     if (job.status != 0 || !job.result) {
-        fmt::print(stderr, "lapwing tune: {}\n", why_no_result(job.status));
+        print_message("lapwing tune: {}\n", why_no_result(job.status));
         return violations_found;
     }
     return conclude(options, *job.result, std::move(file), output) ? success : violations_found;
