@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/messages.hpp"
+#include "base/output_file.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "common/simulated_costs.hpp"
@@ -175,8 +176,7 @@ int fit_file(const std::string& path, const std::string& burst) {
     }
     const std::string text = print_tuning_file(file);
     Tuning::parse(text, path);
-    NewTuningFile output(path);
-    output.write(text);
+    write_file(path, text, "the tuning file");
     print_note("fitted {} of {}\n", counted(fitted, "table"), path);
     return success;
 }

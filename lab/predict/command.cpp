@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "base/messages.hpp"
+#include "base/output_file.hpp"
 #include "command_line/command_line.hpp"
 #include "laboratory.hpp"
-#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "predict/collectives.hpp"
 #include "predict/pipeline/study.hpp"

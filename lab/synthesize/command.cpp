@@ -8,11 +8,11 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "laboratory.hpp"
 #include "lapwing/common/list_json.hpp"
-#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
 #include "synthesize/study.hpp"

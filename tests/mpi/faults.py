@@ -220,6 +220,12 @@ class Faults(jobs.Test):
         status, output = self.run(["plain"], 2, {"LAPWING_REPORT": "text", "LAPWING_REPORT_FILE": "/dev/full"}, False)
         self.expect("without lapwing run the report is not lost",
                     status == 0 and full in output and "MPI_Ibarrier" in output, output)
+        with tempfile.TemporaryDirectory() as scratch:
+            pipe = f"{scratch}/pipe"
+            os.mkfifo(pipe)
+            status, output = self.run(["plain"], 2, options=["--report-file", pipe])
+        self.expect("a pipe without a reader does not hold up the end of the job", status == 0 and "MPI_Ibarrier" in output and
+                    f"the report cannot be written to {pipe}: no program reads this pipe; here it is" in output, output)
         self.a_full_disk()
         self.ranks_without_standard_error()
 

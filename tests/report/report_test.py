@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -290,13 +291,20 @@ class Command(ToolTest):
         self.assertIn("cut.json", err)
         self.assertIn("cut.json", self.page.read_text())
 
-    def test_full_streams(self):
+    def test_streams_links_and_pipes(self):
         full = self.script("full", f'exec {TOOL} "$@" >/dev/full')
         self.refused("report", self.result, "-o", "-", tool=full, because="the page cannot be written: No space left on device")
         (self.scratch / "cut.json").write_text("{")
         mute = self.script("mute", f'exec {TOOL} "$@" 2>/dev/full')
         self.assertEqual(self.call("report", self.scratch, "-o", self.page, tool=mute, status=1), ("", ""))
-        self.assertTrue(self.page.exists())
+        link = self.scratch / "link.html"
+        link.symlink_to(self.page)
+        self.call("report", self.result, "-o", link)
+        self.assertTrue(link.is_symlink())
+        os.mkfifo(self.scratch / "pipe")
+        with subprocess.Popen(["cp", self.scratch / "pipe", self.scratch / "piped.html"]):
+            self.call("report", self.result, "-o", self.scratch / "pipe")
+        self.assertEqual((self.scratch / "piped.html").read_bytes(), self.page.read_bytes())
 
     def test_what_makes_no_page(self):
         self.page.write_text("the old one")

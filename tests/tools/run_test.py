@@ -174,6 +174,57 @@ class Run(ToolTest):
                 self.assertTrue(soon(lambda: not jobs.processes_with("MARK", mark)), mark)
                 self.assertEqual(list(self.prefix.glob("*.parts*")), [], mark)
 
+    def started(self, *words, **variables):
+        """The tool, whose job runs."""
+        ready = self.prefix / "ready"
+        ready.exists() or os.mkfifo(ready)
+        self.launcher("mpirun", OPENMPI, then=f"echo > {ready}; exec sleep 987651")
+        process = subprocess.Popen([str(word) for word in (self.tool, *words)], env=clean_environment(PATH=self.path, **variables),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ready.read_text()
+        return process
+
+    def test_a_killed_collector_leaves_nothing(self):
+        """The process that collects the ranks' files is killed: its guard removes them, or else the next run."""
+        place = self.prefix / "place"
+        place.mkdir()
+        run = ("run", "--trace", place / "t.json", "--report-file", place / "r", "--", "mpirun", "a")
+        for both in (False, True):
+            process = self.started(*run, TMPDIR=str(place))
+            self.assertEqual(len(list(place.iterdir())), 2)
+            [collector] = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            if both:  # without a chance to end as its guard does
+                os.kill(int(collector), signal.SIGSTOP)
+                process.kill()
+            os.kill(int(collector), signal.SIGKILL)
+            self.assertEqual(process.wait(timeout=100), -signal.SIGKILL)
+            self.assertEqual(len(list(place.iterdir())), 2 if both else 0)
+        running = self.started(*run, TMPDIR=str(place))
+        self.assertEqual(len(list(place.iterdir())), 2)
+        # Not those of a job that runs.
+        self.launcher("mpirun", OPENMPI, then="exit 0")
+        self.call(*run, tool=self.tool, status=1, PATH=self.path, TMPDIR=str(place))
+        self.assertEqual(len(list(place.iterdir())), 2)
+        running.terminate()
+        running.wait(timeout=100)
+        self.assertEqual(list(place.iterdir()), [])
+
+    def test_a_result_stays_until_there_is_a_new_one(self):
+        programs = self.prefix / "libexec" / "lapwing"
+        programs.mkdir(parents=True)
+        place = self.prefix / "place"
+        place.mkdir()
+        for program, *words in (("bench", "bench", "overlap", "--json"), ("tune", "tune", "-o"), ("survey", "topology", "--links")):
+            self.script(f"lapwing-{program}-openmpi", "", programs)
+            for old in ("", "old"):
+                if old:
+                    (place / "result").write_text(old)
+                process = self.started(*words, place / "result", "--", "mpirun")
+                process.terminate()
+                process.wait(timeout=100)
+                self.assertEqual([path.read_text() for path in place.iterdir()], [old] if old else [], words)
+            (place / "result").unlink()
+
     def test_a_report_that_is_lost(self):
         report = self.prefix / "report"
         run = ("run", "--report-file", report, "--", "mpirun", "a")

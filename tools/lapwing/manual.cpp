@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "base/output_file.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
-#include "lapwing/common/output_file.hpp"
 
 namespace lapwing::tool {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "base/error.hpp"
 #include "base/messages.hpp"
+#include "base/output_file.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
-#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/job.hpp"
 #include "lapwing/launch/launch.hpp"
@@ -62,31 +62,21 @@ Settings settings_of(const Options& options) {
     return settings;
 }
 
-// Runs the job and makes one timeline of its ranks' recordings. Returns the status of waitpid().
-int run_traced(const Starter& starter, const Words& words, Settings settings, const std::string& file) {
-    const std::string target = std::filesystem::absolute(file);
-    require_writable(target, "the timeline");
-    settings.trace = make_parts_directory(target);
-    int status = 0;
+// Makes one timeline of the recordings of the job's ranks. Returns the job's status, or another one if no
+// rank began.
+int collect_timeline(JobDirectory& recordings, const std::string& file, int status) {
     try {
-        status = run_job(arrange(starter, words.words, settings));
-    } catch (...) {
-        remove_trace_parts(settings.trace);
-        throw;
-    }
-    try {
-        const std::vector<RankPart> parts = read_trace_parts(settings.trace);
-        const bool no_rank_began = std::filesystem::is_empty(settings.trace);
-        if (parts.empty() && std::filesystem::is_regular_file(target)) std::filesystem::remove(target);
-        if (!parts.empty()) write_timeline(parts, target);
+        const std::vector<RankPart> parts = read_trace_parts(recordings.path());
+        const bool no_rank_began = std::filesystem::is_empty(recordings.path());
+        if (!parts.empty()) write_timeline(parts, std::filesystem::absolute(file));
         if (!parts.empty() || no_rank_began) {
             for (const std::string& remark : remarks_on_timeline(parts))
                 print_message("{}: {}\n", file, remark);
         }
-        remove_trace_parts(settings.trace);
         if (no_rank_began && status == 0) return violations_found << 8;
     } catch (const std::exception& error) {
-        print_message("lapwing run: {}; the ranks' recordings are in {}\n", error.what(), settings.trace);
+        recordings.keep();
+        print_message("lapwing run: {}; the ranks' recordings are in {}\n", error.what(), recordings.path());
     }
     return status;
 }
@@ -95,11 +85,16 @@ int run_traced(const Starter& starter, const Words& words, Settings settings, co
 int run_and_wait(const Starter& starter, const Words& words, Settings settings, const std::string& trace) {
     int status = 0;
     {
-        leave_guard();
         std::optional<ReportFile> report;
         if (settings.report != "none") settings.report_mark = report.emplace(settings.report_file).mark();
-        status = trace.empty() ? run_job(arrange(starter, words.words, settings))
-                               : run_traced(starter, words, settings, trace);
+        std::optional<JobDirectory> recordings;
+        if (!trace.empty()) {
+            const OutputFile timeline(std::filesystem::absolute(trace), "the timeline");
+            settings.trace = recordings.emplace(timeline.target() + ".parts").path();
+        }
+        leave_guard({report ? &report->directory() : nullptr, recordings ? &*recordings : nullptr});
+        status = run_job(arrange(starter, words.words, settings));
+        if (recordings) status = collect_timeline(*recordings, trace, status);
         if (report && !report->check(status != 0) && status == 0) status = violations_found << 8;
     }
     return end_as(status);

@@ -3,8 +3,8 @@
 import argparse
 import os
 import pathlib
+import shutil
 import sys
-import tempfile
 
 import inputs
 import page
@@ -16,23 +16,22 @@ SOMETHING_LEFT_OUT = 1
 
 
 def write(path, text):
-    """Writes the whole report or nothing: an existing report stays if the new one cannot be written."""
-    directory = path.resolve().parent
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=directory, prefix=f".{path.name}.", delete=False) as file:
-        try:
+    """Writes the whole page or nothing: an existing page stays if the new one cannot be written. A pipe or a device is written as it
+    is, and so is a descriptor such as /dev/stdout."""
+    if path.exists() and not path.is_file() or path.absolute().parts[1] in ("dev", "proc"):
+        with open(path, "a", encoding="utf-8") as file:
             file.write(text)
-            file.close()
-            os.chmod(file.name, 0o666 & ~current_umask())
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
-
-
-def current_umask():
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        return
+    target = path.resolve()
+    beside = target.with_name(f"{target.name}.lapwing-new")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        if target.exists():
+            shutil.copymode(target, beside)
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def tell(message):

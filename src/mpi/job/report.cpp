@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <mpi.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/messages.hpp"
+#include "base/output_file.hpp"
 #include "base/values.hpp"
 
 namespace lapwing {
@@ -235,24 +233,6 @@ Document document_of(const Sums& sums, const MessageCount& messages, const Repor
     return document;
 }
 
-// Gives 0 or the error. Leaves a file that it could not complete empty: half a report may look like a whole
-// one.
-int write_file(const std::string& path, const std::string& text) {
-    std::FILE* const file = std::fopen(path.c_str(), "w");
-    if (file == nullptr) return errno;
-    int error = 0;
-    if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) {
-        error = errno;
-        static_cast<void>(!::ftruncate(::fileno(file), 0));
-    }
-    // Network file systems may say only now that there is no room.
-    if (std::fclose(file) != 0 && error == 0) {
-        error = errno;
-        static_cast<void>(!::truncate(path.c_str(), 0));
-    }
-    return error;
-}
-
 }  // namespace
 
 std::string mpi_version() {
@@ -306,7 +286,7 @@ void Report::count_use(Collective collective, const Algorithm* algorithm, const 
 
 void begin_report(const std::string& mark) {
     // Of a launcher on another host the mark's directory is not here.
-    if (!mark.empty()) write_file(mark, "");
+    if (!mark.empty()) std::ofstream(mark).close();
 }
 
 void write_report(const Report& mine, const ReportTarget& target, const Manner& manner) {
@@ -325,11 +305,13 @@ void write_report(const Report& mine, const ReportTarget& target, const Manner& 
     const Document document = document_of(sums, messages, mine, ranks, manner);
     const std::string text = target.form == "json" ? document.json.dump(2) + "\n" : document.text;
     bool written = true;
-    if (target.file.empty()) {
-        written = print_message("{}", text);
-    } else if (const int error = write_file(target.file, text); error != 0) {
-        written = print_message("lapwing: the report cannot be written to {}: {}; here it is:\n{}",
-                                printable(target.file), std::strerror(error), text);
+    try {
+        if (target.file.empty())
+            written = print_message("{}", text);
+        else
+            write_file(target.file, text, "the report");
+    } catch (const Error& error) {
+        written = print_message("lapwing: {}; here it is:\n{}", error.what(), text);
     }
     // A hole takes no room of a full disk.
     if (written && !target.mark.empty()) static_cast<void>(!::truncate(target.mark.c_str(), 1));

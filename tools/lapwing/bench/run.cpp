@@ -11,10 +11,10 @@
 
 #include "base/error.hpp"
 #include "base/messages.hpp"
+#include "base/output_file.hpp"
 #include "lapwing/bench/proof.hpp"
 #include "lapwing/bench/statistics.hpp"
 #include "lapwing/common/command.hpp"
-#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/program.hpp"

@@ -13,9 +13,9 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "base/values.hpp"
 #include "lapwing/cluster/processors.hpp"
-#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "topology/location.hpp"
 

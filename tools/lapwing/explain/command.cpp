@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "base/values.hpp"
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
-#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/process.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -126,14 +128,59 @@ int wait_for(pid_t child, const HeldSignals& held, OnSignal on_signal) {
     return status;
 }
 
+int open_directory(const char* path) {
+    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+// Those that no process has locked. File systems without locks of directories keep them.
+void remove_abandoned(const std::filesystem::path& prefix) {
+    std::error_code ignored;
+    const std::string name = prefix.filename().string() + "-";
+    for (const auto& entry : std::filesystem::directory_iterator(prefix.parent_path(), ignored)) {
+        const std::string one = entry.path().filename();
+        if (!one.starts_with(name) || one.size() != name.size() + 6) continue;
+        const int opened = open_directory(entry.path().c_str());
+        struct stat found {};
+        if (opened >= 0 && fstat(opened, &found) == 0 && found.st_uid == geteuid() &&
+            flock(opened, LOCK_EX | LOCK_NB) == 0)
+            std::filesystem::remove_all(entry.path(), ignored);
+        if (opened >= 0) close(opened);
+    }
+}
+
 }  // namespace
 
-void leave_guard() {
+JobDirectory::JobDirectory(const std::string& prefix) {
+    remove_abandoned(prefix);
+    struct stat locked {};
+    do {  // another tool that removes abandoned ones may be faster than the lock
+        path_ = prefix + "-XXXXXX";
+        if (mkdtemp(path_.data()) == nullptr) throw_system("the ranks' files need " + path_);
+        if (lock_ >= 0) close(lock_);
+        lock_ = open_directory(path_.c_str());
+        flock(lock_, LOCK_SH);
+    } while (fstat(lock_, &locked) == 0 && locked.st_nlink == 0);
+}
+
+JobDirectory::~JobDirectory() {
+    if (!kept_) remove();
+    close(lock_);
+}
+
+void JobDirectory::remove() const {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+void leave_guard(std::initializer_list<const JobDirectory*> directories) {
     const HeldSignals held;
     const pid_t child = fork_below(held);
     if (child == 0) return;
     const int status = wait_for(child, held, [&](int signal) { kill(child, signal); });
     sigprocmask(SIG_SETMASK, &held.before, nullptr);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+        for (const JobDirectory* directory : directories)
+            if (directory != nullptr) directory->remove();
     _exit(end_as(status));
 }
 
@@ -185,12 +232,6 @@ int end_as(int wait_status) {
     sigprocmask(SIG_UNBLOCK, &only, nullptr);
     raise(signal);
     return 128 + signal;
-}
-
-std::string make_parts_directory(const std::string& file) {
-    std::string name = file + ".parts-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) throw_system("the ranks' files need " + name);
-    return name;
 }
 
 }  // namespace lapwing::tool

@@ -1,15 +1,36 @@
 // A job that the tool starts and waits for, to read the files of its ranks afterwards.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 #include "lapwing/launch/launch.hpp"
 
 namespace lapwing::tool {
 
+// A directory for files of the ranks of a job, PREFIX-XXXXXX, as long as this object lives.
+class JobDirectory {
+  public:
+    // Removes those of this prefix whose tools were killed. Throws Error (system).
+    explicit JobDirectory(const std::string& prefix);
+    ~JobDirectory();
+    JobDirectory(const JobDirectory&) = delete;
+    JobDirectory& operator=(const JobDirectory&) = delete;
+
+    const std::string& path() const { return path_; }
+    void keep() { kept_ = true; }
+    void remove() const;
+
+  private:
+    std::string path_;
+    int lock_ = -1;  // the directory, locked: a tool that works with it lives
+    bool kept_ = false;
+};
+
 // Continues in a child process. This process forwards signals to the child and ends with its status. If a
-// signal kills this process, the child gets SIGTERM and can end its job and collect the files of the ranks.
-void leave_guard();
+// signal kills this process, the child gets SIGTERM and can end its job and collect the files of the ranks;
+// if the child is killed, this process removes the directories. Null pointers are ignored.
+void leave_guard(std::initializer_list<const JobDirectory*> directories);
 
 // Runs the launcher and waits for its end. Passes on signals that other processes send to the tool; those of
 // the terminal's keys reach the launcher directly. After one that ends jobs, nothing of the job runs on on
@@ -19,8 +40,5 @@ int run_job(const Launch& launch);
 // Ends this process as the launcher ended: by the same signal, if a signal ended it. Otherwise returns the
 // exit status.
 int end_as(int wait_status);
-
-// Makes a directory beside `file` for files of the ranks. Throws Error (system).
-std::string make_parts_directory(const std::string& file);
 
 }  // namespace lapwing::tool

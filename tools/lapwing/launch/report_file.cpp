@@ -1,5 +1,6 @@
 #include "lapwing/launch/report_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,40 +12,53 @@
 
 #include "base/error.hpp"
 #include "base/messages.hpp"
-#include "lapwing/common/output_file.hpp"
+#include "base/output_file.hpp"
 
 namespace lapwing::tool {
-ReportFile::ReportFile(std::string path) : path_(std::move(path)) {
-    struct stat found {};
-    if (!path_.empty()) {
-        keeps_contents_ = ::stat(path_.c_str(), &found) != 0 || S_ISREG(found.st_mode);
-        require_writable(path_, "the report");
-        if (keeps_contents_) ::unlink(path_.c_str());
-    }
+namespace {
+
+std::string temporary_directory() {
     std::error_code missing;
     const std::filesystem::path place = std::filesystem::temp_directory_path(missing);
     const char* named = std::getenv("TMPDIR");
     if (missing) throw_system(fmt::format("TMPDIR ({})", named != nullptr ? named : "/tmp"), missing.value());
-    directory_ = place / "lapwing-report-XXXXXX";
-    if (::mkdtemp(directory_.data()) == nullptr) throw_system("the report needs " + directory_);
+    return place;
 }
 
-ReportFile::~ReportFile() {
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
+// Opening a file of a network file system makes its state known here.
+struct stat state_of(const std::string& path) {
+    struct stat found {};
+    const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (opened < 0) return found;
+    ::fstat(opened, &found);
+    ::close(opened);
+    return found;
+}
+
+bool same(const timespec& one, const timespec& other) {
+    return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+}
+
+}  // namespace
+
+ReportFile::ReportFile(const std::string& path) : directory_(temporary_directory() + "/lapwing-report") {
+    if (path.empty()) return;
+    const OutputFile file(path, "the report");
+    if (file.special()) return;
+    path_ = file.target();
+    before_ = state_of(path_);
 }
 
 bool ReportFile::check(bool job_failed) const {
+    const bool keeps_contents = !path_.empty();
+    const struct stat now = keeps_contents ? state_of(path_) : before_;
+    if (now.st_size > 0 && (now.st_ino != before_.st_ino || !same(now.st_mtim, before_.st_mtim))) return true;
+    // Of an earlier run.
+    if (keeps_contents) ::unlink(path_.c_str());
     std::error_code missing;
-    const auto bytes_of = [&missing](const std::string& file) {
-        const std::uintmax_t bytes = std::filesystem::file_size(file, missing);
-        return missing ? 0 : bytes;
-    };
-    if (keeps_contents_ && bytes_of(path_) > 0) return true;
-    if (bytes_of(mark()) > 0) return true;
-    const std::string where = keeps_contents_ ? " in " + printable(path_) : "";
+    if (std::filesystem::file_size(mark(), missing) > 0 && !missing) return true;
+    const std::string where = keeps_contents ? " in " + printable(path_) : "";
     if (!missing) {
-        if (keeps_contents_) ::unlink(path_.c_str());
         print_message(
             "lapwing run: no report{}: rank 0 ended without MPI_Finalize, or could not write the report\n",
             where);
@@ -52,11 +66,11 @@ bool ReportFile::check(bool job_failed) const {
     }
     print_message(
         "lapwing run: {}: rank 0 did not call MPI_Init with Lapwing loaded. {}\n",
-        keeps_contents_ ? "no report" + where : "no report, unless rank 0 of another host wrote one",
+        keeps_contents ? "no report" + where : "no report, unless rank 0 of another host wrote one",
         job_failed ? "The job may have failed before"
                    : "It may call no MPI or only sessions, be linked statically, not get LD_PRELOAD, or have "
                      "opened a library with RTLD_DEEPBIND");
-    return !keeps_contents_;
+    return !keeps_contents;
 }
 
 }  // namespace lapwing::tool

@@ -2,30 +2,32 @@
 // sees how far rank 0 came.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <string>
+
+#include "lapwing/launch/job.hpp"
 
 namespace lapwing::tool {
 
 class ReportFile {
   public:
-    // Called before the job: removes the report of an earlier run. Throws Error (system) if the file cannot
-    // be written. An empty path: standard error.
-    explicit ReportFile(std::string path);
-    ~ReportFile();
-    ReportFile(const ReportFile&) = delete;
-    ReportFile& operator=(const ReportFile&) = delete;
+    // Called before the job. Throws Error (system) if the file cannot be written. An empty path: standard
+    // error.
+    explicit ReportFile(const std::string& path);
 
     // A file in a directory of this object's own: LAPWING_REPORT_MARK.
-    std::string mark() const { return directory_ + "/mark"; }
+    std::string mark() const { return directory_.path() + "/mark"; }
+    const JobDirectory& directory() const { return directory_; }
 
-    // Called after the job. Says why there is no report. Returns false if rank 0 should have left one and did
-    // not.
+    // Called after the job. Says why there is no report, and removes that of an earlier run. Returns false if
+    // rank 0 should have left one and did not.
     bool check(bool job_failed) const;
 
   private:
-    const std::string path_;
-    std::string directory_;
-    bool keeps_contents_ = false;  // a regular file, unlike a device, a pipe or standard error
+    JobDirectory directory_;
+    std::string path_;  // empty: a device, a pipe or standard error, which keep nothing
+    struct stat before_ {};
 };
 
 }  // namespace lapwing::tool

@@ -7,10 +7,10 @@
 
 #include "base/error.hpp"
 #include "base/messages.hpp"
+#include "base/output_file.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
-#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/job.hpp"
@@ -240,8 +240,8 @@ bool ranks_could_not_write(const std::filesystem::path& directory) {
 
 int record(const Options& options, const Words& words, const Starter& starter, const Settings& settings) {
     make_recording_directory(settings.record);
-    require_writable(settings.record + "/job.json", "the recording");
-    leave_guard();
+    const OutputFile job(settings.record + "/job.json", "the recording");
+    leave_guard({});
     int status = run_job(arrange(starter, words.words, settings, Preload::profile));
     try {
         if (ranks_could_not_write(settings.record)) return end_as(status);
@@ -275,34 +275,31 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
         return success;
     }
     if (!options.record.empty()) return record(options, words, starter, settings);
-    if (!options.file.empty()) require_writable(place, "the profile");
-    leave_guard();
-    settings.trace = make_parts_directory(place);
+    if (!options.file.empty()) const OutputFile profile(place, "the profile");
     int status = 0;
-    try {
+    {
+        const JobDirectory recordings(place.string() + ".parts");
+        settings.trace = recordings.path();
+        leave_guard({&recordings});
         status = run_job(arrange(starter, words.words, settings, Preload::profile));
-    } catch (...) {
-        remove_trace_parts(settings.trace);
-        throw;
-    }
-    try {
-        const std::vector<RankPart> parts = read_trace_parts(settings.trace);
-        if (!parts.empty()) {
-            const Profile profile = analyse(parts);
-            say(options.json ? as_json(profile).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                             : as_text(profile),
-                options.file);
-            warn(profile);
-        } else if (!ranks_could_not_write(settings.trace)) {
-            throw Error(ErrorCode::system,
-                        "no rank wrote a profile: the program ended before MPI_Init, or the preload "
-                        "library was not loaded");
+        try {
+            const std::vector<RankPart> parts = read_trace_parts(settings.trace);
+            if (!parts.empty()) {
+                const Profile profile = analyse(parts);
+                say(options.json ? as_json(profile).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                                 : as_text(profile),
+                    options.file);
+                warn(profile);
+            } else if (!ranks_could_not_write(settings.trace)) {
+                throw Error(ErrorCode::system,
+                            "no rank wrote a profile: the program ended before MPI_Init, or the preload "
+                            "library was not loaded");
+            }
+        } catch (const std::exception& error) {
+            print_message("lapwing profile: {}\n", error.what());
+            if (status == 0) status = violations_found << 8;
         }
-    } catch (const std::exception& error) {
-        print_message("lapwing profile: {}\n", error.what());
-        if (status == 0) status = violations_found << 8;
     }
-    remove_trace_parts(settings.trace);
     return end_as(status);
 }
 

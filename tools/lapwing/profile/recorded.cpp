@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "base/values.hpp"
 #include "lapwing/common/linked_symbols.hpp"
-#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/process.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/program.hpp"

@@ -8,8 +8,8 @@
 #include <map>
 #include <utility>
 
+#include "base/output_file.hpp"
 #include "base/values.hpp"
-#include "lapwing/common/output_file.hpp"
 #include "task/problem.hpp"
 #include "task/task.hpp"
 

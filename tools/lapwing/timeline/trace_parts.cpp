@@ -129,9 +129,4 @@ std::vector<RankPart> read_trace_parts(const std::string& directory) {
     return result;
 }
 
-void remove_trace_parts(const std::string& directory) {
-    std::error_code ignored;
-    fs::remove_all(directory, ignored);
-}
-
 }  // namespace lapwing::tool

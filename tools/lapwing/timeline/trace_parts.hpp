@@ -31,7 +31,5 @@ struct RankPart {
 // In the order of ranks. Without what a killed rank did not finish. Throws Error (system) when
 // a part cannot be read.
 std::vector<RankPart> read_trace_parts(const std::string& directory);
-// Removes the directory with all that is in it.
-void remove_trace_parts(const std::string& directory);
 
 }  // namespace lapwing::tool

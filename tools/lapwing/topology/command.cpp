@@ -9,9 +9,9 @@
 
 #include "base/error.hpp"
 #include "base/messages.hpp"
+#include "base/output_file.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
-#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/program.hpp"
@@ -144,7 +144,7 @@ int show(const CommandLine& app, const Options& options, const Words& words) {
     require_words(app, words, "launcher", "lapwing topology", "no launcher", "mpirun -n 2");
     if (!options.links.empty())
         refuse_given(app, {"--json"}, "cannot be used with --links, which writes a file");
-    if (!options.links.empty() && !options.dry_run) require_writable(options.links, "the links");
+    if (!options.links.empty() && !options.dry_run) OutputFile(options.links, "the links");
     return show_job(options, words);
 }
 

@@ -12,12 +12,12 @@
 
 #include "base/error.hpp"
 #include "base/messages.hpp"
+#include "base/output_file.hpp"
 #include "base/values.hpp"
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
 #include "engines/catalogue.hpp"
 #include "lapwing/common/command.hpp"
-#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/program.hpp"
@@ -126,7 +126,7 @@ Json header_of(const nlohmann::json& result) {
 }
 
 // Writes the file; false when nothing was measured for an engine that was asked for.
-bool conclude(const Options& options, const nlohmann::json& result, Json file, NewTuningFile& output) {
+bool conclude(const Options& options, const nlohmann::json& result, Json file, OutputFile& output) {
     bool complete = true;
     std::vector<MeasuredTable> measured;
     std::vector<Json> tables;
@@ -149,7 +149,13 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
     put_tables(file, tables);
     const std::string text = print_tuning_file(file);
     const Tuning made = Tuning::parse(text, options.output);
-    output.write(text);
+    try {
+        output.write(text);
+        output.close();
+    } catch (const std::exception&) {
+        fmt::print("{}", text);  // it took minutes to measure
+        throw;
+    }
     for (const MeasuredTable& table : measured) print_note("{}\n", summary_of(table, made));
     print_note("written to {}; to use it: lapwing run --tuning {} -- ..., or LAPWING_TUNING={}\n",
                options.output, options.output, std::filesystem::absolute(options.output).string());
@@ -171,7 +177,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     }
     Json file = {{"lapwing_tuning", 1}, {"tables", Json::array()}};
     if (options.add && std::filesystem::exists(options.output)) file = read_tuning_file(options.output);
-    NewTuningFile output(options.output);
+    OutputFile output(options.output, "the tuning file");
     ProgressBar bar(1);
     const ProgramJob job = run_mpi_program(launch, program_name, bar);
     if (job.status != 0 || !job.result) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -14,12 +13,6 @@ namespace lapwing::tool {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-bool is_special(const std::string& path) {
-    std::error_code none;
-    const std::filesystem::file_status status = std::filesystem::status(path, none);
-    return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
-}
 
 }  // namespace
 
@@ -55,25 +48,6 @@ std::string print_tuning_file(const Json& file) {
     }
     return fmt::format("{{\n \"lapwing_tuning\": {},\n \"tables\": [\n{}\n ]\n}}\n",
                        file.at("lapwing_tuning").dump(), fmt::join(tables, ",\n"));
-}
-
-NewTuningFile::NewTuningFile(const std::string& path)
-    : path_(path), beside_(is_special(path) ? path : path + ".new"), file_(beside_, "the tuning file") {}
-
-NewTuningFile::~NewTuningFile() {
-    std::error_code none;
-    if (beside_ != path_) std::filesystem::remove(beside_, none);
-}
-
-void NewTuningFile::write(const std::string& text) {
-    try {
-        file_.write(text);
-        file_.close();
-        if (beside_ != path_) std::filesystem::rename(beside_, path_);
-    } catch (const std::exception&) {
-        fmt::print("{}", text);
-        throw;
-    }
 }
 
 }  // namespace lapwing::tool
