@@ -36,6 +36,7 @@ constexpr std::chrono::milliseconds reason_limit{500};
 
 Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, const char* const* options)
     : process_(::getpid()), rank_(rank), size_(size) {
+    const DefaultFloatingPoint default_floating_point;
     if (size < 1) throw_invalid(fmt::format("size must be at least 1, not {}", size));
     if (rank < 0 || rank >= size)
         throw_invalid(fmt::format("rank {} is out of range: the group has ranks 0 to {}", rank, size - 1));
@@ -207,6 +208,8 @@ lapwing_operation* Group::begin(Plan& plan, Buffers buffers, const CallersFuncti
     operation->status = LAPWING_SUCCESS;
     operation->message.clear();
     buffers.reducer = &operation->function;
+    operation->floating_point.capture();
+    buffers.floating_point = &operation->floating_point;
     try {
         operation->run = plan.prepared->start(buffers, next_channel_);
     } catch (const Error& error) {
@@ -296,6 +299,7 @@ lapwing_status Group::give_back(lapwing_operation* operation) {
     const std::lock_guard lock(mutex_);
     const lapwing_status status = operation->status;
     if (status != LAPWING_SUCCESS) failed(status, operation->message.c_str());
+    operation->floating_point.raise();
     operation->group.reset();  // the caller of this holds it, too
     idle_.push_back(operation);
     --held_;

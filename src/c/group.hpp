@@ -45,6 +45,7 @@ struct lapwing_operation {
     std::atomic<bool> complete{false};  // read without the group's lock
     lapwing_status status = LAPWING_SUCCESS;
     std::string message;
+    lapwing::ProgramFloatingPoint floating_point;
 };
 
 struct lapwing_group {

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/floating_point.hpp"
 #include "engines/local_work.hpp"
 #include "task/binned.hpp"
 #include "task/elements.hpp"
@@ -80,6 +81,7 @@ std::byte* bytes_of(std::vector<Element>& elements) {
 
 template <typename Element>
 bool agrees_on(Reducer& other, Operator op, Type type, bool truth) {
+    const DefaultFloatingPoint default_floating_point;
     std::vector<Element> samples;
     add_samples(samples);
     if (truth) samples.resize(2);  // 0 and 1

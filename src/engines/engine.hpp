@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/floating_point.hpp"
 #include "base/settings.hpp"
 #include "base/verdict.hpp"
 #include "links/link.hpp"
@@ -47,6 +48,8 @@ struct Buffers {
     std::uint64_t operation = 0;
     // Where the program has called, for engines that learn from earlier runs; null: unknown.
     const void* call_site = nullptr;
+    // Of the thread that started the run, for reductions by threads of Lapwing. Null: by their own.
+    ProgramFloatingPoint* floating_point = nullptr;
 };
 
 // One run of a list, from start to completion. Its Prepared owns it.

@@ -149,15 +149,22 @@ void reduce(Operator op, Type type, std::byte* target, const std::byte* source, 
     }
 }
 
+void reduce(const Buffers& buffers, Operator op, Type type, std::byte* target, const std::byte* source,
+            std::uint64_t bytes) {
+    ProgramFloatingPoint::compute(buffers.floating_point, [&] {
+        if (op == Operator::user)
+            buffers.reducer->reduce(target, source, bytes);
+        else
+            reduce(op, type, target, source, bytes);
+    });
+}
+
 void work(const Memory& memory, std::span<const Task> tasks) {
     for (const Task& task : tasks) {
         if (task.kind == Kind::copy) {
             copy(memory.target(task.target), memory.source(task.source), task.target.length);
-        } else if (task.op == Operator::user) {
-            memory.buffers.reducer->reduce(memory.target(task.target), memory.source(task.source),
-                                           task.target.length);
         } else {
-            reduce(task.op, task.type, memory.target(task.target), memory.source(task.source),
+            reduce(memory.buffers, task.op, task.type, memory.target(task.target), memory.source(task.source),
                    task.target.length);
         }
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/floating_point.hpp"
 #include "collectives/catalogue.hpp"
 #include "plan/memcheck.hpp"
 #include "task/bracketing.hpp"
@@ -95,6 +96,7 @@ Plan& Planner::find_or_make(const Key& key) {
         plans_.splice(plans_.begin(), plans_, found->second);
         return plans_.front();
     }
+    const DefaultFloatingPoint default_floating_point;
     plans_.push_front(make(key));
     by_key_.emplace(key, plans_.begin());
     tasks_ += plans_.front().tasks;

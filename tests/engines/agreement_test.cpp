@@ -1,5 +1,6 @@
 #include "engines/agreement.hpp"
 
+#include <fenv.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -62,6 +63,20 @@ TEST(Agreement, EveryOperatorAgreesWithItself) {
         }
     }
     EXPECT_FALSE(agrees_with<int>(Operator::user, Type::opaque, std::plus<int>()));
+}
+
+TEST(Agreement, TheEnvironmentOfTheProgramStaysAsItIs) {
+    ::fesetround(FE_UPWARD);
+    ::feclearexcept(FE_ALL_EXCEPT);
+    ::feenableexcept(FE_INVALID | FE_OVERFLOW);
+    EXPECT_TRUE(agrees_with<double>(Operator::sum, Type::float64, [](double a, double b) {
+        EXPECT_EQ(::fegetround(), FE_TONEAREST);
+        return a + b;
+    }));
+    EXPECT_EQ(::fetestexcept(FE_ALL_EXCEPT), 0);
+    EXPECT_EQ(::fegetround(), FE_UPWARD);
+    EXPECT_EQ(::fegetexcept() & FE_ALL_EXCEPT, FE_INVALID | FE_OVERFLOW);
+    ::fesetenv(FE_DFL_ENV);
 }
 
 TEST(Agreement, ComplexProductsByAnotherFormulaAreSeen) {

@@ -77,6 +77,19 @@ def off(test, program):
                     why in report.get("no_messages", ""), (status, output, report))
 
 
+def floating_point(test):
+    """Reductions by each thread that may do them."""
+    runs = [(["default", 1, 1000, 70000], [], {}), (["traps", 1, 1000, 70000], ["--blocking"], ON),
+            (["upward", 70000], ["--engine", "kernel", "--blocking"], {"LAPWING_PROGRESS_THREAD": "any"}),
+            (["upward", 1000, 70000, "watch"], [], {"LAPWING_PROGRESS_THREAD": "any"})]
+    # Open MPI's nonblocking reductions add on one rank only, so the flags differ.
+    runs += [(["flush", 70000, "watch"], ["--engine", "mpi"], ON)] if test.mpi == "mpich" else []
+    for words, options, variables in runs:
+        status, output = test.run_job(2, [test.built("floating_point"), *map(str, words)], options, LIMIT, **variables)
+        test.expect(f"reductions, MPI_Init in {words}, {options}: results, flags and traps of additions", status == 0 and output == 2 * "all right\n",
+                    (status, output))
+
+
 def with_tool(test, program):
     """A counting tool of PMPI before and behind Lapwing sees the program's calls once, and none of the thread's."""
     library = test.build / "lib" / f"liblapwing-{test.mpi}.so"
@@ -106,6 +119,7 @@ def main():
     program = test.built("computing")
     for part in (moving, same, off, with_tool, between_jobs, repeated):
         part(test, program)
+    floating_point(test)
     return test.status()
 
 

@@ -36,6 +36,11 @@ class Hosts(jobs.Test):
         self.expect("threads advance short reductions of several ranks on a host", status == 0 and "all right" in output and
                     re.search(r"MPI_Iallreduce of 8 B on 4 ranks: the event thread advanced [1-9]\d* of 400 runs", output), output)
 
+    def floating_point(self):
+        """The event thread reduces."""
+        status, output = self.run(2, 2, f"floating_point-{self.mpi} upward 70000 watch")
+        self.expect("reductions in each floating-point environment", status == 0 and output.count("all right") == 2 and "on kernel" in output, output)
+
     def a_link_that_is_cut(self):
         status, output = self.run(2, 2, f"faults-{self.mpi} steady $made",
                                   "ip link set node2 down; sleep 2; ip link set node2 up", 50)
@@ -75,6 +80,7 @@ def main():
         hosts.short_reductions()
     else:
         hosts.many_ranks(2, 300)
+    hosts.floating_point()
     hosts.a_link_that_is_cut()
     if hosts.mpi == "mpich":
         hosts.idle_connections_stay()

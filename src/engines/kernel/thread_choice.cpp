@@ -4,6 +4,8 @@
 
 #include <bit>
 
+#include "base/floating_point.hpp"
+
 namespace lapwing::kernel {
 
 void ThreadChoice::begin_block() {
@@ -15,6 +17,7 @@ void ThreadChoice::begin_block() {
 void ThreadChoice::end_block(std::uint64_t now) {
     // The last run of the block may have been the first that was not overlapped.
     if (!block_.measured || overlapped_in_a_row_ == 0) return;
+    const DefaultFloatingPoint default_floating_point;
     samples_[block_.by_thread ? 1 : 0].add(static_cast<double>(now - block_.began) / (block - 1));
     const auto& [by_calls, by_thread] = samples_;
     if (!by_calls.full() || !by_thread.full()) return;

@@ -85,10 +85,7 @@ void TriggeredRun::reduce(const Reduction& reduction) {
         copy(reduction.source, joined_.data());
         source = joined_.data();
     }
-    if (reduction.op == Operator::user)
-        buffers.reducer->reduce(result, source, reduction.bytes);
-    else
-        lapwing::reduce(reduction.op, reduction.type, result, source, reduction.bytes);
+    lapwing::reduce(buffers, reduction.op, reduction.type, result, source, reduction.bytes);
 }
 
 void TriggeredRun::copy(const std::vector<Piece>& pieces, std::byte* target) {

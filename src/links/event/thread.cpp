@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/floating_point.hpp"
 
 namespace lapwing {
 
@@ -21,7 +22,10 @@ std::thread start_thread(std::function<void()> work) {
     std::thread thread;
     try {
         const BlockedSignals blocked;
-        thread = std::thread(std::move(work));
+        thread = std::thread([work = std::move(work)] {
+            ProgramFloatingPoint::begin_thread();
+            work();
+        });
     } catch (const std::system_error& error) {
         throw Error(ErrorCode::system,
                     fmt::format("cannot create a thread ({}): raise `ulimit -u`", error.what()));

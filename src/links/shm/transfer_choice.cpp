@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/floating_point.hpp"
+
 namespace lapwing::shm {
 namespace {
 
@@ -48,6 +50,7 @@ TransferChoice::Decision TransferChoice::next(std::uint64_t bytes) {
 }
 
 void TransferChoice::took(std::uint64_t bytes, Way way, std::uint64_t nanoseconds) {
+    const DefaultFloatingPoint default_floating_point;
     Class& of = classes_[class_of(bytes)];
     const float sample = static_cast<float>(nanoseconds) / static_cast<float>(bytes);
     of.last[index(way)].add(sample);

@@ -131,6 +131,7 @@ struct Completion {
 Completion take(Request& request, MPI_Request* handle, MPI_Status* status) {
     Completion completion{
         .complete = true, .error = request.error, .communicator = request.group->communicator};
+    request.floating_point.raise();
     completion.with_mpi = request.completes_in_mpi();
     if (completion.with_mpi) {
         request_table.give_to_mpi(request);
@@ -412,7 +413,10 @@ int request_get_status(MPI_Request handle, int* flag, MPI_Status* status, const 
             // MPICH 5 counts a poll of a persistent request as its completion.
             const bool tests = !request->completes_in_mpi();
             if (tests) *flag = request_table.test(*request) ? 1 : 0;
-            if (tests && *flag != 0) set_empty(status);
+            if (tests && *flag != 0) {
+                request->floating_point.raise();
+                set_empty(status);
+            }
             clock.stop_inside_entry();
             if (tests) return MPI_SUCCESS;
         }

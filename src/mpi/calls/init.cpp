@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/messages.hpp"
+#include "base/floating_point.hpp"
 #include "base/values.hpp"
 #include "job/rank_locations.hpp"
 #include "links/mpi/mpi_progress.hpp"
@@ -51,6 +52,7 @@ void finish_groups(std::uint64_t limit) {
 
 // MPI_COMM_SELF's attributes are deleted first of all in MPI_Finalize, whichever way the program enters it.
 int finalize(MPI_Comm, int, void*, void*) {
+    const DefaultFloatingPoint default_floating_point;
     const bool drained = request_table.drain(patience);
     // This waits for all ranks inside the MPI: not while a peer may need one of this rank's lists.
     if (runtime.watch != nullptr) compare_calls_at_end(*runtime.job);
@@ -118,6 +120,7 @@ void connect() {
 bool start_runtime(bool collective) {
     const std::lock_guard lock(start_mutex);
     if (runtime.started) return runtime.takes_calls;
+    const DefaultFloatingPoint default_floating_point;
     int initialized = 0;
     int finalized = 0;
     PMPI_Initialized(&initialized);

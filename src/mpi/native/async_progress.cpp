@@ -143,6 +143,7 @@ void AsyncProgress::start(const Duties& duties, const std::vector<int>& processo
     duties_ = duties;
     serves_messages_ = duties.messages;
     left_ = false;
+    floating_point_.capture();
     process_ = ::getpid();
     thread_ = start_thread([this] { work(); });
     ::pthread_getcpuclockid(thread_.native_handle(), &clock_);
@@ -257,6 +258,7 @@ void AsyncProgress::observe() {
 }
 
 void AsyncProgress::left(const void* site) {
+    floating_point_.capture();
     in_calls_.leave(nanoseconds);
     // A loop over neighbours starts all its messages at one place: only after the last one the program stays
     // away.
@@ -286,6 +288,7 @@ void AsyncProgress::left(const void* site) {
 }
 
 void AsyncProgress::returned() {
+    floating_point_.raise();
     const std::uint64_t since = left_at_.load(std::memory_order_relaxed);
     const bool in_episode = episode_.load(std::memory_order_relaxed) != nullptr;
     if (since == 0 && !(in_episode && in_calls_.counts())) return;
@@ -381,7 +384,7 @@ AsyncProgress::Polled AsyncProgress::poll(bool with_lists) {
     for (int i = 0; i < polls_in_a_row; ++i) {
         const std::uint64_t began = processor_time();
         if (with_lists) duties_.advance_lists();
-        progress_mpi();
+        ProgramFloatingPoint::compute(&floating_point_, progress_mpi);
         const std::uint64_t cost = processor_time() - began;
         polls_.fetch_add(1, std::memory_order_relaxed);
         const bool moves = cost > 3 * idle_cost_ + 1000;

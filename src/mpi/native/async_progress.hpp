@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/floating_point.hpp"
 #include "mpi/native/call_site.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/time_in_calls.hpp"
@@ -137,6 +138,8 @@ class AsyncProgress {
     std::atomic<std::uint64_t> moving_{0};
     std::atomic<std::uint64_t> spent_{0};
     std::atomic<std::uint64_t> observed_{0};
+    // The MPI's progress reduces: accumulates of other ranks, and reductions that are left to the MPI.
+    ProgramFloatingPoint floating_point_;
 };
 // Never destroyed: a program may exit without MPI_Finalize.
 extern AsyncProgress& async_progress;

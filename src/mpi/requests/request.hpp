@@ -45,6 +45,7 @@ struct Request {
     std::uint32_t channel = 0;
     PackedData packed;
     MpiReducer reducer;
+    ProgramFloatingPoint floating_point;     // of a reduction
     std::unique_ptr<Persistent> persistent;  // null: of a nonblocking call
     watch::CallId recorded;                  // in the journal
 

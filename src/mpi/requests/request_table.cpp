@@ -68,9 +68,11 @@ void record_completion(const Request& request) {
 
 // Callbacks of the generalized requests.
 
-int RequestTable::query(void* request, MPI_Status* status) {
+int RequestTable::query(void* queried, MPI_Status* status) {
+    auto* const request = static_cast<Request*>(queried);
+    request->floating_point.raise();
     set_empty(status);
-    return static_cast<Request*>(request)->error;
+    return request->error;
 }
 
 // The request was given to the MPI, and the program has seen its completion.
@@ -153,6 +155,10 @@ int RequestTable::launch(Request& request, const UserBuffers& user, std::uint64_
     if (user.reduction) {
         request.reducer.hold(*user.reduction);
         request.buffers.reducer = &request.reducer;
+    }
+    if (is_reduction(request.collective)) {
+        request.floating_point.capture();
+        request.buffers.floating_point = &request.floating_point;
     }
     int error = MPI_SUCCESS;
     // An empty buffer is not stored: 5 ns, because the engine loads both addresses at once.

@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/floating_point.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 // Throws Error (unsupported) if the problem will have no plan.
 void require_algorithm(const Problem& problem, const PlanOptions& options) {
+    const DefaultFloatingPoint default_floating_point;
     Guidance guidance;
     guidance.reproducible = options.reproducible;
     select(options.reproducible ? bracketing::in_rank_order(problem) : problem, options.requested, guidance);

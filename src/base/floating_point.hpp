@@ -1,0 +1,72 @@
+// The floating-point environment of a thread: rounding, treatment of subnormal numbers, traps, and flags.
+#pragma once
+
+#include <fenv.h>
+
+#include <atomic>
+
+namespace lapwing {
+
+// The default environment, until the end of the scope. What Lapwing computes for itself then neither depends
+// on the program's environment, which may differ from rank to rank, nor traps, nor leaves a flag.
+class DefaultFloatingPoint {
+  public:
+    DefaultFloatingPoint() {
+        ::fegetenv(&kept_);
+        ::fesetenv(FE_DFL_ENV);
+    }
+    ~DefaultFloatingPoint() { ::fesetenv(&kept_); }
+    DefaultFloatingPoint(const DefaultFloatingPoint&) = delete;
+    DefaultFloatingPoint& operator=(const DefaultFloatingPoint&) = delete;
+
+  private:
+    fenv_t kept_;
+};
+
+// What threads of Lapwing compute for the program: by the modes of the program's thread, to which they leave
+// the flags and the traps.
+class ProgramFloatingPoint {
+  public:
+    // Called first of all by each thread of Lapwing, which has the modes of the thread that made it.
+    static void begin_thread() {
+        ::fesetenv(FE_DFL_ENV);
+        of_lapwing_ = true;
+    }
+
+    // By a thread of the program: what is computed from now on has its modes.
+    void capture() {
+        femode_t modes;
+        ::fegetmode(&modes);
+        modes_.store(modes, std::memory_order_relaxed);
+    }
+    // By a thread of the program: raises the flags of what was computed, or traps.
+    void raise() {
+        if (flags_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            raise(flags_.exchange(0, std::memory_order_relaxed));
+    }
+    // By any thread. A thread of the program computes as the MPI would, in its own environment. `program` may
+    // be null: then every thread does so.
+    template <typename Work>
+    static void compute(ProgramFloatingPoint* program, Work work) {
+        if (program == nullptr || !of_lapwing_) return work();
+        fenv_t kept;
+        const femode_t modes = program->modes_.load(std::memory_order_relaxed);
+        ::fegetenv(&kept);
+        ::fesetenv(FE_DFL_ENV);
+        ::fesetmode(&modes);
+        ::fedisableexcept(FE_ALL_EXCEPT);
+        work();
+        const int flags = ::fetestexcept(FE_ALL_EXCEPT);
+        ::fesetenv(&kept);
+        if (flags != 0) program->flags_.fetch_or(flags, std::memory_order_relaxed);
+    }
+
+  private:
+    static void raise(int flags);
+
+    static inline constinit thread_local bool of_lapwing_ = false;  // this thread
+    std::atomic<femode_t> modes_{};
+    std::atomic<int> flags_{0};
+};
+
+}  // namespace lapwing
