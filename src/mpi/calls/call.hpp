@@ -130,7 +130,7 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
     const RecordedCall recorded(call, communicator, watch::Form::blocking, site.function, site.address, now);
     const bool reproducible = runtime.options.reproducible && is_reduction(Call::collective);
     if (!takes || (!runtime.takes_blocking && !reproducible)) {
-        if (!takes && reproducible && runtime.started)
+        if (!takes && (reproducible || runtime.takes_blocking) && runtime.started)
             runtime.report.count_fallback(Call::collective, runtime.why_not);
         else if (runtime.measures)
             runtime.report.count_blocking(Call::collective);

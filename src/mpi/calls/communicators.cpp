@@ -202,3 +202,18 @@ LAPWING_MPI MPI_Comm_disconnect(MPI_Comm* communicator) {
     return free_communicator({"MPI_Comm_disconnect", __builtin_return_address(0)}, communicator,
                              [&] { return NEXT_Comm_disconnect(communicator); });
 }
+
+#ifdef OPEN_MPI
+// Of mpi-ext.h. Where the MPI does not run fault-tolerant, it revokes the communicator on this rank only.
+LAPWING_MPI MPIX_Comm_revoke(MPI_Comm comm) {
+    const InMpi in_mpi(__builtin_return_address(0));
+    const int error = LAPWING_NEXT(MPIX_Comm_revoke)(comm);
+    if (error != MPI_SUCCESS || !takes_calls()) return error;
+    return guarded([&] {
+        int unknown = MPI_SUCCESS;
+        Communicator* const group = find_communicator(comm, &unknown);
+        if (group != nullptr) group->left_to_mpi = Fallback::revoked;
+        return error;
+    });
+}
+#endif

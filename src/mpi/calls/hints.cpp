@@ -69,7 +69,7 @@ void apply(MPI_Comm communicator, MPI_Info info) {
     if (!engine.empty()) {
         if (engine != "auto" && engine != "mpi") find_engine(engine);
         group->options.engine = engine;
-        group->left_to_mpi = engine == "mpi";
+        group->left_to_mpi = engine == "mpi" ? std::optional(Fallback::engine_mpi) : std::nullopt;
     }
     if (algorithm.empty()) return;
     RequestedAlgorithms requested = RequestedAlgorithms::parse(algorithm);

@@ -97,9 +97,7 @@ void start_async_progress(Hook hook) {
 
 void connect() {
     Hook hook = Hook::none;
-    if (runtime.options.engine == "mpi") {
-        runtime.why_not = Fallback::engine_mpi;
-    } else {
+    if (runtime.options.engine != "mpi") {
         hook = install_hook(progress_of_all, request_table.live(), runtime.threads);
         // Ranks may have asked for different levels.
         const bool alone = hook == Hook::polling && !runtime.threads;

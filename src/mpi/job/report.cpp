@@ -12,6 +12,7 @@
 #include "base/messages.hpp"
 #include "base/output_file.hpp"
 #include "base/values.hpp"
+#include "links/mpi/mpi_error.hpp"
 
 namespace lapwing {
 namespace {
@@ -261,6 +262,10 @@ const char* name(Fallback reason) {
             return "MPI_Init was not called through Lapwing";
         case Fallback::engine_mpi:
             return "engine mpi";
+        case Fallback::fault_tolerant:
+            return "the MPI runs fault-tolerant";
+        case Fallback::revoked:
+            return "the communicator is revoked";
         case Fallback::no_hook:
             return "no progress hook for this MPI";
         case Fallback::no_plan:
@@ -289,18 +294,18 @@ void begin_report(const std::string& mark) {
     if (!mark.empty()) std::ofstream(mark).close();
 }
 
-void write_report(const Report& mine, const ReportTarget& target, const Manner& manner) {
+void write_report(const Report& mine, MPI_Comm all, const ReportTarget& target, const Manner& manner) {
     static_assert(sizeof(CollectiveCount) % sizeof(std::uint64_t) == 0);
     Sums sums;
     int rank = 0;
     int ranks = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t), MPI_UINT64_T,
-                MPI_SUM, 0, MPI_COMM_WORLD);
+    PMPI_Comm_rank(all, &rank);
+    PMPI_Comm_size(all, &ranks);
+    MpiError::check(PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t),
+                                MPI_UINT64_T, MPI_SUM, 0, all));
     MessageCount messages;
-    PMPI_Reduce(&mine.messages, &messages, sizeof messages / sizeof(std::uint64_t), MPI_UINT64_T, MPI_SUM, 0,
-                MPI_COMM_WORLD);
+    MpiError::check(PMPI_Reduce(&mine.messages, &messages, sizeof messages / sizeof(std::uint64_t),
+                                MPI_UINT64_T, MPI_SUM, 0, all));
     if (rank != 0) return;
     const Document document = document_of(sums, messages, mine, ranks, manner);
     const std::string text = target.form == "json" ? document.json.dump(2) + "\n" : document.text;

@@ -1,6 +1,8 @@
 // What Lapwing did for the program: counted per collective, summed over ranks, said at the end.
 #pragma once
 
+#include <mpi.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -15,18 +17,21 @@
 
 namespace lapwing {
 
-// Why a call went to the native MPI. The reasons depend only on what all ranks of the group share.
+// Why a call went to the native MPI. The reasons depend only on what all ranks of the group share, except
+// that each rank revokes a communicator for itself.
 enum class Fallback : std::uint8_t {
     intercommunicator,
     other_world,
     late,
     engine_mpi,
+    fault_tolerant,
+    revoked,
     no_hook,
     no_plan,
     tool,
     arguments,
 };
-constexpr std::size_t fallback_reasons = 8;
+constexpr std::size_t fallback_reasons = 10;
 const char* name(Fallback reason);
 
 constexpr std::size_t reported_collectives = 0
@@ -116,13 +121,14 @@ std::string mpi_version();
 // does not call MPI_Finalize from one that does not load this library. Does nothing if `mark` is empty.
 void begin_report(const std::string& mark);
 
-// Collective over MPI_COMM_WORLD: sums the counts up, and rank 0 writes them with its own uses, in `form`
-// (text or json), to `file`, or to standard error when `file` is empty. Then it fills `mark`.
+// Collective over `all`, a communicator of all ranks of the job: sums the counts up, and rank 0 writes them
+// with its own uses, in `form` (text or json), to `file`, or to standard error when `file` is empty. Then it
+// fills `mark`. Throws MpiError, where the communicator returns errors.
 struct ReportTarget {
     std::string form;
     std::string file;
     std::string mark;  // empty: none
 };
-void write_report(const Report& mine, const ReportTarget& target, const Manner& manner);
+void write_report(const Report& mine, MPI_Comm all, const ReportTarget& target, const Manner& manner);
 
 }  // namespace lapwing

@@ -38,6 +38,9 @@ struct Runtime {
     std::string report_file;
     std::string report_mark;
     Report report;
+
+    // A rank may fail while the others continue: nothing of Lapwing may wait for a peer.
+    bool fault_tolerant() const { return why_not == Fallback::fault_tolerant; }
 };
 extern Runtime runtime;
 

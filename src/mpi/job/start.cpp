@@ -22,6 +22,7 @@
 #include "engines/job.hpp"
 #include "engines/progress_choice.hpp"
 #include "job/settings.hpp"
+#include "links/mpi/mpi_error.hpp"
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/metadata.hpp"
 #include "mpi/job/report.hpp"
@@ -95,6 +96,8 @@ void begin_tracing(Job& job, const RankLocations& locations) {
     const Settings& settings = job.settings();
     const std::uint64_t capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
     if (settings.trace.empty()) return;
+    if (runtime.fault_tolerant())
+        return job.warn_once(fmt::format("no timeline: {}", name(Fallback::fault_tolerant)));
     std::string trouble;
     try {
         trace::open(settings.trace, job.rank(), capacity);
@@ -117,9 +120,16 @@ void begin_tracing(Job& job, const RankLocations& locations) {
     add_clock_metadata(locations, "begin");
 }
 
+// Open MPI's ULFM (mpiexec --with-ft ulfm). The MPI must be initialized.
+bool is_fault_tolerant() {
+    const auto* const enabled = static_cast<const bool*>(find_in_libraries("ompi_ftmpi_enabled"));
+    return enabled != nullptr && *enabled;
+}
+
 // Why the program's messages do not move while it computes; empty: they do.
 std::string why_no_messages(const Settings& settings, const RankLocations& locations) {
     check_word("LAPWING_MESSAGES", settings.messages, {"auto", "on", "off"});
+    if (runtime.fault_tolerant()) return name(Fallback::fault_tolerant);
     if (settings.messages == "off") return "LAPWING_MESSAGES=off";
     if (settings.progress_thread == "none") return "LAPWING_PROGRESS_THREAD=none";
     if (settings.messages == "auto" && locations.all_on_one_host() && !locations.has_spare_processors())
@@ -223,6 +233,12 @@ void start_job(bool collective) {
                             error.what()));
         }
         compare_files(*runtime.job, runtime.options);
+        // Ranks may have different variables.
+        if (std::ranges::count(runtime.job->exchange_values(std::uint8_t{is_fault_tolerant()}), 1) > 0) {
+            // A rank may fail, and only the MPI can tell the others.
+            runtime.options.engine = "mpi";
+            runtime.why_not = Fallback::fault_tolerant;
+        }
         if (runtime.job->rank() == 0 && runtime.report_form != "none") begin_report(runtime.report_mark);
     });
 }
@@ -230,7 +246,7 @@ void start_job(bool collective) {
 void connect_job() {
     or_end([] {
         start_network();
-        start_watch();
+        if (!runtime.fault_tolerant()) start_watch();
     });
 }
 
@@ -262,7 +278,19 @@ void report_job() {
                                .polls = thread.polls,
                                .moving_polls = thread.moving,
                                .thread_time = thread.processor_nanoseconds};
-    write_report(runtime.report, {runtime.report_form, runtime.report_file, runtime.report_mark}, manner);
+    // The program may have revoked MPI_COMM_WORLD.
+    const MPI_Comm all = runtime.job != nullptr ? runtime.job->communicator() : MPI_COMM_WORLD;
+    try {
+        write_report(runtime.report, all, {runtime.report_form, runtime.report_file, runtime.report_mark},
+                     manner);
+    } catch (const MpiError& error) {
+        // A rank has failed. The others may wait for this one.
+        if (auto* const revoke = reinterpret_cast<int (*)(MPI_Comm)>(find_in_libraries("PMPIX_Comm_revoke")))
+            revoke(all);
+        int rank = 0;
+        PMPI_Comm_rank(all, &rank);
+        if (rank == 0) fmt::print(stderr, "lapwing: no report: {}\n", error.what());
+    }
 }
 
 void end_tracing() {

@@ -36,6 +36,15 @@ LAPWING_LATER(MPI_Session_get_num_psets, MPI_Session, MPI_Info, int*)
 LAPWING_LATER(MPI_Session_get_pset_info, MPI_Session, const char*, MPI_Info*)
 LAPWING_LATER(MPI_Session_init, MPI_Info, MPI_Errhandler, MPI_Session*)
 #endif
+// Of mpi-ext.h.
+LAPWING_LATER(MPIX_Comm_ack_failed, MPI_Comm, int, int*)
+LAPWING_LATER(MPIX_Comm_agree, MPI_Comm, int*)
+LAPWING_LATER(MPIX_Comm_failure_ack, MPI_Comm)
+LAPWING_LATER(MPIX_Comm_failure_get_acked, MPI_Comm, MPI_Group*)
+LAPWING_LATER(MPIX_Comm_get_failed, MPI_Comm, MPI_Group*)
+LAPWING_LATER(MPIX_Comm_iagree, MPI_Comm, int*, MPI_Request*)
+LAPWING_LATER(MPIX_Comm_revoke, MPI_Comm)
+LAPWING_LATER(MPIX_Comm_shrink, MPI_Comm, MPI_Comm*)
 #elif MPI_VERSION == 4 && MPI_SUBVERSION == 0
 LAPWING_LATER(MPI_Buffer_flush, void)
 LAPWING_LATER(MPI_Buffer_iflush, MPI_Request*)

@@ -21,6 +21,7 @@
 #include "job/group.hpp"
 #include "links/mpi/mpi_link.hpp"
 #include "mpi/job/recording.hpp"
+#include "mpi/job/report.hpp"
 #include "mpi/native/entry.hpp"
 
 namespace lapwing {
@@ -41,8 +42,8 @@ struct Communicator {
     // Set by the thread that frees the communicator, and by the MPI's callback.
     std::atomic<bool> given_up{false};
     std::atomic<bool> freed_by_mpi{false};
-    bool left_to_mpi = false;  // by a hint: engine "mpi"
-    PlanOptions options;       // hints may change them before the first collective
+    std::optional<Fallback> left_to_mpi;  // by a hint, or revoked by this rank
+    PlanOptions options;                  // hints may change them before the first collective
     // Requests that the program holds, and starts of persistent ones in flight: this lives as long, because
     // the program may free the communicator before it waits.
     Count in_flight;
