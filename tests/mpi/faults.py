@@ -179,6 +179,13 @@ class Faults(jobs.Test):
         status, output = self.run_by_hand(2, "[ $RANK = 1 ] && export LAPWING_ALGORITHM=ialltoall=ring", [self.program, "plain"])
         self.expect("ranks with different settings", status not in (0, None) and "it differs between rank 0 and rank 1" in output, output)
 
+    def a_rank_without_the_library(self):
+        status, output = self.run_job(3, [*jobs.WITHOUT_LIBRARY, self.program, "plain"])
+        self.expect("a rank without the library is named", status not in (0, None) and "all done" not in output and
+                    f"rank 1 on host {socket.gethostname()} starts the MPI without Lapwing's library" in output, output)
+        status, output = self.run_by_hand(2, "[ $RANK = 1 ] && sleep 2", [self.program, "plain"])
+        self.expect("one that is late is not", status == 0 and "all done" in output and "lapwing" not in output, output)
+
     def tuning_files_that_differ(self):
         with tempfile.TemporaryDirectory() as scratch:
             # The same path, but each rank sees a different file, as on hosts with their own disks.
@@ -279,6 +286,7 @@ def main():
     faults.a_stranger_at_the_port()
     faults.wrong_variables()
     faults.ranks_that_differ()
+    faults.a_rank_without_the_library()
     faults.tuning_files_that_differ()
     faults.the_mpi_underneath()
     faults.a_program_of_the_other_mpi()

@@ -54,6 +54,14 @@ class Hosts(jobs.Test):
         self.expect(f"a link that is cut for good ({time.monotonic() - began:.0f} s)",
                     status != 0 and "all done" not in output and re.search(error, output), output)
 
+    def a_rank_without_the_library(self):
+        status, output = jobs.execute([self.tool, "cluster", "--hosts", "2", "--", *self.under([], 2, [
+            *jobs.WITHOUT_LIBRARY, self.built("faults"), "plain"])], 60, self.environment)
+        # Hydra's store has no names of hosts, and no other rank is there.
+        host = {"openmpi": "node2", "mpich": "number 2 of the launcher's list"}[self.mpi]
+        self.expect("a rank without the library is named", status not in (0, None) and
+                    f"rank 1 on host {host} starts the MPI without Lapwing's library" in output, output)
+
     def idle_connections_stay(self):
         """Of MPICH's connections none has the keep-alive of seconds that UCX gives them: a link may be down for longer."""
         status, output = self.run(2, 2, "faults-mpich steady $made", "ssh node2 ss -tnopH")
@@ -81,6 +89,7 @@ def main():
     else:
         hosts.many_ranks(2, 300)
     hosts.floating_point()
+    hosts.a_rank_without_the_library()
     hosts.a_link_that_is_cut()
     if hosts.mpi == "mpich":
         hosts.idle_connections_stay()

@@ -165,6 +165,14 @@ def symbols(wheel, library, ours):
     return f"{ours}: has all {len(theirs)} collectives of {wheel.name}'s {library}"
 
 
+def rank_without_library(wheel, program):
+    words = [wheel.lapwing, "run", "--", *wheel.launcher(2), *jobs.WITHOUT_LIBRARY, wheel.build / "tests" / program]
+    status, output = jobs.execute(words, 60, wheel.environment())
+    if status in (0, None) or "rank 1 on host " not in output or "starts the MPI without Lapwing's library" not in output:
+        raise wheels.Failure(f"{wheel.name}: a rank without the library: exit status {status}\n{output}")
+    return f"{wheel.name}: a rank without the library is named"
+
+
 def imb(build):
     """All benchmarks of IMB-NBC, small: none ends in an error, and all of their collectives are taken."""
     mpich = wheels.Wheel("mpich", build)
@@ -202,6 +210,8 @@ def runs_of(test, build, lapwing=None):
             yield gpu(wheels.Wheel(name, build, lapwing), *rest)
     for name, *rest in PROGRAMS.get(test, []):
         yield run_program(wheels.Wheel(name, build), *rest)
+    if test in PROGRAMS:
+        yield rank_without_library(wheels.Wheel(test if test != "abi" else "mpich", build), PROGRAMS[test][0][1])
     for name, library, ours in LIBRARIES.get(test, []):
         yield symbols(wheels.Wheel(name, build), library, ours)
     if test in wheels.LAUNCHERS:

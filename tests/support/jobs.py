@@ -14,6 +14,9 @@ SKIPPED = 77  # the exit status of a test that cannot run here
 # Networks between hosts for the host engine, and the variables that their libraries need on virtual hosts.
 NETWORKS = {"ucx": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, "ofi": {"FI_PROVIDER": "tcp"}, "tcp": {}}
 
+# Words before a program, which rank 1 then runs without Lapwing's library.
+WITHOUT_LIBRARY = ["sh", "-c", '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && unset LD_PRELOAD; exec "$@"', "sh"]
+
 
 def execute(command, limit, environment=None, until=None):
     """Runs a command in its own session. Returns its exit status (None: this function ended it) and output. Ends the command

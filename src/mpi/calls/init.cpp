@@ -24,6 +24,7 @@
 #include "mpi/native/entry.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/hook.hpp"
+#include "mpi/native/launcher.hpp"
 #include "mpi/requests/communicator.hpp"
 #include "mpi/requests/request_table.hpp"
 #include "mpi/requests/start.hpp"
@@ -184,6 +185,7 @@ std::atomic<int> told{-1};
 void before_start() {
     reserve_standard_descriptors();
     bind_fortran();
+    announce_rank();
     // The program's collectives leave the MPI's connections idle. While a link is down, TCP's keep-alive,
     // which UCX switches on, would end these, but not connections with data under way.
     ::setenv("UCX_TCP_KEEPIDLE", "inf", 0);

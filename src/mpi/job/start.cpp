@@ -31,6 +31,7 @@
 #include "mpi/native/callers.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/native/launcher.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/native/pending_messages.hpp"
 #include "plan/options.hpp"
@@ -50,6 +51,22 @@ namespace {
     // One message is enough when all ranks have the same.
     if (rank != 0) ::sleep(1);
     end_job(why, 2);
+}
+
+// A rank without the library takes no part in the exchanges of the start, which would wait for ever.
+void require_library_everywhere() {
+    int rank = 0;
+    int ranks = 1;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const std::string missing = next_rank_without_library(rank, ranks);
+    if (!missing.empty())
+        end_job(
+            fmt::format(
+                "{} starts the MPI without Lapwing's library, which all ranks need: have wrapper scripts, "
+                "containers and ssh pass LD_PRELOAD on, or run the job without Lapwing",
+                missing),
+            2);
 }
 
 template <typename Step>
@@ -225,6 +242,7 @@ void start_job(bool collective) {
         const Settings settings = settings_of_job();
         read(settings);
         if (!collective) return;
+        require_library_everywhere();
         runtime.job = std::make_unique<MpiJob>(settings, runtime.why_kept_out.empty());
         try {
             compare_settings(*runtime.job);
