@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #include "links/tcp/addresses.hpp"
 #include "mpi/native/libraries.hpp"
@@ -17,7 +18,7 @@ namespace lapwing {
 namespace {
 
 bool starting = false;
-bool announced = false;
+enum class Store { none, pmix, hydra } store = Store::none;  // that has this rank's key
 
 // PMIx. The MPI calls PMIx_Commit between its own keys and the exchange of all keys.
 
@@ -43,35 +44,41 @@ struct PmixProcess {
     std::uint32_t rank;
 };
 
+struct Pmix {
+    int (*commit)() = nullptr;
+    int (*put)(std::uint8_t, const char*, const PmixValue*) = nullptr;
+    int (*get)(const PmixProcess*, const char*, const PmixInfo*, std::size_t, PmixValue**) = nullptr;
+};
+
 // Open MPI 4 loads PMIx outside of this library's scope.
-template <typename Function>
-Function* find_in_pmix(const char* name) {
-    for (const Library& library : loaded_libraries()) {
-        void* const found = library.is(self()) ? nullptr : library.find(name);
-        if (found != nullptr) return reinterpret_cast<Function*>(found);
-    }
-    return nullptr;
+const Pmix& pmix() {
+    static const Pmix all = [] {
+        Pmix found;
+        for (const Library& library : loaded_libraries()) {
+            if (library.is(self()) || library.find("PMIx_Commit") == nullptr) continue;
+            const auto find = [&](auto*& function, const char* name) {
+                function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
+            };
+            find(found.commit, "PMIx_Commit");
+            find(found.put, "PMIx_Put");
+            find(found.get, "PMIx_Get");
+            break;
+        }
+        return found;
+    }();
+    return all;
 }
 
-void announce_to_pmix() {
-    const auto put = find_in_pmix<int(std::uint8_t, const char*, PmixValue*)>("PMIx_Put");
-    std::string host = tcp::host_name();
-    PmixValue value{.text = host.data()};
-    announced = put != nullptr && put(pmix_global, pmix_key, &value) == 0;
-}
-
-std::string ask_pmix(const char* job, int rank, const char* key) {
-    const auto get =
-        find_in_pmix<int(const PmixProcess*, const char*, const PmixInfo*, std::size_t, PmixValue**)>(
-            "PMIx_Get");
+std::string ask_pmix(int rank, const char* key) {
     // Of a rank on another host, Open MPI 5 fetches keys on demand, and its daemon waits for a key that is
     // absent.
     PmixInfo limit{.value = {.type = pmix_int, .number = 5}};
     std::strcpy(limit.key.data(), "pmix.timeout");
     PmixProcess process{.rank = static_cast<std::uint32_t>(rank)};
-    std::strncpy(process.job.data(), job, process.job.size() - 1);
+    const char* const job = std::getenv("PMIX_NAMESPACE");
+    std::strncpy(process.job.data(), job != nullptr ? job : "", process.job.size() - 1);
     PmixValue* found = nullptr;
-    if (get == nullptr || get(&process, key, &limit, 1, &found) != 0 || found->type != pmix_text) return "";
+    if (pmix().get(&process, key, &limit, 1, &found) != 0 || found->type != pmix_text) return "";
     std::string text = found->text;
     std::free(found->text);
     std::free(found);
@@ -80,14 +87,9 @@ std::string ask_pmix(const char* job, int rank, const char* key) {
 
 // Hydra. Its store holds what was put before the MPI's first barrier; the protocol is that of PMI-1.
 
-// Null under other launchers: they may expect other requests.
-const char* hydra() {
-    return std::getenv("MPI_LOCALNRANKS") != nullptr ? std::getenv("PMI_FD") : nullptr;
-}
-
 // Returns the text behind `field` in the answer; empty if there is none, or the request failed.
 std::string ask_hydra(const std::string& request, std::string_view field) {
-    const int descriptor = std::atoi(hydra());
+    const int descriptor = std::atoi(std::getenv("PMI_FD"));
     std::string answer;
     if (::write(descriptor, request.data(), request.size()) < 0) return "";
     for (char letter = 0; ::read(descriptor, &letter, 1) == 1 && letter != '\n';) answer += letter;
@@ -99,8 +101,8 @@ std::string ask_hydra(const std::string& request, std::string_view field) {
 
 // "get" or "put"; `words`: key=..., and value=... for "put".
 std::string ask_hydra_store(const char* command, const std::string& words, std::string_view field) {
-    static const std::string store = ask_hydra("cmd=get_my_kvsname\n", "kvsname=");
-    return ask_hydra(fmt::format("cmd={} kvsname={} {}\n", command, store, words), field);
+    static const std::string name = ask_hydra("cmd=get_my_kvsname\n", "kvsname=");
+    return ask_hydra(fmt::format("cmd={} kvsname={} {}\n", command, name, words), field);
 }
 
 // The host's index in the launcher's list; -1: unknown. The mapping has blocks of (first host, hosts, ranks
@@ -121,12 +123,12 @@ int hydra_host_of(int rank, const std::string& mapping) {
 }
 
 std::string announced_host(int rank) {
-    if (const char* const job = std::getenv("PMIX_NAMESPACE")) return ask_pmix(job, rank, pmix_key);
+    if (store == Store::pmix) return ask_pmix(rank, pmix_key);
     return ask_hydra_store("get", fmt::format("key=lapwing-{}", rank), " value=");
 }
 
 std::string find_host(int rank, int ranks) {
-    if (const char* const job = std::getenv("PMIX_NAMESPACE")) return ask_pmix(job, rank, "pmix.hname");
+    if (store == Store::pmix) return ask_pmix(rank, "pmix.hname");
     const std::string mapping = ask_hydra_store("get", "key=PMI_process_mapping", " value=");
     const int host = hydra_host_of(rank, mapping);
     for (int other = 0; other < ranks; ++other) {
@@ -140,26 +142,34 @@ std::string find_host(int rank, int ranks) {
 
 void announce_rank() {
     starting = true;
+#ifndef OPEN_MPI  // whose ranks may inherit these variables from a process that Hydra has started
     const char* const rank = std::getenv("PMI_RANK");
-    if (hydra() == nullptr || rank == nullptr) return;
+    // Other launchers have no MPI_LOCALNRANKS, and may expect other requests.
+    if (std::getenv("PMI_FD") == nullptr || std::getenv("MPI_LOCALNRANKS") == nullptr || rank == nullptr)
+        return;
     // Hydra 4.0 forgets at its first "init" what was put before.
     ask_hydra("cmd=init pmi_version=1 pmi_subversion=1\n", "");
     const std::string words = fmt::format("key=lapwing-{} value={}", rank, tcp::host_name());
-    announced = !ask_hydra_store("put", words, "cmd=").empty();
+    if (!ask_hydra_store("put", words, "cmd=").empty()) store = Store::hydra;
+#endif
 }
 
 std::string next_rank_without_library(int rank, int ranks) {
     const int next = (rank + 1) % ranks;
     starting = false;
     // Where this rank's own key is absent, the MPI has not synchronized the ranks by this store.
-    if (!announced || announced_host(rank).empty() || !announced_host(next).empty()) return "";
+    if (store == Store::none || announced_host(rank).empty() || !announced_host(next).empty()) return "";
     return fmt::format("rank {} on host {}", next, find_host(next, ranks));
 }
 
 }  // namespace lapwing
 
 extern "C" __attribute__((visibility("default"))) int PMIx_Commit() {
-    static auto* const next = lapwing::find_in_pmix<int()>("PMIx_Commit");
-    if (lapwing::starting) lapwing::announce_to_pmix();
-    return next();
+    using namespace lapwing;
+    if (starting) {
+        std::string host = tcp::host_name();
+        const PmixValue value{.text = host.data()};
+        if (pmix().put(pmix_global, pmix_key, &value) == 0) store = Store::pmix;
+    }
+    return pmix().commit();
 }
