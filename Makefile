@@ -12,7 +12,7 @@ help:
 	@echo "make apps              the sample applications, build/apps (docs/applications.md)"
 	@echo "make demo              overlap on virtual hosts, one for each core, the MPI beside Lapwing, with plots"
 	@echo "make test              what every change must pass: unit tests, MPI programs, mpi4py's tests, the address sanitizer, fuzzing"
-	@echo "make test-all          all of these on both MPIs, the thread sanitizer, the documentation's site, and the wheel"
+	@echo "make test-all          all of these on both MPIs, real applications, the thread sanitizer, the documentation's site, and the wheel"
 	@echo "make test-gpu          the wheel on PyPI's MPIs, with buffers of an NVIDIA card; needs the card's driver only"
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
 	@echo "make test-rdma         the link over libfabric and the kernel engine on Linux 6.1 with Soft-RoCE, in QEMU; fetches its kernel"
@@ -58,7 +58,7 @@ test:
 	scripts/test
 
 test-all:
-	@scripts/install-dependencies test
+	@scripts/install-dependencies test applications
 	scripts/test --all
 	$(MAKE) wheel
 
@@ -92,7 +92,7 @@ check:
 	@scripts/install-dependencies test
 	cmake --preset release -DLAPWING_TESTS=ON
 	cmake --build --preset release --parallel $(JOBS)
-	ctest --preset release --parallel $(JOBS) --label-exclude 'mpi4py|pypi'
+	ctest --preset release --parallel $(JOBS) --label-exclude 'mpi4py|pypi|applications'
 
 docs:
 	@scripts/install-dependencies build docs

