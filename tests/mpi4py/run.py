@@ -28,8 +28,10 @@ MODULES = ["test_cco_nb_", "test_cco_ngh_", "test_cco_pr_"]
 ENGINES = ["host", "kernel"]
 LEAST_TAKEN = 0.95  # of the calls that could be: not on intercommunicators
 RUN_LIMIT = 600  # seconds for one run that hangs; the longest takes a few, and minutes beside busy processes
-# Excluded from --whole: MPI_Open_port crashes in Intel MPI inside a host (I_MPI_FABRICS=shm), without Lapwing as well.
-EXCLUDED = {"pypi-impi": ["-e", "test_dynproc"]}
+# Excluded from --whole. MPI_Open_port crashes in Intel MPI inside a host (I_MPI_FABRICS=shm), without Lapwing as well. Where an
+# MPI has no MPIX_Comm_iagree, mpi4py calls MPI_Iallreduce in its place, which this test starts before MPI_Barrier on one rank and
+# after it on the others: an error of the program, which MPICH tolerates by itself.
+EXCLUDED = {"pypi-impi": ["-e", "test_dynproc"], "pypi-mpich": ["-x", "testIAgree"]}
 WHOLE = {"alone": None, "default": [], "all": ["--blocking", "--messages", "on"]}  # options of `lapwing run`
 
 Failure = wheels.Failure
