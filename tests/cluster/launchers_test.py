@@ -6,6 +6,7 @@ python3 launchers_test.py BUILD openmpi|mpich
 import collections
 import json
 import os
+import pathlib
 import re
 import shutil
 import sys
@@ -62,6 +63,9 @@ class Launchers(ClusterTest):
         self.assertEqual(self.job(2, 2, *run), {"node1": 1, "node2": 1})
         rows = {row["name"]: row for row in json.loads(report.read_text())["collectives"]}
         self.assertEqual(rows["MPI_Ialltoall"]["taken"], 4)
+        # Each host has a directory of its own there: rank 0 leaves its mark elsewhere.
+        self.assertEqual(self.job(2, 2, "env", "TMPDIR=/dev/shm", TOOL, "run", "--report", "--"), {"node1": 1, "node2": 1})
+        self.assertEqual(list(pathlib.Path().glob("lapwing-report-*")), [])
 
     def test_many(self):
         if MPI == "openmpi":

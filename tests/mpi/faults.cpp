@@ -10,6 +10,7 @@
 //   hinted ALGORITHMS   names them by an info key
 //   plain     nothing special: a few collectives; the file that the second argument names, if any, is open
 //             from the start on
+//   secret    the same, in processes that are not dumpable, as those whose program file may not be read
 //   first     its first reduction starts while a barrier is in flight
 //   steady    the same for some seconds, so that something can happen meanwhile; rank 0 creates the file that
 //   the second
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 namespace {
@@ -73,6 +75,7 @@ void wait_for_both(unsigned seconds) {
 int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "plain";
     if (what == "plain" && argc > 2) static_cast<void>(::open(argv[2], O_WRONLY | O_CREAT | O_APPEND, 0666));
+    if (what == "secret") ::prctl(PR_SET_DUMPABLE, 0);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);

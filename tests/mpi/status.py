@@ -129,6 +129,14 @@ class Status(jobs.Test):
         words = [self.tool, "status", said["job"]["id"]] if found else ["false"]
         done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", *words],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        listens = "import socket; s = socket.socket(socket.AF_UNIX); s.bind('\\0lapwing/0123abcd/0'); s.listen(); print(flush=True); input()"
+        with subprocess.Popen(["setpriv", "--reuid=65534", "--clear-groups", "python3", "-c", listens], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as stranger:
+            stranger.stdout.readline()
+            _, out, err = self.ask()
+            stranger.communicate()
+        self.expect("the superuser's list has the jobs of all users, also one that does not answer",
+                    "root (uid 0)" in out and "no rank of job 0123abcd on this host answers" in err, out + err)
         text = self.end(process, output)
         self.expect("another user is refused", done.returncode == 2 and "belongs to root (uid 0)" in done.stderr,
                     done.stdout + done.stderr + text)

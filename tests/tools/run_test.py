@@ -242,10 +242,13 @@ class Run(ToolTest):
             _, err = self.call(*run, tool=self.tool, status=status, PATH=self.path)
             self.assertIn("MPI_Init", err)
             self.assertFalse(report.exists())
-        # Without a file, the report may have been written to standard error on another host, which has no mark.
-        self.launcher("mpirun", OPENMPI, then="exit 0")
-        _, err = self.call("run", "--report", "--", "mpirun", "a", tool=self.tool, PATH=self.path)
-        self.assertIn("MPI_Init", err)
+        # The report goes to standard error. On a host that lacks the mark's directory, rank 0 leaves another mark.
+        for left, status in (("exit 0", 1), ("exit 7", 7), ('for word; do case $word in *_MARK=*) '
+                                                            'echo > "$(basename "$(dirname "${word#*=}")").mark"; esac; done', 0)):
+            self.launcher("mpirun", OPENMPI, then=left)
+            _, err = self.call("run", "--report", "--", "mpirun", "a", tool=self.tool, status=status, PATH=self.path, cwd=self.prefix)
+            self.assertEqual("MPI_Init" in err, status != 0)
+            self.assertEqual(list(self.prefix.glob("lapwing-report-*")), [])
         for left, status in (("all", 0), ("", 1)):
             self.launcher("mpirun", OPENMPI, then=f'for word; do case $word in *_MARK=*) printf "{left}" > "${{word#*=}}"; esac; done')
             _, err = self.call("run", "--report", "--", "mpirun", "a", tool=self.tool, status=status, PATH=self.path)

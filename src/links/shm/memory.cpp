@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -21,6 +22,14 @@ namespace {
 }
 
 }  // namespace
+
+const char* why_refused() {
+    // As this process is, so are the others.
+    return ::prctl(PR_GET_DUMPABLE) == 1
+               ? " (a container or the system forbids it)"
+               : " (processes of this program are not dumpable: its file may not be read, or they have "
+                 "changed their user)";
+}
 
 Memory Memory::make(std::uint64_t bytes, const Proof& proof) {
     // Exceeding this limit would end the process.
@@ -52,7 +61,8 @@ Memory Memory::open(pid_t process, int descriptor, const Proof& proof) {
         refuse("opening the shared memory of another rank by /proc",
                errno == ENOENT
                    ? ": the processes of this host cannot see each other (are they in separate containers?)"
-                   : "");
+               : errno == EACCES ? why_refused()
+                                 : "");
     }
     Proof found{};
     if (::pread(memory.descriptor_, found.data(), found.size(), 0) != static_cast<ssize_t>(found.size()) ||

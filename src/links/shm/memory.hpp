@@ -11,6 +11,9 @@
 
 namespace lapwing::shm {
 
+// Why the kernel refuses access to another process of this program, for the end of a message.
+const char* why_refused();
+
 using Proof = std::array<unsigned char, 16>;  // random; the first bytes of the memory
 
 class Memory {

@@ -40,8 +40,7 @@ std::uint64_t process_space() {
 // Why the kernel does not copy from and to that process, which has `proof` at `address`; empty if it does.
 std::string probe(pid_t process, std::uint64_t address, const Proof& proof) {
     const auto failed = [](const char* call, int error) {
-        return fmt::format("{}: {}{}", call, std::strerror(error),
-                           error == EPERM ? " (a container or the system forbids it)" : "");
+        return fmt::format("{}: {}{}", call, std::strerror(error), error == EPERM ? why_refused() : "");
     };
     Proof found{};
     auto* const bytes = reinterpret_cast<std::byte*>(found.data());

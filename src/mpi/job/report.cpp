@@ -1,10 +1,12 @@
 #include "mpi/job/report.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <mpi.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -289,9 +291,11 @@ void Report::count_use(Collective collective, const Algorithm* algorithm, const 
     rows.push_back({algorithm, engine, 1});
 }
 
-void begin_report(const std::string& mark) {
-    // Of a launcher on another host the mark's directory is not here.
-    if (!mark.empty()) std::ofstream(mark).close();
+std::string begin_report(const std::string& mark) {
+    if (mark.empty() || std::ofstream(mark)) return mark;
+    std::error_code none;
+    return std::filesystem::current_path(none) / std::filesystem::path(mark).parent_path().filename() +=
+           ".mark";
 }
 
 void write_report(const Report& mine, MPI_Comm all, const ReportTarget& target, const Manner& manner) {
@@ -318,8 +322,11 @@ void write_report(const Report& mine, MPI_Comm all, const ReportTarget& target, 
     } catch (const Error& error) {
         written = print_message("lapwing: {}; here it is:\n{}", error.what(), text);
     }
-    // A hole takes no room of a full disk.
-    if (written && !target.mark.empty()) static_cast<void>(!::truncate(target.mark.c_str(), 1));
+    if (!written || target.mark.empty()) return;
+    const int mark = ::open(target.mark.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (mark < 0) return;
+    static_cast<void>(!::ftruncate(mark, 1));  // a hole takes no room of a full disk
+    ::close(mark);
 }
 
 }  // namespace lapwing

@@ -118,8 +118,10 @@ struct Report {
 std::string mpi_version();
 
 // Called by rank 0 in MPI_Init: makes the empty file `mark`, so that `lapwing run` can tell a program that
-// does not call MPI_Finalize from one that does not load this library. Does nothing if `mark` is empty.
-void begin_report(const std::string& mark);
+// does not call MPI_Finalize from one that does not load this library. Returns the mark that write_report()
+// fills: another file, in the working directory, if the launcher's host has the directory of `mark` for
+// itself. Does nothing if `mark` is empty.
+std::string begin_report(const std::string& mark);
 
 // Collective over `all`, a communicator of all ranks of the job: sums the counts up, and rank 0 writes them
 // with its own uses, in `form` (text or json), to `file`, or to standard error when `file` is empty. Then it

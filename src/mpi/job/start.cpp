@@ -257,7 +257,8 @@ void start_job(bool collective) {
             runtime.options.engine = "mpi";
             runtime.why_not = Fallback::fault_tolerant;
         }
-        if (runtime.job->rank() == 0 && runtime.report_form != "none") begin_report(runtime.report_mark);
+        if (runtime.job->rank() == 0 && runtime.report_form != "none")
+            runtime.report_mark = begin_report(runtime.report_mark);
     });
 }
 

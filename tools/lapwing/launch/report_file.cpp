@@ -44,7 +44,8 @@ bool same(const timespec& one, const timespec& other) {
 ReportFile::ReportFile(const std::string& path) : directory_(temporary_directory() + "/lapwing-report") {
     if (path.empty()) return;
     const OutputFile file(path, "the report");
-    if (file.special()) return;
+    special_ = file.special();
+    if (special_) return;
     path_ = file.target();
     before_ = state_of(path_);
 }
@@ -57,6 +58,9 @@ bool ReportFile::check(bool job_failed) const {
     if (keeps_contents) ::unlink(path_.c_str());
     std::error_code missing;
     if (std::filesystem::file_size(mark(), missing) > 0 && !missing) return true;
+    // Of a rank 0 on a host that has another TMPDIR.
+    const std::string other_mark = std::filesystem::path(directory_.path()).filename().string() + ".mark";
+    if (::unlink(other_mark.c_str()) == 0) return true;
     const std::string where = keeps_contents ? " in " + printable(path_) : "";
     if (!missing) {
         print_message(
@@ -65,12 +69,12 @@ bool ReportFile::check(bool job_failed) const {
         return false;
     }
     print_message(
-        "lapwing run: {}: rank 0 did not call MPI_Init with Lapwing loaded. {}\n",
-        keeps_contents ? "no report" + where : "no report, unless rank 0 of another host wrote one",
+        "lapwing run: no report{}: rank 0 did not call MPI_Init with Lapwing loaded{}. {}\n", where,
+        keeps_contents ? "" : ", or was on a host that does not share this working directory",
         job_failed ? "The job may have failed before"
                    : "It may call no MPI or only sessions, be linked statically, not get LD_PRELOAD, or have "
                      "opened a library with RTLD_DEEPBIND");
-    return !keeps_contents;
+    return special_;
 }
 
 }  // namespace lapwing::tool

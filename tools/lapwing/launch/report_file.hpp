@@ -26,7 +26,8 @@ class ReportFile {
 
   private:
     JobDirectory directory_;
-    std::string path_;  // empty: a device, a pipe or standard error, which keep nothing
+    bool special_ = false;  // a device or a pipe
+    std::string path_;      // empty: a device, a pipe or standard error, which keep nothing
     struct stat before_ {};
 };
 

@@ -142,19 +142,20 @@ Json job_as_json(const watch::JobDescription& job) {
     return json;
 }
 
-// The user's own jobs on this host.
+// The user's own jobs on this host, or those of all users.
 int list(const std::vector<FoundJob>& jobs, bool json) {
     std::vector<std::vector<std::string>> rows = {
-        {"job", "program", "ranks", "hosts", "running for", "pids here"}};
+        {"job", "user", "program", "ranks", "hosts", "running for", "pids here"}};
     Json found = Json::array();
     for (const FoundJob& job : jobs) {
         try {
             const watch::JobDescription one = RankClient(job).description();
             Json row = job_as_json(one);
+            row["user"] = watch::user_name(job.user);
             row["pids"] = job.pids;
             found.push_back(std::move(row));
-            rows.push_back({one.job, one.program, std::to_string(one.ranks), hosts_in_words(one.hosts),
-                            watch::duration(one.age * 1'000'000'000),
+            rows.push_back({one.job, watch::user_name(job.user), one.program, std::to_string(one.ranks),
+                            hosts_in_words(one.hosts), watch::duration(one.age * 1'000'000'000),
                             fmt::format("{}", fmt::join(job.pids, " "))});
         } catch (const Error& error) {
             print_message("lapwing status: {}\n", error.what());
@@ -212,8 +213,10 @@ void show(RankClient& client, bool json) {
 int status(const Options& options) {
     std::vector<FoundJob> jobs = jobs_here();
     if (options.job.empty()) {
-        std::erase_if(jobs, [](const FoundJob& job) { return job.user != ::geteuid(); });
-        if (jobs.empty()) throw_invalid(fmt::format("no job of yours runs on this host. {}", where));
+        const bool all = ::geteuid() == 0;
+        std::erase_if(jobs, [all](const FoundJob& job) { return !all && job.user != ::geteuid(); });
+        if (jobs.empty())
+            throw_invalid(fmt::format("no job{} runs on this host. {}", all ? "" : " of yours", where));
         if (jobs.size() > 1) return list(jobs, options.json);
     }
     const FoundJob job = options.job.empty() ? jobs.front() : named(jobs, options.job);
@@ -239,11 +242,11 @@ Command add_status(CommandLine& tool) {
         "  lapwing status 4711\n\n"
         "Run it on any host of the job, as the user who started the job or as the superuser. Without JOB, "
         "and with\n"
-        "several jobs on this host, it lists the jobs. On a virtual host of `lapwing cluster`, or in a "
-        "container:\n"
-        "`nsenter --target PID --net lapwing status`, with the process ID of a rank. The exit status is "
-        "0\n"
-        "if the job answered, and 2 otherwise.");
+        "several jobs on this host, it lists the user's jobs; for the superuser, all jobs. On a virtual host "
+        "of\n"
+        "`lapwing cluster`, or in a container: `nsenter --target PID --net lapwing status`, with the process "
+        "ID of a\n"
+        "rank. The exit status is 0 if the job answered, and 2 otherwise.");
     return {app, [options] { return status(*options); }};
 }
 
