@@ -120,7 +120,7 @@ class Mpi:
             self.alone = outcomes
         if outcomes != self.alone:
             raise Failure(f"{self.name}, {ranks} ranks, {variant}: exit status and outcomes by rank:\n{outcomes}\nby the MPI alone:\n{self.alone}")
-        print(f"{self.name}: {ranks} ranks, all tests, {variant}, {time.monotonic() - began:.1f} s; rank 0: {outcomes[1]}", flush=True)
+        print(f"{self.name}: {ranks} ranks, all tests, {variant}, {time.monotonic() - began:.1f} s; rank 0: {outcomes[1][-2:]}", flush=True)
 
     def outcomes(self, ranks, options):
         """The exit status, and what each rank has printed about the number of its tests, those that failed, and those that were skipped."""
