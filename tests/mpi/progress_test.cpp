@@ -248,4 +248,81 @@ TEST(Progress, AStartDoesNotWaitForALateRank) {
     MPI_Comm_free(&fresh);
 }
 
+// Ranks of one host: between hosts a message and a list may travel by different connections.
+bool on_one_host() {
+    MPI_Comm host = MPI_COMM_NULL;
+    MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    const bool all = size_of(host) == size_of(world);
+    MPI_Comm_free(&host);
+    return all;
+}
+
+// A program looks once, after a barrier, for what its neighbour sent before.
+TEST(Progress, OneLookAfterABarrierFindsWhatWasSentBefore) {
+    if (size_of(world) == 1 || !on_one_host()) return;
+    constexpr int count = 20;
+    constexpr int last = count - 1;
+    const int to = (rank_in(world) + 1) % size_of(world);
+    const int from = (rank_in(world) + size_of(world) - 1) % size_of(world);
+    int data[count];
+    MPI_Request requests[count];
+    int found = 0;
+    int index = 0;
+    const auto barrier = [] {
+        MPI_Request request;
+        MPI_Ibarrier(world, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    };
+    const auto send = [&] {
+        const int sent = 0;
+        for (int tag = 0; tag < count; ++tag) MPI_Send(&sent, 1, MPI_INT, to, tag, world);
+        barrier();
+        found = 0;
+    };
+    const auto probed = [&](auto probe) {
+        send();
+        const int received = probe();
+        for (int tag = 0; tag < count - received; ++tag)
+            MPI_Recv(&data[tag], 1, MPI_INT, from, tag, world, MPI_STATUS_IGNORE);
+        return found;
+    };
+    const auto tested = [&](auto test) {
+        for (int tag = 0; tag < count; ++tag)
+            MPI_Irecv(&data[tag], 1, MPI_INT, from, tag, world, &requests[tag]);
+        send();
+        test();
+        MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+        return found;
+    };
+    EXPECT_TRUE(probed([&] {
+        MPI_Iprobe(from, last, world, &found, MPI_STATUS_IGNORE);
+        return 0;
+    }));
+    EXPECT_TRUE(probed([&] {
+        MPI_Message message = MPI_MESSAGE_NULL;
+        MPI_Improbe(from, last, world, &found, &message, MPI_STATUS_IGNORE);
+        if (found) MPI_Mrecv(data, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+        return found;
+    }));
+    EXPECT_TRUE(tested([&] { MPI_Test(&requests[last], &found, MPI_STATUS_IGNORE); }));
+    EXPECT_TRUE(tested([&] { MPI_Testall(count, requests, &found, MPI_STATUSES_IGNORE); }));
+    EXPECT_TRUE(tested([&] { MPI_Testany(1, &requests[last], &index, &found, MPI_STATUS_IGNORE); }));
+    EXPECT_TRUE(tested([&] { MPI_Testsome(1, &requests[last], &found, &index, MPI_STATUSES_IGNORE); }));
+    EXPECT_TRUE(tested([&] { MPI_Request_get_status(requests[last], &found, MPI_STATUS_IGNORE); }));
+
+    MPI_Win window = MPI_WIN_NULL;
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_Win_create(data, sizeof data, 1, MPI_INFO_NULL, world, &window);
+    MPI_Win_get_group(window, &group);
+    MPI_Win_post(group, 0, window);
+    MPI_Win_start(group, 0, window);
+    MPI_Win_complete(window);
+    barrier();
+    MPI_Win_test(window, &found);
+    EXPECT_TRUE(found);
+    if (!found) MPI_Win_wait(window);
+    MPI_Group_free(&group);
+    MPI_Win_free(&window);
+}
+
 }  // namespace

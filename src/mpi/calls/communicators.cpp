@@ -143,8 +143,10 @@ using namespace lapwing;
         return make_window_or_file({#function, __builtin_return_address(0)}, parent, made, \
                                    [&] { return LAPWING_NEXT(function) names; });          \
     }
-#define LAPWING_POLLS(function, parameters, names, communicator, message) \
-    LAPWING_CALL(function, parameters, names, communicator, source, tag, message)
+#define LAPWING_POLLS(function, parameters, names, communicator, message)                              \
+    LAPWING_RECORDED(function, parameters, names, word_of(communicator), source, tag, !list_completed, \
+                     (InRecordedMpi(#function, site, word_of(communicator), source, tag),              \
+                      look(flag, [&] { return LAPWING_NEXT(function) names; })))
 #define LAPWING_FREES(function, parameters, names, communicator)                                   \
     LAPWING_MPI function parameters {                                                              \
         const InRecordedMpi inside(#function, __builtin_return_address(0), word_of(communicator)); \
@@ -153,6 +155,18 @@ using namespace lapwing;
         return error;                                                                              \
     }
 #include "mpi/calls/native_calls.def"
+
+LAPWING_MPI MPI_Win_test(MPI_Win window, int* flag) {
+    const InMpi in_mpi(__builtin_return_address(0));
+    return look(flag, [&] { return NEXT_Win_test(window, flag); });
+}
+
+#if MPI_VERSION >= 4
+LAPWING_MPI MPI_Parrived(MPI_Request request, int partition, int* flag) {
+    const InMpi in_mpi(__builtin_return_address(0));
+    return look(flag, [&] { return NEXT_Parrived(request, partition, flag); });
+}
+#endif
 
 LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
     const InMpi in_mpi(__builtin_return_address(0));

@@ -305,7 +305,10 @@ int wait(MPI_Request* handle, MPI_Status* status, const void* site) {
 
 int test(MPI_Request* handle, int* flag, MPI_Status* status, const void* site) {
     const InRecordedMpi inside("MPI_Test", site);
-    const auto native = [&] { return natively(1, handle, [&] { return NEXT_Test(handle, flag, status); }); };
+    const auto native = [&] {
+        return natively(1, handle,
+                        [&] { return look(flag, [&] { return NEXT_Test(handle, flag, status); }); });
+    };
     if (none_alive() || handle == nullptr || flag == nullptr) return native();
     return guarded([&]() -> int {
         Request* const request = find(*handle);
@@ -360,21 +363,24 @@ int waitall(int count, MPI_Request handles[], MPI_Status statuses[], const void*
 
 int testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[], const void* site) {
     const InRecordedMpi inside("MPI_Testall", site);
-    return test_array(trace::Call::testall, count, handles,
-                      [&] { return NEXT_Testall(count, handles, flag, statuses); });
+    return test_array(trace::Call::testall, count, handles, [&] {
+        return look(flag, [&] { return NEXT_Testall(count, handles, flag, statuses); });
+    });
 }
 
 int testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status, const void* site) {
     const InRecordedMpi inside("MPI_Testany", site);
-    return test_array(trace::Call::testany, count, handles,
-                      [&] { return NEXT_Testany(count, handles, index, flag, status); });
+    return test_array(trace::Call::testany, count, handles, [&] {
+        return look(flag, [&] { return NEXT_Testany(count, handles, index, flag, status); });
+    });
 }
 
 int testsome(int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[],
              const void* site) {
     const InRecordedMpi inside("MPI_Testsome", site);
-    return test_array(trace::Call::testsome, count, handles,
-                      [&] { return NEXT_Testsome(count, handles, completed, indices, statuses); });
+    return test_array(trace::Call::testsome, count, handles, [&] {
+        return look(completed, [&] { return NEXT_Testsome(count, handles, completed, indices, statuses); });
+    });
 }
 
 int waitany(int count, MPI_Request handles[], int* index, MPI_Status* status, const void* site) {
@@ -420,8 +426,9 @@ int request_get_status(MPI_Request handle, int* flag, MPI_Status* status, const 
             clock.stop_inside_entry();
             if (tests) return MPI_SUCCESS;
         }
-        return test_array(trace::Call::get_status, 1, &handle,
-                          [&] { return NEXT_Request_get_status(handle, flag, status); });
+        return test_array(trace::Call::get_status, 1, &handle, [&] {
+            return look(flag, [&] { return NEXT_Request_get_status(handle, flag, status); });
+        });
     });
 }
 
@@ -430,48 +437,49 @@ int request_get_status(MPI_Request handle, int* flag, MPI_Status* status, const 
 
 using namespace lapwing;
 
-#define LAPWING_COMPLETES(function, parameters, names, otherwise)                                      \
-    LAPWING_RECORDED(function, parameters, names, 0, watch::Journal::no_peer, -1, nothing_in_flight(), \
-                     otherwise)
+#define LAPWING_COMPLETES_IF(plain, function, parameters, names, otherwise) \
+    LAPWING_RECORDED(function, parameters, names, 0, watch::Journal::no_peer, -1, plain, otherwise)
+#define LAPWING_COMPLETES(...) LAPWING_COMPLETES_IF(nothing_in_flight(), __VA_ARGS__)
+#define LAPWING_TESTS(...) LAPWING_COMPLETES_IF(nothing_in_flight() && !list_completed, __VA_ARGS__)
 LAPWING_COMPLETES(MPI_Wait, (MPI_Request * handle, MPI_Status* status), (handle, status),
                   wait(handle, status, site))
-LAPWING_COMPLETES(MPI_Test, (MPI_Request * handle, int* flag, MPI_Status* status), (handle, flag, status),
-                  test(handle, flag, status, site))
+LAPWING_TESTS(MPI_Test, (MPI_Request * handle, int* flag, MPI_Status* status), (handle, flag, status),
+              test(handle, flag, status, site))
 LAPWING_COMPLETES(MPI_Waitall, (int count, MPI_Request handles[], MPI_Status statuses[]),
                   (count, handles, statuses), waitall(count, handles, statuses, site))
-LAPWING_COMPLETES(MPI_Testall, (int count, MPI_Request handles[], int* flag, MPI_Status statuses[]),
-                  (count, handles, flag, statuses), testall(count, handles, flag, statuses, site))
-LAPWING_COMPLETES(MPI_Testany, (int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status),
-                  (count, handles, index, flag, status), testany(count, handles, index, flag, status, site))
-LAPWING_COMPLETES(MPI_Testsome,
-                  (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
-                  (count, handles, completed, indices, statuses),
-                  testsome(count, handles, completed, indices, statuses, site))
+LAPWING_TESTS(MPI_Testall, (int count, MPI_Request handles[], int* flag, MPI_Status statuses[]),
+              (count, handles, flag, statuses), testall(count, handles, flag, statuses, site))
+LAPWING_TESTS(MPI_Testany, (int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status),
+              (count, handles, index, flag, status), testany(count, handles, index, flag, status, site))
+LAPWING_TESTS(MPI_Testsome,
+              (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
+              (count, handles, completed, indices, statuses),
+              testsome(count, handles, completed, indices, statuses, site))
 LAPWING_COMPLETES(MPI_Waitany, (int count, MPI_Request handles[], int* index, MPI_Status* status),
                   (count, handles, index, status), waitany(count, handles, index, status, site))
 LAPWING_COMPLETES(MPI_Waitsome,
                   (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
                   (count, handles, completed, indices, statuses),
                   waitsome(count, handles, completed, indices, statuses, site))
-LAPWING_COMPLETES(MPI_Request_get_status, (MPI_Request handle, int* flag, MPI_Status* status),
-                  (handle, flag, status), request_get_status(handle, flag, status, site))
+LAPWING_TESTS(MPI_Request_get_status, (MPI_Request handle, int* flag, MPI_Status* status),
+              (handle, flag, status), request_get_status(handle, flag, status, site))
 
 #ifndef OPEN_MPI
 // Since MPI 4.1: mpi.h may be older than the MPI.
-#define LAPWING_QUERIES(function, parameters, names)                     \
-    LAPWING_MPI function parameters {                                    \
-        const InMpi in_mpi(__builtin_return_address(0));                 \
-        return test_array(trace::Call::get_status, count, handles,       \
-                          [&] { return LAPWING_NEXT(function) names; }); \
+#define LAPWING_QUERIES(function, parameters, names, found)                                           \
+    LAPWING_MPI function parameters {                                                                 \
+        const InMpi in_mpi(__builtin_return_address(0));                                              \
+        return test_array(trace::Call::get_status, count, handles,                                    \
+                          [&] { return look(found, [&] { return LAPWING_NEXT(function) names; }); }); \
     }
 LAPWING_QUERIES(MPI_Request_get_status_all,
                 (int count, const MPI_Request handles[], int* flag, MPI_Status statuses[]),
-                (count, handles, flag, statuses))
+                (count, handles, flag, statuses), flag)
 LAPWING_QUERIES(MPI_Request_get_status_any,
                 (int count, const MPI_Request handles[], int* index, int* flag, MPI_Status* status),
-                (count, handles, index, flag, status))
+                (count, handles, index, flag, status), flag)
 LAPWING_QUERIES(MPI_Request_get_status_some,
                 (int count, const MPI_Request handles[], int* completed, int indices[],
                  MPI_Status statuses[]),
-                (count, handles, completed, indices, statuses))
+                (count, handles, completed, indices, statuses), completed)
 #endif

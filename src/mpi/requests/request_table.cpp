@@ -298,6 +298,7 @@ void RequestTable::finish(Request& request) {
     running_.pop_back();
     --in_flight_;
     request.state = State::complete;
+    list_completed.store(true, std::memory_order_relaxed);
     record_completion(request);
     if (request.forgotten) release(request);
 }

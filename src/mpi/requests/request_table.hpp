@@ -109,6 +109,29 @@ inline RequestTable& request_table = never_destroyed.table;
 // Advances everything that runs, from the progress of the native MPI or by Lapwing's thread. Inside Entry.
 int progress_of_all();
 
+// A list has completed since a look() last found nothing.
+inline constinit std::atomic<bool> list_completed{false};
+
+// A call that looks once whether something of the MPI has happened: `native` sets the flag. A peer may have
+// sent messages before its part of a list that is complete here. The MPI's own collective would have received
+// them while it waited, so the program finds them now: each look is one step of the progress of the MPI.
+
+template <typename Native>
+int look(const int* flag, Native native) {
+    // Open MPI receives up to 31 messages of its shared memory in a step. MPICH receives one, of 64 that may
+    // wait there.
+#ifdef OPEN_MPI
+    constexpr int max_steps = 16;
+#else
+    constexpr int max_steps = 64;
+#endif
+    int error = native();
+    if (!list_completed.load(std::memory_order_relaxed) || flag == nullptr) return error;
+    for (int i = 0; i < max_steps && error == MPI_SUCCESS && *flag == 0; ++i) error = native();
+    if (error == MPI_SUCCESS && *flag == 0) list_completed.store(false, std::memory_order_relaxed);
+    return error;
+}
+
 // Sets the status of a request without a message.
 void set_empty(MPI_Status* status);
 
