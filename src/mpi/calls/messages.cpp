@@ -54,6 +54,16 @@ void before_persistent_message() {
             "this MPI loses persistent messages that complete in the progress of a thread";
 }
 
+#ifdef OPEN_MPI
+// In Open MPI 5 a partitioned message never completes, also without Lapwing, if the MPI makes progress
+// between its start and the last MPI_Pready.
+int partitioned_message_made(int error) {
+    if (error == MPI_SUCCESS && async_progress.leave_messages())
+        runtime.why_no_messages = "this MPI loses partitioned messages while a thread drives its progress";
+    return error;
+}
+#endif
+
 }  // namespace
 }  // namespace lapwing
 
@@ -83,3 +93,19 @@ using namespace lapwing;
 #define LAPWING_FREES(function, parameters, names, communicator)
 #define LAPWING_LAST(function)
 #include "mpi/calls/native_calls.def"
+
+#ifdef OPEN_MPI
+LAPWING_MPI MPI_Psend_init(const void* data, int parts, MPI_Count count, MPI_Datatype type, int to, int tag,
+                           MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+    const InMpi inside(__builtin_return_address(0));
+    return partitioned_message_made(
+        LAPWING_NEXT(MPI_Psend_init)(data, parts, count, type, to, tag, comm, info, request));
+}
+
+LAPWING_MPI MPI_Precv_init(void* data, int parts, MPI_Count count, MPI_Datatype type, int from, int tag,
+                           MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+    const InMpi inside(__builtin_return_address(0));
+    return partitioned_message_made(
+        LAPWING_NEXT(MPI_Precv_init)(data, parts, count, type, from, tag, comm, info, request));
+}
+#endif
