@@ -28,7 +28,7 @@ SLEPC = pathlib.Path("/usr/share/slepc/3.18/share/slepc/examples/src/eps/tutoria
 PSEUDOPOTENTIAL = pathlib.Path("/usr/share/doc/quantum-espresso/examples/EPW/sic/pp/Si.pz-vbc.UPF.gz")
 
 # OpenFOAM looks for its settings by this variable, and traps floating-point exceptions by itself.
-ENVIRONMENT = dict(os.environ, WM_PROJECT_DIR="/usr/share/openfoam", PMIX_MCA_gds="hash", OMP_NUM_THREADS="1")
+ENVIRONMENT = dict(os.environ, WM_PROJECT_DIR="/usr/share/openfoam", OMP_NUM_THREADS="1")
 PLACES = {"2 ranks": (2, []), "4 ranks": (4, []), "2 hosts": (2, ["cluster", "--hosts", "2", "--"])}
 VARIANTS = {"default": [], "all": ["--blocking", "--messages", "on"]}
 LIMIT = 300  # seconds for a job that hangs; the longest takes some seconds
@@ -169,7 +169,7 @@ CASES = {
 
 def run(case, prepared, place, variant, tool):
     """The result of one job in a copy of the prepared directory."""
-    prepare, words, result, _ = CASES[case]
+    _, words, result, _ = CASES[case]
     ranks, cluster = PLACES[place]
     with tempfile.TemporaryDirectory(dir=prepared.parent) as scratch:
         directory = pathlib.Path(scratch) / "case"
