@@ -21,8 +21,9 @@ class Overlap(LaunchedTest):
         file = self.scratch / "result.json"
         output = self.start("bench", what, "--rounds", rounds, "--passes", passes, "--iterations", iterations, "--json", file,
                             *options, ranks=ranks, status=status, seconds=150, tool=tool, **variables)
-        text = file.read_text()
-        return (json.loads(text) if text else None), output
+        result = json.loads(file.read_text()) if file.exists() else None
+        file.unlink(missing_ok=True)
+        return result, output
 
     def test_rows_engines_and_samples(self):
         result, output = self.measure("--engine", "native,host", "--bytes", "1,4Ki,33000")

@@ -43,7 +43,7 @@ def main():
             faults.append(f"not by the {progress}: {report['inside_host']}")
         test.expect(f"{ranks} ranks {' '.join(options + arguments)}", status == 0 and not faults and "do not match" not in output,
                     f"exit status {status}\n{output}\n" + "\n".join(faults))
-    differ = jobs.neighbors_differ(jobs.launcher(test.mpi, 4), test.built("neighbors"), [test.tool, "run"], test.environment)
+    differ = jobs.neighbors_differ(jobs.launcher(test.mpi, 4), test.built("neighbors"), test.tool, test.environment)
     test.expect("neighbours get what they get from the MPI alone", not differ, differ)
     return test.status()
 

@@ -18,15 +18,20 @@ NETWORKS = {"ucx": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, "ofi": {"
 WITHOUT_LIBRARY = ["sh", "-c", '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && unset LD_PRELOAD; exec "$@"', "sh"]
 
 
-def neighbors_differ(launcher, program, under, environment):
-    """Compares what neighbors.cpp prints by itself with what it prints by `under`, the words before the launcher and options of
-    `lapwing run`. Returns what differs; empty if nothing does."""
-    def lines(words):
-        status, output = execute([*words, *launcher, program], 120, environment)
+def neighbors_differ(launcher, program, tool, environment):
+    """Compares what neighbors.cpp prints by itself with what it prints under `lapwing run`, which must take its collectives. Returns
+    what differs; empty if nothing does."""
+    def lines(status, output):
         return {line for line in output.splitlines() if ":" in line} if status == 0 else {f"exit status {status}: {output}"}
-    alone = lines([])
-    differ = {" ".join(options): sorted(alone ^ lines([*under, *options, "--"])) for options in ([], ["--blocking"])}
-    return {options: found for options, found in differ.items() if found or len(alone) < 14 * 10}
+    alone = lines(*execute([*launcher, program], 120, environment))
+    differ = {}
+    for options in ([], ["--blocking"]):
+        status, output, report = with_report([tool], options, [*launcher, program], 120, environment)
+        taken = [row["taken"] for row in report.get("collectives", []) if row["name"].startswith("MPI_Ineighbor")]
+        found = sorted(alone ^ lines(status, output))
+        if found or len(alone) < 14 * 10 or not taken or min(taken) == 0:
+            differ[" ".join(options)] = (found, taken)
+    return differ
 
 
 def execute(command, limit, environment=None, until=None):

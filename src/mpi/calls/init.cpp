@@ -10,8 +10,8 @@
 #include <mutex>
 
 #include "base/clock.hpp"
-#include "base/messages.hpp"
 #include "base/floating_point.hpp"
+#include "base/messages.hpp"
 #include "base/values.hpp"
 #include "job/rank_locations.hpp"
 #include "links/mpi/mpi_progress.hpp"

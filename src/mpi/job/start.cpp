@@ -308,7 +308,7 @@ void report_job() {
             revoke(all);
         int rank = 0;
         PMPI_Comm_rank(all, &rank);
-        if (rank == 0) fmt::print(stderr, "lapwing: no report: {}\n", error.what());
+        if (rank == 0) print_message("lapwing: no report: {}\n", error.what());
     }
 }
 
