@@ -4,6 +4,8 @@
 #include <fenv.h>
 
 #include <atomic>
+#include <cstdint>
+#include <cstring>
 
 namespace lapwing {
 
@@ -37,7 +39,9 @@ class ProgramFloatingPoint {
     void capture() {
         femode_t modes;
         ::fegetmode(&modes);
-        modes_.store(modes, std::memory_order_relaxed);
+        std::uint64_t word = 0;
+        std::memcpy(&word, &modes, sizeof modes);
+        modes_.store(word, std::memory_order_relaxed);
     }
     // By a thread of the program: raises the flags of what was computed, or traps.
     void raise() {
@@ -50,7 +54,9 @@ class ProgramFloatingPoint {
     static void compute(ProgramFloatingPoint* program, Work work) {
         if (program == nullptr || !of_lapwing_) return work();
         fenv_t kept;
-        const femode_t modes = program->modes_.load(std::memory_order_relaxed);
+        const std::uint64_t word = program->modes_.load(std::memory_order_relaxed);
+        femode_t modes;
+        std::memcpy(&modes, &word, sizeof modes);
         ::fegetenv(&kept);
         ::fesetenv(FE_DFL_ENV);
         ::fesetmode(&modes);
@@ -65,7 +71,8 @@ class ProgramFloatingPoint {
     static void raise(int flags);
 
     static inline constinit thread_local bool of_lapwing_ = false;  // this thread
-    std::atomic<femode_t> modes_{};
+    static_assert(sizeof(femode_t) <= sizeof(std::uint64_t));
+    std::atomic<std::uint64_t> modes_{0};  // a femode_t, whose alignment is too small for Clang's atomics
     std::atomic<int> flags_{0};
 };
 
