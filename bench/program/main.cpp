@@ -35,9 +35,11 @@ nlohmann::json surroundings_of(Bench& bench) {
     return found;
 }
 
-// The calls of measured collectives, of all ranks together and of rank 0.
-nlohmann::json calls_of(const Bench& bench) {
+// The calls of measured collectives, of all ranks together and of rank 0. Some ranks may have made none.
+nlohmann::json calls_of(Bench& bench) {
     nlohmann::json calls = nlohmann::json::object();
+    bench.calls[mpi_name(Collective::alltoall)];  // of `connections`
+    for (const Collective collective : bench.settings.collectives) bench.calls[mpi_name(collective)];
     for (const auto& [collective, own] : bench.calls) {
         std::vector<double> all{static_cast<double>(own)};
         bench.sum(all);

@@ -113,7 +113,7 @@ class Overlap(LaunchedTest):
         self.assertIn("MPI_Ialltoall: poll method", output)
 
     def test_numbers_of_ranks_in_one_job(self):
-        result, text = self.measure("--method", "poll", "--collective", "ibarrier", "--processes", "2,3", "--engine", "native,host", ranks=3)
+        result, text = self.measure("--method", "poll", "--collective", "ibarrier", "--processes", "2,3", "--engine", "native,host", ranks=4)
         self.assertEqual([row["parameter"] for row in result["rows"]], [{"name": "ranks", "value": 2}, {"name": "ranks", "value": 3}])
         self.assertRegex(text, r"bytes +ranks +engine")
         for row in result["rows"]:

@@ -111,7 +111,7 @@ METHODS = {
     "fixed": ("work for the base time, then one wait", "Work that takes just as long as the collective alone."),
 }
 
-ENGINES = {"blocking": "blocking collectives of the MPI", "native": "the MPI alone", "mpi": "the MPI, driven by Lapwing's thread", "host": "Lapwing's host engine", "kernel": "Lapwing's kernel engine",
+ENGINES = {"blocking": "blocking collectives of the MPI", "native": "the MPI alone", "mpi": "the MPI under lapwing run", "host": "Lapwing's host engine", "kernel": "Lapwing's kernel engine",
            "auto": "Lapwing's choice", "thread": "Lapwing's host engine with a progress thread", "card": "a network card"}
 
 

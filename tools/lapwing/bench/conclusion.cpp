@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -15,18 +16,29 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Percentage points that rounds and jobs differ by on a quiet machine.
-constexpr double same = 10;
+// A difference that rounds and jobs show on a quiet machine: percentage points, and of the time.
+constexpr double same_overlap = 10;
+constexpr double same_time = 0.95;
 
 std::string why_none(const Json& result, double of_native) {
     const Json& hosts = result.at("hosts");
-    if (of_native >= 100 - 2 * same)
+    if (of_native >= 80)
         return "this MPI progresses such collectives by itself, or the buffers of connections hold them";
     if (result.at("more_ranks_than_processors").get<bool>())
         return "there are more ranks than cores, so ranks wait for each other's computation";
     if (std::set<Json>(hosts.begin(), hosts.end()).size() == 1)
         return "inside one host a copy takes a core's time, and only calls of the program make it";
-    return "the exchange takes the cores' time, because the network is about as fast as they are";
+    return "if the quartiles are far apart, measure again with nothing else running";
+}
+
+// One engine in the telling rows.
+struct Found {
+    std::vector<double> hidden;  // percent
+    std::vector<double> ratio;   // of the whole time to that of the MPI alone
+};
+
+double mean(const std::vector<double>& of) {
+    return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
 }
 
 std::string in_words(std::uint64_t bytes) {
@@ -46,39 +58,40 @@ std::string conclusion(const Json& result) {
         return "";
     const auto sizes = settings.at("bytes").get<std::vector<std::uint64_t>>();
     const std::uint64_t longest = *std::max_element(sizes.begin(), sizes.end());
-    std::string lapwing;
     std::vector<std::string> collectives;
-    std::vector<double> hidden[2];  // percent: by the MPI alone, by Lapwing
+    std::map<std::string, Found> engines;
     for (const Json& row : result.at("rows")) {
         if (row.at("bytes") != longest || row.at("method") != result.at("rows").front().at("method"))
             continue;
-        const auto overlap = [&](const std::string& name) {
-            for (const Json& engine : row.at("engines")) {
-                if (engine.at("engine") != name || !engine.at("confirmed").get<bool>()) continue;
-                return 100 *
-                       std::clamp(engine.at("summary").at("overlap").at("median").get<double>(), 0.0, 1.0);
-            }
-            return -1.0;
-        };
-        for (const char* engine : {"kernel", "auto", "host", "mpi"}) {
-            if (lapwing.empty() && overlap(engine) >= 0) lapwing = engine;
-        }
-        if (overlap("native") < 0 || overlap(lapwing) < 0) return "";
         collectives.push_back(row.at("collective"));
-        hidden[0].push_back(overlap("native"));
-        hidden[1].push_back(overlap(lapwing));
+        for (const Json& engine : row.at("engines")) {
+            const Json& summary = engine.at("summary");
+            if (!engine.at("confirmed").get<bool>() || !summary.contains("ratio")) continue;
+            Found& found = engines[engine.at("engine")];
+            found.hidden.push_back(100 *
+                                   std::clamp(summary.at("overlap").at("median").get<double>(), 0.0, 1.0));
+            found.ratio.push_back(summary.at("ratio").at("median"));
+        }
     }
-    if (collectives.empty()) return "";
+    std::erase_if(engines, [&](const auto& one) { return one.second.hidden.size() != collectives.size(); });
+    const auto native = engines.find("native");
+    if (collectives.empty() || native == engines.end() || engines.size() < 2) return "";
+    // The engine that gains most.
+    auto best = engines.end();
+    for (auto one = engines.begin(); one != engines.end(); ++one) {
+        if (one == native) continue;
+        if (best == engines.end() || mean(one->second.ratio) < mean(best->second.ratio)) best = one;
+    }
+    const auto& [name, found] = *best;
     std::string text = fmt::format(
-        "{} of {}: {} alone hides {:.0f} %, {} {:.0f} %", fmt::join(collectives, ", "), in_words(longest),
-        result.at("mpi").get<std::string>(), fmt::join(hidden[0], ", "),
-        lapwing == "mpi" ? "driven by Lapwing's thread" : fmt::format("Lapwing (engine {})", lapwing),
-        fmt::join(hidden[1], ", "));
-    const auto mean = [](const std::vector<double>& of) {
-        return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
-    };
-    if (mean(hidden[1]) < mean(hidden[0]) + same)
-        text += ". Lapwing gains no overlap here: " + why_none(result, mean(hidden[0]));
+        "{} of {}: {} alone hides {:.0f} %, under `lapwing run --engine {}` {:.0f} %; exchange and work "
+        "together take {:.2f} "
+        "times as long",
+        fmt::join(collectives, ", "), in_words(longest), result.at("mpi").get<std::string>(),
+        fmt::join(native->second.hidden, ", "), name, fmt::join(found.hidden, ", "),
+        fmt::join(found.ratio, ", "));
+    if (mean(found.hidden) < mean(native->second.hidden) + same_overlap || mean(found.ratio) > same_time)
+        text += ". No clear gain: " + why_none(result, mean(native->second.hidden));
     return text + ".";
 }
 

@@ -26,7 +26,8 @@ Finding native(const Json& result) {
 
 Finding by_report(const Json& result, const std::string& collective, const std::string& engine) {
     const Json report = result.value("report", Json());
-    if (!report.is_object()) return {"", "Lapwing wrote no report: was its library loaded?"};
+    if (!report.is_object())
+        return {"", "Lapwing wrote no report: its library was not loaded, or the job did not end by itself"};
     const Json& all = report.at("collectives");
     const auto counted =
         std::find_if(all.begin(), all.end(), [&](const Json& row) { return row.at("name") == collective; });
@@ -61,6 +62,8 @@ void confirm_rows(Json& result, const std::string& engine) {
         row["used"] = found.used;
         row["confirmed"] = found.why_not.empty();
         if (!found.why_not.empty()) row["unconfirmed"] = found.why_not;
+        if (engine == "mpi" && found.why_not.empty() && result.at("report").contains("no_messages"))
+            row["not_driven"] = result.at("report").at("no_messages");
     }
 }
 

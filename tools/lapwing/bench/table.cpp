@@ -19,9 +19,10 @@ using Json = nlohmann::json;
 using Rows = std::vector<std::vector<std::string>>;
 
 std::string note(const Json& engine) {
-    return engine.at("confirmed").get<bool>()
-               ? ""
-               : fmt::format("NOT CONFIRMED: {}", engine.at("unconfirmed").get<std::string>());
+    if (engine.contains("not_driven"))
+        return fmt::format("not driven: {}", engine.at("not_driven").get<std::string>());
+    if (engine.at("confirmed").get<bool>()) return "";
+    return fmt::format("NOT CONFIRMED: {}", engine.at("unconfirmed").get<std::string>());
 }
 
 // An engine as it was asked for; what "auto" was behind it.
@@ -85,7 +86,7 @@ std::string title(const Json& result) {
     const std::set<std::string> different(hosts.begin(), hosts.end());
     const auto machines = result.at("machines").get<std::size_t>();
     const int ranks = result.at("ranks");
-    const int rounds = result.at("settings").at("rounds");
+    const auto rounds = result.at("rows").front().at("engines").front().at("rounds").size();
     const int passes = result.at("settings").at("passes");
     return fmt::format(
         "{}, {} on {}{}, {}; medians of {} in {} of each engine, in turns\n\n",
