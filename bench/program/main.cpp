@@ -43,6 +43,7 @@ nlohmann::json calls_of(Bench& bench) {
     for (const auto& [collective, own] : bench.calls) {
         std::vector<double> all{static_cast<double>(own)};
         bench.sum(all);
+        if (all.front() == 0) continue;
         calls[collective] = {{"all", static_cast<std::uint64_t>(all.front())}, {"rank_0", own}};
     }
     return calls;
