@@ -234,9 +234,4 @@ double Subject::run_once() {
     return spent;
 }
 
-std::shared_ptr<Subject> make_subject(Bench& bench, const std::shared_ptr<Exchanges>& exchanges,
-                                      double phase_seconds) {
-    return std::make_shared<Subject>(bench, exchanges, phase_seconds);
-}
-
 }  // namespace lapwing::bench

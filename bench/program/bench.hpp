@@ -119,7 +119,4 @@ class Subject {
     double base_seconds_ = 0;
 };
 
-std::shared_ptr<Subject> make_subject(Bench& bench, const std::shared_ptr<Exchanges>& exchanges,
-                                      double phase_seconds = 0.01);
-
 }  // namespace lapwing::bench

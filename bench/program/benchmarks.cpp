@@ -40,7 +40,7 @@ Row overlap_row(nlohmann::json head, Method method, const std::shared_ptr<Subjec
 // By steps the wait method has a row for each share of the base time that is filled with work.
 std::vector<Row> overlap_rows(Bench& bench, Collective collective, std::uint64_t bytes, Method method) {
     const bool by_steps = method == Method::wait && !bench.settings.work_shares.empty();
-    const auto subject = make_subject(bench, make_exchanges(bench, collective, bytes));
+    const auto subject = std::make_shared<Subject>(bench, make_exchanges(bench, collective, bytes));
     std::vector<Row> rows;
     for (const double share :
          by_steps ? bench.settings.work_shares : std::vector<double>{bench.settings.work_factor}) {
@@ -112,7 +112,8 @@ std::vector<Row> window_rows(Bench& bench, Collective collective, std::uint64_t 
 std::vector<Row> concurrent_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
     std::vector<Row> rows;
     for (const int count : bench.settings.collectives_at_once) {
-        const auto subject = make_subject(bench, make_exchanges(bench, collective, bytes, count));
+        const auto subject =
+            std::make_shared<Subject>(bench, make_exchanges(bench, collective, bytes, count));
         for (const int tests : bench.settings.tests) {
             rows.push_back(
                 row_of<FixedTimeLine>(head(collective, bytes, name(Method::fixed)), subject, tests, true));
@@ -126,7 +127,7 @@ std::vector<Row> concurrent_rows(Bench& bench, Collective collective, std::uint6
 // tests: the overlap by how often the program calls MPI_Test while it computes for the base time (Kandalla et
 // al. 2011, Table I).
 std::vector<Row> tests_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
-    const auto subject = make_subject(bench, make_exchanges(bench, collective, bytes));
+    const auto subject = std::make_shared<Subject>(bench, make_exchanges(bench, collective, bytes));
     std::vector<Row> rows;
     for (const int tests : bench.settings.tests) {
         rows.push_back(
@@ -148,8 +149,9 @@ int tests_for(const Settings& settings, std::uint64_t bytes) {
 std::vector<Row> overhead_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
     const Amount amount{bench.settings.work_factor, tests_for(bench.settings, bytes)};
     std::vector<Row> rows;
-    rows.push_back(row_of<WorkLine>(head(collective, bytes, "overhead"),
-                                    make_subject(bench, make_exchanges(bench, collective, bytes)), amount));
+    rows.push_back(
+        row_of<WorkLine>(head(collective, bytes, "overhead"),
+                         std::make_shared<Subject>(bench, make_exchanges(bench, collective, bytes)), amount));
     rows.back().head["tests"] = amount.tests;
     return rows;
 }
@@ -157,7 +159,7 @@ std::vector<Row> overhead_rows(Bench& bench, Collective collective, std::uint64_
 // throughput: matrix products alone, and beside a collective that is started before and waited for after them
 // (Kandalla et al. 2011, "Designing Non-blocking Broadcast").
 std::vector<Row> throughput_rows(Bench& bench, Collective collective, std::uint64_t bytes) {
-    const auto subject = make_subject(bench, make_exchanges(bench, collective, bytes));
+    const auto subject = std::make_shared<Subject>(bench, make_exchanges(bench, collective, bytes));
     std::vector<Row> rows;
     for (const int tests : bench.settings.tests) {
         rows.push_back(row_of<WorkLine>(head(collective, bytes, "throughput"), subject,
@@ -199,8 +201,8 @@ std::vector<RowGroup> noise_groups(Bench& bench) {
     for (const double frequency : bench.settings.frequencies_hz) {
         const auto rows = [&bench, frequency](Collective collective, std::uint64_t bytes) {
             // Several bursts must fall into a phase.
-            const auto subject =
-                make_subject(bench, make_exchanges(bench, collective, bytes), std::max(0.05, 5 / frequency));
+            const auto subject = std::make_shared<Subject>(bench, make_exchanges(bench, collective, bytes),
+                                                           std::max(0.05, 5 / frequency));
             std::vector<Row> made;
             for (const double burst : bench.settings.burst_seconds) {
                 const auto noise = std::make_shared<NoiseProcesses>(bench.world, frequency, burst);

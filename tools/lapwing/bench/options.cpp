@@ -237,7 +237,6 @@ Json program_settings(const BenchOptions& options) {
                    [&](const std::string& word) { return measurable_collective(benchmark, word); })},
         {"bytes", bytes.empty() ? std::vector<std::uint64_t>{} : read_blocks(bytes)},
         {"compute", "work"},
-        {"work", Json::object()},
         {"rounds", options.count("--rounds", 1, 100000)},
         {"seconds", options.number("--seconds", 0, 1e6)},
         {"iterations", options.iterations},

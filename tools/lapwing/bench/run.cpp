@@ -226,6 +226,7 @@ std::vector<BenchJob> arrange_jobs(const BenchOptions& options, const std::vecto
     asked.erase("engines");
     const int passes = options.number_of_passes();
     const auto share = [&](int count) { return (count + passes - 1) / passes; };
+    asked["work"] = Json::object();
     asked["min_rounds"] = share(3);
     asked["rounds"] = share(asked.at("rounds"));
     asked["seconds"] = asked.at("seconds").get<double>() / passes / static_cast<double>(variants.size());

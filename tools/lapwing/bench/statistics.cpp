@@ -57,8 +57,7 @@ void add_ratio(const Json& row, Json& engine) {
         for (const Json& other : native->at("rounds")) {
             if (other.at("pass") == sample.at("pass")) of_native.push_back(other.at(time));
         }
-        std::sort(of_native.begin(), of_native.end());
-        sample["ratio"] = sample.at(time).get<double>() / quantile(of_native, 0.5);
+        sample["ratio"] = sample.at(time).get<double>() / spread(of_native).at("median").get<double>();
     }
 }
 
