@@ -3,15 +3,16 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build lab apps demo test test-all test-gpu test-mpich-suite test-rdma test-aarch64 test-memory-order test-mpi-sanitizers check docs format install wheel deb dist release clean
+.PHONY: help build lab apps demo test test-more test-all test-gpu test-mpich-suite test-rdma test-aarch64 test-memory-order test-mpi-sanitizers check docs format install wheel deb dist release clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make build             the tool, build/bin/lapwing, and the preload libraries, build/lib"
 	@echo "make lab               the laboratory, build/bin/lapwing-lab: lapwing predict, fit, synthesize and verify"
-	@echo "make apps              the sample applications, build/apps (docs/applications.md)"
+	@echo "make apps              the sample applications, build/apps (docs/applications.md), and the programs of bench/compare"
 	@echo "make demo              overlap on virtual hosts, one for each core, the MPI beside Lapwing, with plots"
-	@echo "make test              what every change must pass: unit tests, MPI programs, mpi4py's tests, the address sanitizer, fuzzing"
+	@echo "make test              unit tests, the tool, and MPI programs on Open MPI and MPICH: 10 minutes"
+	@echo "make test-more         what CI runs after it: the address sanitizer, fuzzing, proofs, PyPI's MPIs, mpi4py's tests"
 	@echo "make test-all          all of these on both MPIs, real applications, the thread sanitizer, the documentation's site, and the wheel"
 	@echo "make test-gpu          the wheel on PyPI's MPIs, with buffers of an NVIDIA card; needs the card's driver only"
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
@@ -19,7 +20,6 @@ help:
 	@echo "make test-aarch64      compiled for aarch64, and run in QEMU; fetches Debian's arm64 packages; as root"
 	@echo "make test-memory-order the shared-memory protocol under a weak memory model, by Relacy"
 	@echo "make test-mpi-sanitizers  Lapwing in MPI programs under the address and the thread sanitizer"
-	@echo "make check             the unit tests and the MPI programs only"
 	@echo "make docs              the documentation as a site that needs no server, build/site; fetches its generator from PyPI"
 	@echo "make format            format the C and C++ sources"
 	@echo "make install PREFIX=   install what make build has built, in $(PREFIX)"
@@ -34,31 +34,35 @@ help:
 # A build directory that is configured stays as it is: after make test it holds the tests, too.
 build:
 	@scripts/install-dependencies build
-	@test -f build/build.ninja || cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF -DLAPWING_LAB=OFF
+	@test -f build/build.ninja || cmake --preset release
 	cmake --build --preset release --parallel $(JOBS)
 
 lab:
 	@scripts/install-dependencies build
-	@if test -f build/build.ninja; then cmake build -DLAPWING_LAB=ON >/dev/null; else cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF; fi
+	cmake --preset release -DLAPWING_LAB=ON
 	cmake --build --preset release --parallel $(JOBS) --target lab
 
 apps:
 	@scripts/install-dependencies build apps
-	@if test -f build/build.ninja; then cmake build >/dev/null; else cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF -DLAPWING_LAB=OFF; fi
-	cmake --build --preset release --parallel $(JOBS) --target apps lapwing_tool lapwing-openmpi lapwing-mpich
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target apps compare_programs lapwing_tool lapwing-openmpi lapwing-mpich
 
 demo:
 	@scripts/install-dependencies demo
-	@if test -f build/build.ninja; then cmake build >/dev/null; else cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF -DLAPWING_LAB=OFF; fi
+	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target demo
 	@scripts/demo
 
 test:
 	@scripts/install-dependencies test
-	scripts/test
+	scripts/test release
+
+test-more:
+	@scripts/install-dependencies test more
+	scripts/test address more least
 
 test-all:
-	@scripts/install-dependencies test applications
+	@scripts/install-dependencies test more applications
 	scripts/test --all
 	$(MAKE) wheel
 
@@ -88,15 +92,9 @@ test-mpich-suite:
 	cmake --build --preset release --parallel $(JOBS) --target lapwing_tool lapwing-mpich mpich_yield
 	tests/mpich_suite/run.py build --table build/mpich_suite/table.txt
 
-check:
-	@scripts/install-dependencies test
-	cmake --preset release -DLAPWING_TESTS=ON
-	cmake --build --preset release --parallel $(JOBS)
-	ctest --preset release --parallel $(JOBS) --label-exclude 'mpi4py|pypi|applications'
-
 docs:
 	@scripts/install-dependencies build docs
-	@test -f build/build.ninja || cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF -DLAPWING_LAB=OFF
+	@test -f build/build.ninja || cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target lapwing_tool
 	scripts/docs
 

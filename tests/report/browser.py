@@ -18,7 +18,7 @@ class Browser:
     def __init__(self, limit=150):
         program = shutil.which("chromium")
         if program is None:
-            raise FileNotFoundError("chromium is missing; scripts/install-dependencies test installs it")
+            raise FileNotFoundError("chromium is missing; scripts/install-dependencies test more installs it")
         self.deadline = time.monotonic() + limit
         self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         here_read, there_write = os.pipe()

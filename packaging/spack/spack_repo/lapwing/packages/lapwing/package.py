@@ -63,9 +63,7 @@ class Lapwing(CMakePackage):
         wrapper = self.spec["mpi"].prefix.bin.mpicc
         openmpi = self.spec.satisfies("^[virtuals=mpi] openmpi")
         return [
-            self.define("LAPWING_TESTS", False),
-            self.define("LAPWING_BENCHMARKS", False),
-            self.define("LAPWING_APPS", False),
+            self.define("LAPWING_LAB", True),
             self.define("LAPWING_CCACHE", False),
             self.define("LAPWING_OPENMPI_WRAPPER", wrapper if openmpi else ""),
             self.define("LAPWING_MPICH_WRAPPER", "" if openmpi else wrapper),
