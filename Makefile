@@ -8,7 +8,7 @@ export JOBS
 
 help:
 	@echo "make build             the tool, build/bin/lapwing, and the preload libraries, build/lib"
-	@echo "make lab               the laboratory, build/bin/lapwing-lab: lapwing predict, fit, synthesize and verify"
+	@echo "make lab               the laboratory, build/bin/lapwing-lab: lapwing predict and verify"
 	@echo "make apps              the sample applications, build/apps (docs/applications.md), and the programs of bench/compare"
 	@echo "make demo              overlap on virtual hosts, one for each core, the MPI beside Lapwing, with plots"
 	@echo "make test              unit tests, the tool, and MPI programs on Open MPI and MPICH: 10 minutes"

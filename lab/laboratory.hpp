@@ -6,8 +6,6 @@
 namespace lapwing::tool {
 
 Command add_predict(CommandLine& tool);
-Command add_synthesize(CommandLine& tool);
 Command add_verify(CommandLine& tool);
-Command add_fit(CommandLine& tool);
 
 }  // namespace lapwing::tool

@@ -10,13 +10,13 @@ int main(int argument_count, char** arguments) {
     return run_tool(
         argument_count, arguments,
         {.page = "lapwing-lab",
-         .about = "Simulation, synthesis and proofs of task lists.",
+         .about = "Simulation and proofs of task lists.",
          .footer = "Examples:\n"
                    "  lapwing predict barrier,iallreduce --ranks 16:1Mi\n"
                    "  lapwing verify --all\n\n"
                    "`lapwing SUBCOMMAND --help` describes a subcommand.",
          .groups = {{"Laboratory", {std::begin(laboratory_commands), std::end(laboratory_commands)}}},
          .add = [](lapwing::CommandLine& tool, const Words&) -> std::vector<Command> {
-             return {add_predict(tool), add_fit(tool), add_synthesize(tool), add_verify(tool)};
+             return {add_predict(tool), add_verify(tool)};
          }});
 }

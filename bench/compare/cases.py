@@ -30,9 +30,8 @@ def with_words(of_modes, ending, words):
 
 # Open MPI 4.1 has no other way of one-sided communication between hosts; MPICH ignores the variable.
 ONE_SIDED = Variant("one-sided", words="--mode one-sided", variables={"OMPI_MCA_osc": "pt2pt"})
-FFT, CG, LU, HPL, COMPRESS = map(Application, ("fft", "cg", "lu", "hpl", "compress"))
+FFT, CG, HPL, COMPRESS = map(Application, ("fft", "cg", "hpl", "compress"))
 FFT_MODES = modes((5, 20, 100), [ONE_SIDED])
-LU_MODES = modes((1,), [Variant("ring of messages", words="--mode ring")])
 # The first is what ratios are to: HPL's own broadcast.
 HPL_MODES = (Variant("HPL's ring", words="--mode ring"), Variant("Ibcast", words="--mode offload"), Variant("Ibcast, tests", words="--mode host"),
              Variant("host engine", "host", "--mode offload"), Variant("kernel engine", "kernel", "--mode offload"))
@@ -53,23 +52,14 @@ def fft():
     yield case("one variable in 4 tiles", 128, "--size 128 128 128 --variables 1 --tiles 4 --iterations 5")
 
 
-def factorization(name, program, of_modes, shapes):
-    for hosts, rate, sizes in shapes:
-        for n in sizes:
-            what = f"{name}, on {hosts} hosts" + (f", {rate}" if rate != "300mbit" else "")
-            yield Case(what, program, f"--n {n} --block 128", of_modes, hosts, hosts, f"--rate {rate}", n)
-
-
-def lu():
-    sizes = (1000, 2000, 3000, 4000)
-    return factorization("lu", LU, LU_MODES, [(2, "300mbit", sizes), (4, "300mbit", sizes), (2, "1gbit", (3000,)), (2, "100mbit", (3000,))])
-
-
 def hpl():
     sizes = (1000, 2000, 3000, 4000)
     # The faster links: does the gain end?
     faster = [(hosts, rate, (4000,) if hosts == 2 else (3000, 5000)) for rate in ("600mbit", "1gbit", "2.5gbit") for hosts in (2, 4)]
-    return factorization("hpl", HPL, HPL_MODES, [(2, "300mbit", sizes), (4, "300mbit", sizes), *faster])
+    for hosts, rate, ns in [(2, "300mbit", sizes), (4, "300mbit", sizes), *faster]:
+        for n in ns:
+            what = f"hpl, on {hosts} hosts" + (f", {rate}" if rate != "300mbit" else "")
+            yield Case(what, HPL, f"--n {n} --block 128", HPL_MODES, hosts, hosts, f"--rate {rate}", n)
 
 
 def cg():
@@ -336,6 +326,6 @@ def overlap():
     yield case("2-hosts-small-mpich", f"{two} --rate 100mbit", small, 2, 2, "debian-mpich")
 
 
-APPLICATIONS = {one.__name__: one for one in (fft, cg, lu, hpl, compress)}
+APPLICATIONS = {one.__name__: one for one in (fft, cg, hpl, compress)}
 SUITES = {**APPLICATIONS, **{one.__name__: one for one in (
     methods, petsc, reductions, spfft, real_codes, one_host, several_hosts, networks, messages, tracing, many_ranks, reproducible, slowdown, suite, overlap)}}

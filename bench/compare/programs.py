@@ -104,7 +104,7 @@ class Application(Program):
         self.promised[job.case.title()] = sum(call["saved_at_once_seconds_at_most"] for call in calls) / repeat
 
     def parts(self, comparison):
-        """Seconds of computation and communication alone; None of HPL, whose parts cannot run alone. Those of lu are alike."""
+        """Seconds of computation and communication alone; None of HPL, whose parts cannot run alone."""
         found = comparison.rows[""]
         parts = [[one for samples in found.get(key, {}).values() for one in samples] for key in ("computing", "communicating")]
         return [statistics.median(samples) for samples in parts] if all(parts) else None

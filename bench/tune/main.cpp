@@ -28,7 +28,6 @@
 #include "task/text.hpp"
 #include "topology/order.hpp"
 #include "tune/call.hpp"
-#include "tune/netgauge.hpp"
 
 namespace lapwing::tune {
 namespace {
@@ -197,7 +196,6 @@ class TuningRun {
         for (const topology::RankLocation& one : parts) host_of_.push_back(one.host);
         const auto other = std::find_if(host_of_.begin(), host_of_.end(),
                                         [&](std::uint64_t host) { return host != host_of_[0]; });
-        if (other != host_of_.end()) other_host_ = static_cast<int>(other - host_of_.begin());
         several_hosts_ = other != host_of_.end();
         groups_ = topology::groups_of(parts);
         auto placement = std::make_shared<const Placement>(host_of_, std::span<const int>{}, groups_);
@@ -208,8 +206,7 @@ class TuningRun {
     }
 
     // {"engine", "hosts", "ranks", "measured": [{"collective", "bytes", "seconds": {"ring": 0.001}}],
-    // "messages": what one costs between the first rank and one on another host, "instead": engines that ran
-    // in its place, "host_of": of each rank, where lists may follow it}
+    // "instead": engines that ran in its place, "host_of": of each rank, where lists may follow it}
     nlohmann::json measure(const std::string& engine) {
         nlohmann::json table = {{"engine", engine},
                                 {"hosts", several_hosts_ ? "several" : "one"},
@@ -239,7 +236,6 @@ class TuningRun {
             if (!row["seconds"].empty()) table["measured"].push_back(std::move(row));
         }
         free_communicators();
-        if (nlohmann::json costs = messages(engine); !costs.is_null()) table["messages"] = std::move(costs);
         table["instead"] = instead;
         return table;
     }
@@ -360,27 +356,6 @@ class TuningRun {
         return {{"collective", name(one.collective)}, {"bytes", one.bytes}, {"seconds", seconds}};
     }
 
-    nlohmann::json messages(const std::string& engine) {
-        nlohmann::json costs;
-        MPI_Comm members = MPI_COMM_NULL;
-        MPI_Comm_split(communicator_, rank_ == 0 || rank_ == other_host_ ? 0 : MPI_UNDEFINED, rank_,
-                       &members);
-        if (members != MPI_COMM_NULL) {
-            const std::vector<const Algorithm*> algorithms = algorithms_of(Collective::broadcast);
-            const auto one_message =
-                std::find_if(algorithms.begin(), algorithms.end(),
-                             [](const Algorithm* one) { return one->name == std::string("flat"); });
-            MPI_Comm two =
-                communicator_for(members, engine, {*one_message, default_parameters(**one_message)});
-            costs = netgauge(two);
-            if (engine_used(two) != engine) costs = nullptr;
-            MPI_Comm_free(&two);
-            MPI_Comm_free(&members);
-        }
-        mesh_.sleeping_barrier();  // the others sleep meanwhile
-        return costs;
-    }
-
     MPI_Comm communicator_;
     const Settings& settings_;
     Budget& budget_;
@@ -388,8 +363,7 @@ class TuningRun {
     int rank_ = 0;
     int ranks_ = 0;
     bool several_hosts_ = false;
-    int other_host_ = 1;                  // a rank that is not on the host of the first, if there is one
-    std::vector<std::uint64_t> host_of_;  // by rank
+    std::vector<std::uint64_t> host_of_;              // by rank
     std::vector<std::vector<std::uint64_t>> groups_;  // inside hosts
     std::shared_ptr<const Placement> placement_;      // null where lists have no hosts or groups to follow
     bool oversubscribed_ = false;

@@ -76,7 +76,6 @@ LABORATORY = """
 
 lab/README
 lab/docs/predictions
-lab/docs/synthesis
 lab/docs/proofs
 lab/docs/reference
 ```

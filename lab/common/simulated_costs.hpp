@@ -10,26 +10,11 @@
 
 namespace lapwing::tool {
 
-inline void set_costs(simulate::Parameters& parameters, const MessageCosts& costs) {
-    parameters.latency = simulate::from_seconds(costs.latency);
-    parameters.overhead = simulate::from_seconds(costs.task);
-    parameters.gap = simulate::from_seconds(costs.gap);
-    parameters.per_byte = costs.per_byte * 1e12;
-    parameters.overhead_per_byte = costs.task_per_byte * 1e12;
-}
-
 // The constants of an engine for a problem, by a tuning file or as shipped (null). `where`: if not null,
 // whose they are.
 inline simulate::Parameters parameters_for(const simulate::Engine& engine, const Problem& problem,
                                            const Tuning* tuning, std::string* where = nullptr) {
-    const Guidance guidance{tuning, {engine.tuned, true}};
-    simulate::Parameters parameters = simulate::parameters_of(guidance.machine(problem, where));
-    const Tuning::Table* table =
-        tuning != nullptr ? tuning->messages(problem, guidance.surroundings) : nullptr;
-    if (table == nullptr) return parameters;
-    set_costs(parameters, *table->messages);
-    if (where != nullptr) *where = tuning->where(*table) + ".messages";
-    return parameters;
+    return simulate::parameters_of(Guidance{tuning, {engine.tuned, true}}.machine(problem, where));
 }
 
 // Of Open MPI over TCP, and of Linux's longest send buffer.
@@ -43,9 +28,6 @@ inline void set_rendezvous(simulate::Parameters& parameters, const simulate::Eng
     if (engine.messages == simulate::Runner::offload) return;
     parameters.rendezvous_bytes = rendezvous_bytes;
     parameters.window_bytes = window_bytes;
-    // Open MPI sends the first fragment with the request. Lapwing's host engine has a network of its own.
-    if (engine.name == std::string_view(simulate::native_mpi().name))
-        parameters.request_bytes = rendezvous_bytes;
 }
 
 }  // namespace lapwing::tool

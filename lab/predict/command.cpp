@@ -1,6 +1,7 @@
 // lapwing predict: simulates the lists of collectives, on more ranks than the machine has.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,19 +12,16 @@
 #include "laboratory.hpp"
 #include "lapwing/common/values.hpp"
 #include "predict/collectives.hpp"
-#include "predict/pipeline/study.hpp"
-#include "predict/program/study.hpp"
 
 namespace lapwing::tool {
 namespace {
 
-// Simulates the cases and prints the results of `all`, which contains them. `complete`: no case was left out
-// before.
-template <class Each, class All>
-int predict(const Study& study, std::vector<Each>& cases, const All& all, bool complete = true) {
-    const PredictOptions& options = study.options;
+int predict(const CommandLine& app, const PredictOptions& options) {
+    if (options.noise.empty()) refuse_given(app, {"--together"}, "needs --noise");
+    const Study study = read_study(options);
+    Cases all = cases_of(study);
     std::vector<Job*> jobs;
-    for (Each& one : cases) jobs.push_back(&one);
+    for (Case& one : all.cases) jobs.push_back(&one);
     const std::string needs = needs_of(study, jobs);
     if (options.dry_run) {
         fmt::print("{}\n", needs);
@@ -32,7 +30,7 @@ int predict(const Study& study, std::vector<Each>& cases, const All& all, bool c
     std::optional<OutputFile> file;
     if (!options.json.empty() && options.json != "-") file.emplace(options.json, "the result");
     print_message("{}\n", needs);
-    run(study, jobs, [&](std::size_t i, ProgressBar& bar) { simulate_case(study, cases[i], bar); });
+    run(study, jobs, [&](std::size_t i, ProgressBar& bar) { simulate_case(study, all.cases[i], bar); });
     const std::string json = options.json.empty() ? "" : as_json(study, all).dump(1) + "\n";
     if (file) {
         file->write(json);
@@ -41,41 +39,18 @@ int predict(const Study& study, std::vector<Each>& cases, const All& all, bool c
     } else {
         fmt::print("{}", options.json == "-" ? json : as_table(study, all));
     }
-    for (const Each& one : cases) complete = complete && one.left_out.empty();
+    const bool complete = all.too_large.empty() && std::all_of(jobs.begin(), jobs.end(), [](const Job* job) {
+                              return job->left_out.empty();
+                          });
     return complete ? success : violations_found;
-}
-
-int predict(const CommandLine& app, const PredictOptions& options) {
-    if (!options.recordings.empty())
-        refuse_given(app, {"--bytes", "--work"},
-                     "cannot be used with --program: a recorded program has its own");
-    else
-        refuse_given(app, {"--measured-with", "--computation", "--blocking"},
-                     "needs a recorded program (--program)");
-    if (options.noise.empty()) refuse_given(app, {"--together"}, "needs --noise");
-    Study study = read_study(options);
-    if (study.of_programs()) {
-        std::vector<ProgramCase> cases = program_cases_of(study);
-        return predict(study, cases, cases);
-    }
-    if (study.pipeline) {
-        std::vector<PipelineCase> cases = pipeline_cases_of(study);
-        return predict(study, cases, cases);
-    }
-    Cases cases = cases_of(study);
-    return predict(study, cases.cases, cases, cases.too_large.empty());
 }
 
 }  // namespace
 
 Command add_predict(CommandLine& tool) {
     auto options = std::make_shared<PredictOptions>();
-    CommandLine* app = tool.add_subcommand(
-        "predict", "Simulate collectives, pipelines and recorded programs on up to a million ranks");
-    app->usage(
-        "Usage: lapwing predict COLLECTIVE,... --ranks P,... [OPTIONS]\n"
-        "       lapwing predict --pipeline fft|lu|FILE --ranks P,... [OPTIONS]\n"
-        "       lapwing predict --program DIR ... [OPTIONS]");
+    CommandLine* app = tool.add_subcommand("predict", "Simulate collectives on up to a million ranks");
+    app->usage("Usage: lapwing predict COLLECTIVE,... --ranks P,... [OPTIONS]");
     add_predict_options(*app, *options);
     app->footer(
         "Examples:\n"
@@ -84,8 +59,6 @@ Command add_predict(CommandLine& tool) {
         "  lapwing predict ialltoall --ranks 512 --bytes 4Ki --network torus:8x8x8 --tests 0,100\n"
         "  lapwing predict barrier --ranks 64:16Ki --work 1ms --noise 10hz:2500us,1000hz:25us --json "
         "noise.json\n"
-        "  lapwing predict --pipeline fft:n=512,variables=3 --ranks 16:1Ki --tests 0,100\n"
-        "  lapwing predict --program recording --engine native,kernel --noise 10hz:2500us\n"
         "\nEach rank's task list runs in simulated time. Nothing is measured: constants from few ranks may "
         "not "
         "hold for\n"

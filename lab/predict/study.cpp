@@ -118,37 +118,18 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
         return app.add_option(name, value, about)->type_name(type);
     };
     app.add_option("COLLECTIVE", options.collectives, "Such as barrier, or ibcast,iallreduce");
-    text("--pipeline", options.pipeline, "P",
-         "Instead of collectives: fft or lu, such as fft:n=512,variables=3; or your own file");
-    app.add_option("--program", options.recordings,
-                   "Instead of collectives: recordings of `lapwing profile --record`, which have their own "
-                   "ranks")
-        ->type_name("DIR");
     text("--ranks", options.ranks, "P,...", "Numbers of ranks: 100,1000; or 16:1Mi, in steps of factor 4");
     text("--bytes", options.bytes, "N,...", "Block sizes: 64Ki,256Ki; or 4Ki:1Mi, in steps of factor 4 (8)");
     text("--algorithm", options.algorithms, "A,...",
          "Algorithms, such as ring,pairwise:window=6; chosen: the one of a run; all: every one that "
          "applies (chosen)");
-    text("--engine", options.engines, "E,...",
-         "One or more of host,thread,kernel,card; of a recording, also native (host,kernel; "
-         "native,thread,kernel,card)");
+    text("--engine", options.engines, "E,...", "One or more of host,thread,kernel,card (host,kernel)");
 
     app.begin_group("The program");
     text("--work", options.work, "X",
          "Computation during the collective: a multiple of its time alone, or 1ms; 0: none (1.2)");
     text("--tests", options.tests, "N,...", "Calls of MPI_Test during the computation (0)");
     text("--test-time", options.test, "TIME", "Time of a call of MPI_Test that completes nothing (0us)");
-
-    app.begin_group("A recorded program");
-    text("--measured-with", options.measured_with, "E", "Engine of the recorded run (native)");
-    text("--computation", options.computation, "C",
-         "wall: elapsed time between calls; processor: CPU time only (processor if ranks share cores, or "
-         "shared them when recorded; else wall)");
-    text("--cores", options.cores, "N[:TIME]",
-         "Cores that all ranks share, with ranks that yield in MPI calls, and the time slice of a rank; "
-         "own: a core for each rank (as recorded; on another network: own; 4ms)");
-    app.add_flag("--blocking", options.take_blocking,
-                 "Engines also run blocking collectives (LAPWING_BLOCKING=1)");
 
     app.begin_group("Noise and late ranks");
     text("--noise", options.noise, "NOISE,...",
@@ -247,81 +228,18 @@ std::span<const Constant> all_constants() {
     return all;
 }
 
-namespace {
-
-// "2:4ms", "2" or "own".
-void read_cores(const std::string& written, Study& study) {
-    if (written.empty()) return;
-    if (written == "own") {
-        study.cores = 0;
-        return;
-    }
-    const std::size_t colon = std::min(written.find(':'), written.size());
-    study.cores = static_cast<int>(number_in("--cores", written.substr(0, colon), 1, 1000000));
-    if (colon < written.size())
-        study.slice = simulate::from_seconds(read_time("--cores", written.substr(colon + 1)));
-    if (study.slice <= 0) throw_invalid("--cores: the time of a turn must be longer than 0, as in 2:4ms");
-}
-
-// What is simulated: collectives, a pipeline, or a recorded program.
-void read_subject(const PredictOptions& options, Study& study) {
-    if ((options.collectives.empty() ? 0 : 1) + (options.pipeline.empty() ? 0 : 1) +
-            (options.recordings.empty() ? 0 : 1) !=
-        1) {
-        throw_invalid(
-            "name collectives, such as barrier, or a pipeline by --pipeline, or a recording by --program; "
-            "not both");
-    }
-    if (!options.recordings.empty()) {
-        static const std::string computations[] = {"processor", "wall"};
-        read_cores(options.cores, study);
-        if (!options.computation.empty()) {
-            study.computation =
-                static_cast<simulate::Computation>(pick("--computation", options.computation, computations));
-        }
-        if (!options.ranks.empty()) throw_invalid("--ranks: a recorded program has its own ranks");
-        if (options.algorithms == "all")
-            throw_invalid("--algorithm: for a program, name the algorithms, such as pairwise,ring");
-        if (!options.late.empty()) throw_invalid("--late: a recorded program has its own late ranks");
-        return;
-    }
-    if (!options.cores.empty()) throw_invalid("--cores needs a recorded program (--program)");
-    if (options.ranks.empty()) throw_invalid("--ranks is missing, such as --ranks 64,1024");
-    study.ranks = read_ranks(options.ranks);
-    if (options.pipeline.empty()) {
-        study.collectives = read_list("COLLECTIVE", options.collectives, read_collective);
-        return;
-    }
-    study.pipeline = read_pipeline(options.pipeline);
-    if (options.algorithms == "all")
-        throw_invalid("--algorithm: for a pipeline, name the algorithms, such as pairwise,ring");
-    for (const Problem& problem : make_pipeline(*study.pipeline, study.ranks.front(), 1).problems) {
-        study.collectives.push_back(problem.collective);
-    }
-}
-
-// A recorded program has the native MPI beside the engines.
-void read_engines(const PredictOptions& options, Study& study) {
-    std::vector<const simulate::Engine*> known;
-    if (study.of_programs()) known.push_back(&simulate::native_mpi());
-    for (const simulate::Engine& engine : simulate::engines()) known.push_back(&engine);
-    std::vector<std::string> names;
-    for (const simulate::Engine* engine : known) names.emplace_back(engine->name);
-    const std::string wanted = !options.engines.empty() ? options.engines
-                               : study.of_programs()    ? "native,thread,kernel,card"
-                                                        : "host,kernel";
-    study.engines = read_list("--engine", wanted,
-                              [&](const std::string& word) { return known[pick("--engine", word, names)]; });
-    if (study.of_programs()) pick("--measured-with", options.measured_with, names);
-}
-
-}  // namespace
-
 Study read_study(const PredictOptions& options) {
     Study study;
     study.options = options;
-    read_subject(options, study);
-    read_engines(options, study);
+    if (options.collectives.empty()) throw_invalid("name collectives, such as barrier");
+    if (options.ranks.empty()) throw_invalid("--ranks is missing, such as --ranks 64,1024");
+    study.ranks = read_ranks(options.ranks);
+    study.collectives = read_list("COLLECTIVE", options.collectives, read_collective);
+    std::vector<std::string> names;
+    for (const simulate::Engine& engine : simulate::engines()) names.emplace_back(engine.name);
+    study.engines = read_list("--engine", options.engines, [&](const std::string& word) {
+        return &simulate::engines()[pick("--engine", word, names)];
+    });
     study.bytes = read_blocks(options.bytes);
     study.tests = read_list("--tests", options.tests, [](const std::string& word) {
         return static_cast<int>(number_in("--tests", word, 0, max_tests));
@@ -361,8 +279,7 @@ Study read_study(const PredictOptions& options) {
     parameters.window_bytes = study.window_bytes;
     set_constants(options.constants, parameters);
     simulate::check(parameters);
-    named("--network",
-          [&] { return make_network(study.network, study.ranks.empty() ? 1 : study.ranks.front()); });
+    named("--network", [&] { return make_network(study.network, study.ranks.front()); });
     return study;
 }
 

@@ -11,8 +11,6 @@
 #include "lapwing/common/values.hpp"
 #include "plan/tuning.hpp"
 #include "predict/network.hpp"
-#include "predict/pipeline/pipeline.hpp"
-#include "simulate/recorded/replay.hpp"
 #include "simulate/setting.hpp"
 
 namespace lapwing {
@@ -23,16 +21,10 @@ namespace lapwing::tool {
 
 struct PredictOptions {
     std::string collectives;
-    std::string pipeline;
-    std::vector<std::string> recordings;
-    std::string computation;
-    std::string cores;
-    std::string measured_with = "native";
-    bool take_blocking = false;
     std::string ranks;
     std::string bytes = "8";
     std::string algorithms = "chosen";
-    std::string engines;
+    std::string engines = "host,kernel";
     std::string tests = "0";
     std::string work = "1.2";
     std::string noise;
@@ -69,12 +61,7 @@ struct NoiseOfStudy {
 
 struct Study {
     PredictOptions options;
-    std::vector<Collective> collectives;      // those of the pipeline, if there is one
-    std::optional<PipelineOptions> pipeline;  // none: each collective for itself
-    // Of a recorded program.
-    std::optional<simulate::Computation> computation;  // none: `processor` if ranks share or shared cores
-    std::optional<int> cores;  // that all ranks share; 0: each has its own; none: as in the recorded run
-    simulate::Time slice = 4'000'000 * simulate::nanosecond;  // a turn on shared cores
+    std::vector<Collective> collectives;
     std::vector<int> ranks;
     std::vector<std::uint64_t> bytes;
     std::vector<const simulate::Engine*> engines;
@@ -96,7 +83,6 @@ struct Study {
     int threads = 1;
     std::uint64_t memory = 0;
 
-    bool of_programs() const { return !options.recordings.empty(); }
     bool disturbed() const { return !noises.empty() || lateness.kind != simulate::Lateness::Kind::none; }
     // The constants of an engine, and whose they are.
     simulate::Parameters parameters(const simulate::Engine& engine, const Problem& problem,

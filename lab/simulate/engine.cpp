@@ -15,10 +15,4 @@ std::span<const Engine> engines() {
     return all;
 }
 
-const Engine& native_mpi() {
-    static constexpr Engine native{"native",      Runner::calls, Runner::calls,
-                                   Runner::calls, "host",        "the MPI itself, inside MPI calls"};
-    return native;
-}
-
 }  // namespace lapwing::simulate

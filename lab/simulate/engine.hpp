@@ -25,8 +25,6 @@ struct Engine {
 };
 
 std::span<const Engine> engines();
-// What an MPI without Lapwing does: everything by the program's processor, inside MPI calls.
-const Engine& native_mpi();
 
 // The costs of an engine that are not in the tuning file.
 struct EngineCosts {

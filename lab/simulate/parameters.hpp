@@ -30,7 +30,6 @@ struct Parameters {
     double overhead_per_byte = 0;                 // picoseconds; of the processor
     std::uint64_t rendezvous_bytes = UINT64_MAX;  // the shortest message that uses rendezvous
     std::uint64_t window_bytes = UINT64_MAX;      // that sockets accept at once
-    std::uint64_t request_bytes = 0;              // of the message, which go with the request of a rendezvous
     std::uint64_t burst_bytes = 0;
     // Between ranks of one host.
     Time near_latency = 0;

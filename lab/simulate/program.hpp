@@ -36,29 +36,14 @@ struct SomeRanks {
     }
 };
 
-// One action of a program. A program whose ranks differ has Scripts; only these have actions of the kinds
-// from `send` on.
+// One action of a program.
 struct Action {
-    enum class Kind : std::uint8_t {
-        start,
-        compute,
-        wait,
-        send,     // starts a message to `peer`
-        receive,  // starts to receive a message from `peer`
-        call,     // any other MPI call, which gives an engine in calls the processor
-        repeat,   // the actions up to the matching `end` run `times` times
-        end
-    };
+    enum class Kind : std::uint8_t { start, compute, wait };
 
     Kind kind = Kind::compute;
-    int operation = 0;     // start: the collective, by its index; send, receive: the message's
-    int request = 0;       // start, send, receive, wait: index, like MPI_Requests in an array
-    int peer = -1;         // send, receive: rank in the world; receive: -1 for any
-    int context = 0;       // send, receive: the communicator, by a number that both use
-    int tag = 0;           // send, receive; receive: -1 for any
-    int times = 1;         // repeat
-    int site = 0;          // the index in Outcome::sites to which time in MPI is added
-    Time work = 0;         // compute; call: in MPI
+    int operation = 0;     // start: the collective, by its index
+    int request = 0;       // start, wait: index, like MPI_Requests in an array
+    Time work = 0;         // compute
     int tests = 0;         // compute: calls of MPI_Test for all requests, evenly spaced in the work
     SomeRanks ranks = {};  // compute: the ranks that do
 };
@@ -75,7 +60,7 @@ inline Action wait(int request = 0) {
 
 struct Lists;
 
-// A collective of a program, or a message: its lists, and the groups of ranks that run them.
+// A collective of a program: its lists, and the groups of ranks that run them.
 //
 // All ranks form groups of `lists->ranks` ranks, `stride` apart. With stride 1, a group has consecutive
 // ranks; with the ranks of a row as stride, a group is a column. Each group runs the lists by itself. The
@@ -85,34 +70,6 @@ struct Operation {
     const Lists* lists = nullptr;
     int stride = 1;
     int rotation = 0;
-    // Of scripts only: the index of the communicator, whose member i runs list i. A message has no
-    // communicator, and two lists: the sender's and the receiver's.
-    int communicator = -1;
-    // Whether the native MPI runs it, not the engine.
-    bool native = false;
-    bool synchronous = false;  // a message by rendezvous, however short
-};
-
-// The ranks of a communicator, by their position in it.
-class Communicator {
-  public:
-    explicit Communicator(std::vector<std::int32_t> ranks);
-
-    int size() const { return static_cast<int>(ranks_.size()); }
-    std::int32_t rank(int member) const { return ranks_[static_cast<std::size_t>(member)]; }
-    // Returns the position of a rank; -1 if it is no member.
-    int member(std::int32_t rank) const;
-
-  private:
-    std::vector<std::int32_t> ranks_;
-    std::vector<std::pair<std::int32_t, std::int32_t>> members_;  // ranks in ascending order, and positions
-};
-
-// The programs of ranks that differ, such as recorded programs. Each runs once.
-struct Scripts {
-    std::vector<std::vector<Action>> of_ranks;
-    std::vector<Communicator> communicators;  // that operations name
-    int sites = 1;
 };
 
 struct Program {
@@ -124,7 +81,6 @@ struct Program {
     int tests = 0;
     bool together = false;  // all ranks begin each iteration together
     Lateness lateness = {};
-    const Scripts* scripts = nullptr;  // in place of all above
 
     std::vector<Action> steps() const;
 };
@@ -132,8 +88,6 @@ struct Program {
 // Returns the number of requests. Throws Error (invalid_argument) for invalid actions or an operation that
 // does not exist.
 int check(const std::vector<Action>& actions, int operations);
-// The same for scripts. A wait for a request that was not started returns at once, as for MPI_REQUEST_NULL.
-void check(const Scripts& scripts, int ranks, std::span<const Operation> operations);
 // Returns the maximum number of requests in flight.
 int max_in_flight(const std::vector<Action>& actions);
 // Returns the actions without overlap: each start is followed by its wait.

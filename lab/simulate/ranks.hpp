@@ -4,7 +4,7 @@
 // Where an engine has one task after the other, a rank runs ahead by itself until it needs a message whose
 // arrival is not known yet. The program's clock is moved lazily: it stands at the last MPI call that
 // mattered, and the pieces of work behind it follow when a task needs a call, or at the end. With several
-// collectives in flight, with rendezvous, and with scripts, it is *timed*: tasks begin in the order in which
+// collectives in flight, and with rendezvous, it is *timed*: tasks begin in the order in which
 // they can, so a rank goes no further than to a horizon, before which all arrivals are known.
 #pragma once
 
@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "simulate/costs.hpp"
-#include "simulate/meetings.hpp"
 #include "simulate/setting.hpp"
 
 namespace lapwing::simulate {
@@ -26,8 +25,6 @@ struct SentMessage {
     std::int32_t peer = 0;  // the receiver
     std::uint32_t cost = 0;
     std::int32_t request = 0;
-    std::int32_t meeting = -1;  // of scripts
-    std::int32_t member = 0;    // of the meeting: the receiver
 };
 
 class Ranks {
@@ -43,8 +40,8 @@ class Ranks {
     // Runs a rank, up to the horizon, until it waits for a message, or has ended an iteration and is about to
     // begin the next one, or has ended. `send(rank, message, time)` is called for each message, with the time
     // at which the rank is done with it; intra-node messages arrive by themselves, and ranks that wait for
-    // them come onto woken(). `called(rank, takes_in)` is called after each start of a collective or a
-    // message, before its first task, and after each other call but a wait, which takes in what has arrived.
+    // them come onto woken(). `called(rank)` is called after each start of a collective, before its first
+    // task.
     template <class Send, class Called>
     Turn run(int rank, Time horizon, Send&& send, Called&& called);
 
@@ -78,23 +75,15 @@ class Ranks {
     // Returns the receiver's request if the receiver has started what this start of the sender belongs to;
     // else -1.
     int request_of_receiver(const SentMessage& message, std::uint64_t number) const {
-        if (message.meeting >= 0) return meetings_.request(message.meeting, message.member);
         const Flight& flight = flight_of(message.peer, message.request);
         return flight.number == number && flight.active ? message.request : -1;
     }
-    // Whether the receiver takes in what arrives now: the rank waits in the MPI, or a thread receives.
-    // Without scripts a rank's clock may stand before the time of arrival: true.
-    bool takes_in(int sender, const SentMessage& message) const;
-    bool waits(int rank) const;
     const Cost& cost(std::uint32_t index) const { return costs_[index]; }
     // All ranks that are between two iterations begin the next one together. Returns when.
     Time gather();
     Time clock(int rank) const { return states_[static_cast<std::size_t>(rank)].program; }
     std::vector<int>& woken() { return woken_; }
     std::uint64_t received() const { return received_; }
-    // Of scripts: as in Outcome.
-    std::vector<Time> computing() const;
-    const std::vector<Time>& sites() const { return sites_; }
     bool timed() const { return timed_; }
 
   private:
@@ -106,7 +95,6 @@ class Ranks {
         Time thread = 0;           // the progress thread's
         Occupancy interface;       // the sending one
         Time call = 0;             // when the call of MPI began in which the program is, or was last
-        Time worked = 0;           // of this piece of work, in turns before this one
         Time taken = 0;            // from the work to come, by the thread or the kernel
         Time busy = 0;             // until when collectives were in flight that are complete now
         std::int32_t action = -1;  // -1: between two iterations
@@ -116,9 +104,6 @@ class Ranks {
         bool in_call = true;      // what stands behind a piece of work is a call
         bool idle_test = false;   // which has found nothing, so far
         bool fresh = false;       // has just started a collective
-        // Shared cores: the core of this rank's last work, and when that ended.
-        std::size_t core = 0;
-        Time ran_until = -1;
     };
 
     // A collective that a rank has started: of each request the last one.
@@ -128,9 +113,8 @@ class Ranks {
         std::uint32_t step = 0;
         std::uint32_t end = 0;
         std::uint32_t first_slot = 0;  // of the rank's group
-        std::int32_t first_rank = 0;   // of the rank's group; of a message: the peer
+        std::int32_t first_rank = 0;   // of the rank's group
         std::int32_t channel = 0;
-        std::int32_t meeting = -1;    // of scripts
         std::int32_t handshakes = 0;  // long messages that are not handed over
         bool active = false;          // not waited for yet
         bool complete = true;
@@ -147,28 +131,11 @@ class Ranks {
         Time overhead = 0;
         Runner messages = Runner::calls;
         Runner local = Runner::calls;
-        bool of_scripts = false;
-        const Communicator* communicator = nullptr;  // of scripts; null: a message
-        std::int32_t communicator_index = -1;
 
         std::int32_t rank(std::int32_t first, std::int32_t member) const {
-            if (of_scripts) return communicator != nullptr ? communicator->rank(member) : first;
             const std::int32_t place = member + rotation;
             return first + (place >= lists->ranks ? place - lists->ranks : place) * stride;
         }
-    };
-
-    // Of scripts: where the processor's time of a rank was, up to `until`.
-    struct Account {
-        struct Loop {
-            std::int32_t first = 0;  // action
-            std::int32_t left = 0;
-        };
-        std::vector<Loop> loops;
-        Time until = 0;
-        Time computing = 0;
-        Time counted = 0;  // of `computing`, at the time `until`
-        std::int32_t site = 0;
     };
 
     // The length of a piece of an action's work; the last one has the rest.
@@ -183,51 +150,19 @@ class Ranks {
         return flights_[first_flight_index(rank) + static_cast<std::size_t>(request)];
     }
     std::size_t first_flight_index(int rank) const {
-        return scripts_ == nullptr ? static_cast<std::size_t>(rank) * static_cast<std::size_t>(requests_)
-                                   : flights_before_[static_cast<std::size_t>(rank)];
-    }
-    int requests_of(int rank) const {
-        return scripts_ == nullptr ? requests_
-                                   : static_cast<int>(flights_before_[static_cast<std::size_t>(rank) + 1] -
-                                                      flights_before_[static_cast<std::size_t>(rank)]);
-    }
-    std::span<const Action> actions_of(int rank) const {
-        return scripts_ == nullptr ? std::span(actions_)
-                                   : std::span(scripts_->of_ranks[static_cast<std::size_t>(rank)]);
+        return static_cast<std::size_t>(rank) * static_cast<std::size_t>(requests_);
     }
     bool is_near(int rank, int peer) const {
         return network_ != nullptr && network_->host_of(rank) == network_->host_of(peer);
     }
-    std::int32_t core_group(int rank) const { return core_group_of_[static_cast<std::size_t>(rank)]; }
-    bool shares_core(int rank) const { return !core_group_of_.empty() && core_group(rank) >= 0; }
-    // Work in the MPI goes on on the core that the rank has, but a rank that has waited, or computes, takes
-    // turns.
-    Time on_processor(int rank, Time begin, Time work, bool computes = false) {
-        if (noisy_) work = processors_[static_cast<std::size_t>(rank)].finish(noise_, begin, work) - begin;
-        if (!shares_core(rank) || work == 0) return begin + work;
-        std::vector<Time>& cores = core_free_[static_cast<std::size_t>(core_group(rank))];
-        State& state = state_of(rank);
-        if (!computes && begin == state.ran_until) {
-            cores[state.core] += work;
-            return state.ran_until = begin + work;
-        }
-        // The core that has been idle for the shortest time, or else is free first.
-        const auto core = std::max_element(cores.begin(), cores.end(), [begin](Time one, Time other) {
-            if ((one <= begin) != (other <= begin)) return other <= begin;
-            return one <= begin ? one < other : one > other;
-        });
-        *core = std::max(begin, *core) + work;
-        state.core = static_cast<std::size_t>(core - cores.begin());
-        return state.ran_until = *core;
+    Time on_processor(int rank, Time begin, Time work) {
+        return noisy_ ? processors_[static_cast<std::size_t>(rank)].finish(noise_, begin, work)
+                      : begin + work;
     }
 
     [[noreturn]] static void refuse_late();
-    std::uint32_t add_costs(const Lists& lists, const Parameters& parameters, Runner messages,
-                            bool synchronous);
+    std::uint32_t add_costs(const Lists& lists, Runner messages);
     void add_channels(std::span<const Operation> operations, const Setting& setting);
-    void add_channels_of_scripts(std::span<const Operation> operations, const Setting& setting);
-    void count_requests();
-    void share_cores(const SharedCores& shared);
     // Of the collectives in flight the one whose next task can begin first, and when.
     std::pair<Flight*, Time> first_flight(int rank);
     Time ready(Flight& flight);
@@ -236,9 +171,6 @@ class Ranks {
     void complete(State& state, Flight& flight);
     void next_action(int rank, State& state);
     void start(int rank, State& state, const Action& action);
-    void meet(int rank, Flight& flight, const Action& action);
-    // Of scripts: the time from now on belongs to this site.
-    void enter(int rank, const State& state, std::int32_t site);
     void work_piece(int rank, State& state);
     void work_until(int rank, State& state, Time until);
     Time perform(int rank, State& state, Flight& flight, Runner runner, Time ready, Time work);
@@ -254,25 +186,16 @@ class Ranks {
     const Noise noise_;
     const Network* network_;
     const bool noisy_;
-    const Time slice_;  // of shared cores
     const Time burst_;
     const int requests_;
     const bool timed_;
-    const Scripts* const scripts_;
     bool threads_ = false;                         // some progress thread runs tasks
-    std::vector<std::int32_t> channel_of_action_;  // of `actions_`; of scripts: an operation has one channel
+    std::vector<std::int32_t> channel_of_action_;  // of `actions_`
     std::vector<Channel> channels_;
     std::vector<Cost> costs_;
-    // Shared cores. When the last turn of each core ends, by group.
-    std::vector<std::vector<Time>> core_free_;
-    std::vector<std::int32_t> core_group_of_;  // by rank; -1: none; empty: no rank shares a core
     std::vector<State> states_;
-    std::vector<Flight> flights_;              // rank after rank
-    std::vector<std::size_t> flights_before_;  // of scripts: those of the ranks before
-    std::vector<Account> accounts_;            // of scripts
-    std::vector<Time> sites_;
-    Meetings meetings_;
-    std::vector<Time> arrivals_;  // by slot
+    std::vector<Flight> flights_;  // rank after rank
+    std::vector<Time> arrivals_;   // by slot
     std::unordered_map<std::uint32_t, std::deque<Time>> early_;
     std::vector<NoiseStream> processors_;
     std::vector<NoiseStream> thread_processors_;
@@ -296,7 +219,7 @@ inline Time Ranks::ready(Flight& flight) {
 inline std::pair<Ranks::Flight*, Time> Ranks::first_flight(int rank) {
     std::pair<Flight*, Time> first{nullptr, never};
     const std::size_t first_index = first_flight_index(rank);
-    const auto requests = static_cast<std::size_t>(requests_of(rank));
+    const auto requests = static_cast<std::size_t>(requests_);
     for (Flight& flight : std::span(flights_).subspan(first_index, requests)) {
         if (flight.step == flight.end) continue;
         const Time when = ready(flight);
@@ -315,8 +238,7 @@ void Ranks::perform_step(int rank, State& state, Flight& flight, Send&& send) {
         case Step::Kind::send: {
             const std::int32_t peer = channel.rank(flight.first_rank, step.peer);
             const auto request = static_cast<std::int32_t>(&flight - &flight_of(rank, 0));
-            const SentMessage message{
-                flight.first_slot + step.slot, peer, cost_index, request, flight.meeting, step.peer};
+            const SentMessage message{flight.first_slot + step.slot, peer, cost_index, request};
             if (is_near(rank, peer)) {
                 const Time done = perform(rank, state, flight, channel.local, 0, cost.near_processor);
                 if (arrive(message.slot, done + cost.near_latency + cost.near_wire)) {
@@ -371,22 +293,19 @@ Ranks::Turn Ranks::run(int rank, Time horizon, Send&& send, Called&& called) {
             work_piece(rank, state);
             continue;
         }
-        const std::span<const Action> actions = actions_of(rank);
-        if (state.action == static_cast<std::int32_t>(actions.size())) {
+        if (state.action == static_cast<std::int32_t>(actions_.size())) {
             if (state.program > latest) refuse_late();
-            if (scripts_ != nullptr) enter(rank, state, 0);
             state.action = -1;
             ++state.iteration;
             return {state.iteration == iterations_ ? Progress::ends : Progress::begins};
         }
-        const Action& action = actions[static_cast<std::size_t>(state.action)];
+        const Action& action = actions_[static_cast<std::size_t>(state.action)];
         if (action.kind != Action::Kind::wait) {
             if (state.program >= horizon) return {Progress::waits, std::min(ready, state.program)};
             start(rank, state, action);
-            called(rank, action.kind == Action::Kind::call);
+            called(rank);
             continue;
         }
-        if (scripts_ != nullptr) enter(rank, state, action.site);
         Flight& awaited_flight = flight_of(rank, action.request);
         if (!awaited_flight.complete) return {Progress::waits, ready};
         state.program = std::max(state.program, awaited_flight.runner);

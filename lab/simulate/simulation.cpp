@@ -42,8 +42,6 @@ Outcome outcome_of(int count, const Ranks& ranks, std::uint64_t events) {
     for (int rank = 0; rank < count; ++rank) outcome.ends.push_back(ranks.clock(rank));
     outcome.messages = ranks.received();
     outcome.events = events;
-    outcome.computing = ranks.computing();
-    outcome.sites = ranks.sites();
     return outcome;
 }
 
@@ -67,8 +65,7 @@ Outcome by_worklist(int count, std::span<const Operation> operations, const Sett
             while (!ready.empty()) {
                 const int rank = ready.back();
                 ready.pop_back();
-                if (ranks.run(rank, never, send, [](int, bool) {}).progress != Ranks::Progress::waits)
-                    ++ended;
+                if (ranks.run(rank, never, send, [](int) {}).progress != Ranks::Progress::waits) ++ended;
             }
             reports.count(ranks.received());
         }
@@ -151,11 +148,6 @@ class Queue {
     }
 
   private:
-    // Of a long message whose receiver has not posted the receive.
-    struct EarlyRequest {
-        std::uint32_t slot = 0;
-        bool taken_in = false;  // by the receiver's MPI
-    };
     // A long message between its request and its last window.
     struct Rendezvous {
         SentMessage message;
@@ -175,17 +167,9 @@ class Queue {
             const Ranks::Turn turn = ranks_.run(
                 rank, ranks_.timed() ? bucket_end : never,
                 [&](int from, const SentMessage& message, Time done) { send(from, message, done); },
-                [&](int caller, bool takes_in) {
-                    if (takes_in)
-                        take_in(caller);
-                    else
-                        answer_early(caller);
-                });
+                [&](int caller) { answer_early(caller); });
             if (turn.progress == Ranks::Progress::ends) ++ended_;
-            if (turn.progress == Ranks::Progress::waits) {
-                if (turn.next != never) wake(rank, turn.next);
-                if (ranks_.waits(rank)) take_in(rank);
-            }
+            if (turn.progress == Ranks::Progress::waits && turn.next != never) wake(rank, turn.next);
             if (turn.progress != Ranks::Progress::begins) continue;
             if (!setting_.program.together) {
                 begin(rank, ranks_.clock(rank), bucket_end, ready);
@@ -258,7 +242,6 @@ class Queue {
         const Cost& cost = ranks_.cost(event.cost);
         switch (event.kind) {
             case Event::Kind::request:
-                return cost.request_wire;
             case Event::Kind::answer:
                 return 0;
             case Event::Kind::window:
@@ -329,7 +312,7 @@ class Queue {
         const SentMessage& message = one.message;
         const int request = ranks_.request_of_receiver(message, one.start);
         if (request < 0) {
-            early_requests_[message.peer].push_back({slot, ranks_.takes_in(one.sender, message)});
+            early_requests_[message.peer].push_back(slot);
             return;
         }
         const Time answered = ranks_.attend(message.peer, request, requested);
@@ -337,9 +320,6 @@ class Queue {
         SentMessage back = message;
         back.peer = one.sender;
         send(message.peer, back, answered, Event::Kind::answer);
-        if (ranks_.cost(message.cost).whole_request && ranks_.arrive(message.slot, answered)) {
-            run(message.peer, queue_->bucket_end());
-        }
     }
 
     void answered(std::uint32_t slot, Time there) {
@@ -352,29 +332,19 @@ class Queue {
 
     // A receive finds a request that the MPI has taken in before, in an earlier call, and answers it at once:
     // before the rank's own requests. The peer then sends all of its message before it answers these: the two
-    // long messages of an exchange go one after the other. A request that came while the rank was computing
-    // is taken in by its next wait, behind its own requests: the messages go both ways at once. Measured with
-    // Open MPI.
+    // long messages of an exchange go one after the other. Measured with Open MPI.
     void answer_early(int rank) {
         const auto found = early_requests_.find(rank);
         if (found == early_requests_.end()) return;
-        std::vector<EarlyRequest>& early = found->second;
-        const auto answered = std::stable_partition(early.begin(), early.end(), [&](const EarlyRequest& one) {
-            const Rendezvous& of = rendezvous_.at(one.slot);
-            return !one.taken_in || ranks_.request_of_receiver(of.message, of.start) < 0;
+        std::vector<std::uint32_t>& early = found->second;
+        const auto posted = std::stable_partition(early.begin(), early.end(), [&](std::uint32_t slot) {
+            const Rendezvous& of = rendezvous_.at(slot);
+            return ranks_.request_of_receiver(of.message, of.start) < 0;
         });
-        const std::vector<EarlyRequest> requests(answered, early.end());
-        early.erase(answered, early.end());
+        const std::vector<std::uint32_t> requests(posted, early.end());
+        early.erase(posted, early.end());
         if (early.empty()) early_requests_.erase(found);
-        for (const EarlyRequest& one : requests) answer(one.slot, 0);
-    }
-    // The rank is in a call that takes in what has arrived.
-    void take_in(int rank) {
-        const auto found = early_requests_.find(rank);
-        if (found == early_requests_.end()) return;
-        bool fresh = false;
-        for (EarlyRequest& one : found->second) fresh = !std::exchange(one.taken_in, true) || fresh;
-        if (fresh) answer_early(rank);
+        for (const std::uint32_t slot : requests) answer(slot, 0);
     }
 
     void go_on(std::uint32_t slot, Time ready) {
@@ -389,7 +359,7 @@ class Queue {
             }
         }
         const Time sent = ranks_.attend(sender, message.request, ready);
-        if (!ranks_.cost(message.cost).whole_request) send(sender, message, sent, Event::Kind::last_window);
+        send(sender, message, sent, Event::Kind::last_window);
         rendezvous_.erase(slot);
         if (ranks_.hand_over(sender, message.request)) run(sender, queue_->bucket_end());
     }
@@ -404,8 +374,9 @@ class Queue {
     std::unique_ptr<Events> queue_;
     std::vector<Occupancy> links_;  // receiving interfaces, or links
     std::vector<std::int32_t> host_of_;
-    std::unordered_map<std::uint32_t, Rendezvous> rendezvous_;           // by slot
-    std::unordered_map<int, std::vector<EarlyRequest>> early_requests_;  // by receivers
+    std::unordered_map<std::uint32_t, Rendezvous> rendezvous_;  // by slot
+    // By receivers: the slots of long messages whose receives are not posted.
+    std::unordered_map<int, std::vector<std::uint32_t>> early_requests_;
     int gathered_ = 0;  // ranks that are between two iterations
     std::uint64_t ended_ = 0;
     std::uint64_t events_ = 0;
@@ -446,11 +417,6 @@ Outcome simulate(int ranks, std::span<const Operation> operations, const Setting
     if (network != nullptr && (ranks - 1) / network->ranks_per_host() >= network->hosts()) {
         refuse(fmt::format("{} ranks do not fit onto a {} with {} on each host", ranks, network->what(),
                            network->ranks_per_host()));
-    }
-    if (setting.program.scripts != nullptr) {
-        check(*setting.program.scripts, ranks, operations);
-        check(setting.native);
-        return Queue<HeapQueue<Event>>(ranks, operations, setting, true).run();
     }
     for (const Operation& operation : operations) {
         const int size = operation.lists->ranks;

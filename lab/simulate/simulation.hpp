@@ -20,10 +20,6 @@ struct Outcome {
     std::vector<Time> ends;      // of each rank
     std::uint64_t messages = 0;  // received
     std::uint64_t events = 0;    // of the queue; 0: the worklist
-    // Of scripts: the time of each rank outside of MPI, with noise; and the time of all ranks together in the
-    // MPI calls of each site.
-    std::vector<Time> computing = {};
-    std::vector<Time> sites = {};
 
     Time end() const;  // of the last rank
 };
@@ -35,7 +31,7 @@ bool needs_queue(const Lists& lists, const Setting& setting);
 // network with another number of ranks, or a worklist where the queue is needed. Throws Error (unsupported)
 // if some rank waits forever, and after 26 days of simulated time.
 Outcome simulate(const Lists& lists, const Setting& setting);
-// The same for a program with several collectives, or for scripts, on `ranks` ranks.
+// The same for a program with several collectives, on `ranks` ranks.
 Outcome simulate(int ranks, std::span<const Operation> operations, const Setting& setting);
 
 }  // namespace lapwing::simulate

@@ -12,6 +12,7 @@ namespace {
 constexpr double max_error = 2.0;  // of the natural logarithm
 // So much each constant is held back where the measurements say nothing of it.
 constexpr double inertia = 1e-4;
+// By factors from e^1.5 to e^0.005.
 constexpr double first_step = 1.5;
 constexpr double last_step = 0.005;
 
@@ -70,17 +71,35 @@ const double* Measured::of(const Choice& choice) const {
 }
 
 Machine fit(const std::vector<Measured>& measured, const Machine& start) {
-    return descend(
-        start, machine_costs, first_step, last_step, [](Machine&, const NamedCost<Machine>&) {},
-        [&](const Machine& machine) { return loss(measured, machine, start); });
+    Machine machine = start;
+    double least = loss(measured, machine, start);
+    // One constant after the other, up and down: there are few, and the loss has corners.
+    for (double step = first_step; step > last_step; step /= 2) {
+        for (bool better = true; better;) {
+            better = false;
+            for (const NamedCost& named : machine_costs) {
+                for (const double direction : {step, -step}) {
+                    Machine other = machine;
+                    other.*named.cost *= std::exp(direction);
+                    const double found = loss(measured, other, start);
+                    if (found >= least * (1 - 1e-6)) continue;
+                    least = found;
+                    machine = other;
+                    better = true;
+                }
+            }
+        }
+    }
+    return machine;
 }
 
 bool limit(Machine& machine) {
     bool exceeded = false;
-    for (const auto& constant : machine_costs) {
+    for (const NamedCost& constant : machine_costs) {
         double& cost = machine.*constant.cost;
-        exceeded = exceeded || cost > max_fitted(constant);
-        cost = std::min(cost, max_fitted(constant));
+        const double most = constant.per_byte() ? 1e-6 : 1;
+        exceeded = exceeded || cost > most;
+        cost = std::min(cost, most);
     }
     return exceeded;
 }

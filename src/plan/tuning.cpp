@@ -95,23 +95,18 @@ class Node {
     std::string path_;
 };
 
-template <typename Costs>
-Costs read_costs(const Node& field, std::span<const NamedCost<Costs>> members) {
+Machine read_machine(const Node& field) {
     constexpr const char* buffer = "buffer";  // bytes, not seconds
-    constexpr bool has_buffer = std::is_same_v<Costs, Machine>;
-    std::vector<std::string> keys;
-    for (const auto& member : members) keys.emplace_back(member.name);
-    if (has_buffer) keys.emplace_back(buffer);
+    std::vector<std::string> keys{buffer};
+    for (const NamedCost& named : machine_costs) keys.emplace_back(named.name);
     field.be_object(keys);
-    Costs costs;
-    for (const auto& member : members) {
-        if (field.has(member.name)) costs.*member.cost = field[member.name].seconds();
+    Machine machine;
+    for (const NamedCost& named : machine_costs) {
+        if (field.has(named.name)) machine.*named.cost = field[named.name].seconds();
     }
-    if constexpr (has_buffer) {
-        if (field.has(buffer))
-            costs.buffer = static_cast<double>(field[buffer].whole(0, std::uint64_t{1} << 40));
-    }
-    return costs;
+    if (field.has(buffer))
+        machine.buffer = static_cast<double>(field[buffer].whole(0, std::uint64_t{1} << 40));
+    return machine;
 }
 
 Choice read_choice(const Node& field, Collective collective) {
@@ -161,6 +156,7 @@ std::string read_engine(const Node& field) {
 }
 
 Tuning::Table read_table(const Node& field) {
+    // "messages": files of earlier versions have costs that nothing uses.
     field.be_object(
         {"engine", "hosts", "ranks", "ranks_per_host", "made", "measured", "machine", "messages", "choices"});
     Tuning::Table table;
@@ -170,8 +166,7 @@ Tuning::Table read_table(const Node& field) {
     if (field.has("ranks_per_host")) {
         std::tie(table.first_per_host, table.last_per_host) = read_range(field["ranks_per_host"]);
     }
-    if (field.has("machine")) table.machine = read_costs<Machine>(field["machine"], machine_costs);
-    if (field.has("messages")) table.messages = read_costs<MessageCosts>(field["messages"], message_costs);
+    if (field.has("machine")) table.machine = read_machine(field["machine"]);
     if (!field.has("choices")) return table;
 
     const Node choices = field["choices"];
@@ -282,13 +277,11 @@ Tuning::Found Tuning::find(const Problem& problem, const Surroundings& surroundi
     return {};
 }
 
-template <typename Has>
-const Tuning::Table* Tuning::nearest(const Problem& problem, const Surroundings& surroundings,
-                                     Has has) const {
+const Tuning::Table* Tuning::constants(const Problem& problem, const Surroundings& surroundings) const {
     const Table* nearest = nullptr;
     std::pair<double, double> least;
     for (const Table& table : tables_) {
-        if (!has(table) || !same(table.of, surroundings)) continue;
+        if (!table.machine || !same(table.of, surroundings)) continue;
         const std::pair away{distance(ranks_per_host(problem), table.first_per_host, table.last_per_host),
                              distance(problem.ranks, table.first_ranks, table.last_ranks)};
         if (nearest != nullptr && away >= least) continue;
@@ -296,14 +289,6 @@ const Tuning::Table* Tuning::nearest(const Problem& problem, const Surroundings&
         least = away;
     }
     return nearest;
-}
-
-const Tuning::Table* Tuning::constants(const Problem& problem, const Surroundings& surroundings) const {
-    return nearest(problem, surroundings, [](const Table& table) { return table.machine.has_value(); });
-}
-
-const Tuning::Table* Tuning::messages(const Problem& problem, const Surroundings& surroundings) const {
-    return nearest(problem, surroundings, [](const Table& table) { return table.messages.has_value(); });
 }
 
 std::string Tuning::where(const Table& table) const {

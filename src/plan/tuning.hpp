@@ -7,7 +7,6 @@
 //                "ranks_per_host": [2, 2],                                       (optional)
 //                "made": {...}, "measured": [...],                               (for people only)
 //                "machine": {"latency": 2e-05, "per_byte": 8e-09},               (optional)
-//                "messages": {"latency": 1e-05, "task": 2e-06},                  (optional)
 //                "choices": {"alltoall": [{"from": 0, "take": "bruck"},          (optional)
 //                                         {"from": 4096, "take": "pairwise:window=2"}]}}]}
 #pragma once
@@ -29,25 +28,14 @@ struct Surroundings {
     bool several_hosts = true;
 };
 
-// What a message costs by LogGP, in seconds: for simulations. The constants of a Machine are fitted to
-// formulas instead.
-struct MessageCosts {
-    double latency = 0;
-    double task = 0;           // of a send, and of a wait for each message
-    double gap = 0;            // of an interface, for each message
-    double per_byte = 0;       // of an interface
-    double task_per_byte = 0;  // of the processor
-};
-
 // The costs of a message, of a copy or of a byte, by their names in tuning files.
-template <typename Costs>
 struct NamedCost {
     const char* name;
-    double Costs::*cost;
+    double Machine::*cost;
 
     bool per_byte() const { return std::string_view(name).ends_with("per_byte"); }
 };
-inline constexpr NamedCost<Machine> machine_costs[] = {
+inline constexpr NamedCost machine_costs[] = {
     {"latency", &Machine::latency},
     {"task", &Machine::task},
     {"per_byte", &Machine::per_byte},
@@ -57,11 +45,6 @@ inline constexpr NamedCost<Machine> machine_costs[] = {
     {"intra_node_task", &Machine::intra_node_task},
     {"intra_node_per_byte", &Machine::intra_node_per_byte},
 };
-inline constexpr NamedCost<MessageCosts> message_costs[] = {{"latency", &MessageCosts::latency},
-                                                            {"task", &MessageCosts::task},
-                                                            {"gap", &MessageCosts::gap},
-                                                            {"per_byte", &MessageCosts::per_byte},
-                                                            {"task_per_byte", &MessageCosts::task_per_byte}};
 
 class Tuning {
   public:
@@ -78,7 +61,6 @@ class Tuning {
         int first_per_host = 1;  // of the host that has most
         int last_per_host = std::numeric_limits<int>::max();
         std::optional<Machine> machine;
-        std::optional<MessageCosts> messages;
         std::vector<std::pair<Collective, std::vector<Row>>> choices;  // rows by rising bytes
     };
     struct Found {
@@ -97,8 +79,6 @@ class Tuning {
     // Of the surroundings' tables with constants, that of the nearest number of ranks on a host, and of those
     // that of the nearest number of ranks; null when there is none.
     const Table* constants(const Problem& problem, const Surroundings& surroundings) const;
-    // The same of what a message costs.
-    const Table* messages(const Problem& problem, const Surroundings& surroundings) const;
     std::string where(const Table& table) const;  // "FILE, tables[0]"
 
     const std::vector<Table>& tables() const { return tables_; }
@@ -108,9 +88,6 @@ class Tuning {
     std::vector<const UserLists*> list_files() const;
 
   private:
-    template <typename Has>
-    const Table* nearest(const Problem& problem, const Surroundings& surroundings, Has has) const;
-
     std::string name_;
     std::vector<Table> tables_;
     std::uint64_t fingerprint_ = 0;

@@ -1,4 +1,4 @@
-// What the functions of MPI do, by their names. Recordings, snapshots and traces carry names.
+// What the functions of MPI do, by their names. Snapshots and traces carry names.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,22 @@
 namespace lapwing {
 
 struct MpiFunction {
-    // With the fields of recording::Call that a recorded call of the kind has.
     enum class Kind : std::uint8_t {
-        collective,  // communicator, peer (root), sent, received, counts, type, operation
-        send,        // communicator, peer, tag, sent
-        receive,     // communicator, source, receive_tag, received. MPI_Mrecv: no source, it follows a probe
-        exchange,    // MPI_Sendrecv: a send and a receive at once
-        probe,       // communicator, source, receive_tag, completed
-        start,       // requests: persistent ones
-        complete,    // requests, completed
-        release,     // MPI_Request_free: requests
-        communicator,  // makes a communicator: collective over `communicator`
-        other,         // files, windows, MPI_Finalize: only times
+        collective,
+        send,
+        receive,
+        exchange,  // MPI_Sendrecv: a send and a receive at once
+        probe,
+        start,  // persistent requests
+        complete,
+        release,       // MPI_Request_free
+        communicator,  // makes a communicator: collective over one
+        other,         // files, windows, MPI_Finalize
     };
     enum class Form : std::uint8_t {
         blocking,
-        nonblocking,  // `requests` has the slot of the request that the call makes
-        persistent,   // the same; the operation runs at each MPI_Start of that slot
+        nonblocking,
+        persistent,  // the operation runs at each MPI_Start
     };
 
     Kind kind = Kind::other;

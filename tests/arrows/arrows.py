@@ -10,12 +10,12 @@ import re
 import sys
 
 # A room may include itself and the rooms before it.
-ORDER = ["base", "device", "task", "recording", "collectives", "links", "topology", "engines", "watch", "plan", "job", "c", "mpi"]
+ORDER = ["base", "device", "task", "collectives", "links", "topology", "engines", "watch", "plan", "job", "c", "mpi"]
 # Folders beside the rooms: they may include any room, and no room may include them.
 BESIDE = ["tools", "bench", "apps", "tests", "lab"]
 # The laboratory's rooms, in the same way; its other folders are commands, which may include everything. Nothing outside of lab/ may
 # include one of its folders.
-LAB_ORDER = ["simulate", "synthesis"]
+LAB_ORDER = ["simulate"]
 # Where includes in quotes begin. Below each there is no circle of files.
 ROOTS = ["src", "tools", "bench", "lab"]
 # Folders of mpi/ in the same way.

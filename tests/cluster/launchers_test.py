@@ -46,17 +46,6 @@ class Launchers(ClusterTest):
     def test_more_ranks_than_hosts(self):
         self.assertEqual(self.job(2, 4), {"node1": 2, "node2": 2})
 
-    @unittest.skipIf(MPI == "mpich", "what is measured does not depend on the MPI")
-    def test_links_are_measured(self):
-        links = self.scratch / "my.links"
-        self.cluster("--hosts", 3, "--rate", "200mbit", "--burst", "20000", "--slow", "3:20mbit", "--", TOOL, "topology",
-                     "--links", links, "--", f"mpirun.{MPI}", "-n", 3)
-        lines = links.read_text().splitlines()
-        self.assertEqual(lines[1], "ranks 3")
-        (port,) = [line.split() for line in lines if line.startswith("port")]
-        self.assertEqual(port[1:3], ["2", "rate"], lines)
-        self.assertLess(float(port[3].replace("mbit", "")), 60, lines)
-
     def test_under_lapwing_run(self):
         report = self.scratch / "report.json"
         run = [TOOL, "run", "--report", "--json", "--report-file", report, "--engine", "host", "--"]

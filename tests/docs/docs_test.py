@@ -99,7 +99,7 @@ class Docs(unittest.TestCase):
         self.assertEqual(sorted(commands), sorted(re.findall(r"^\| `lapwing (\w+)", sections["Commands"], re.MULTILINE)))
         if LAB:
             laboratory = self.sections_of(ROOT / "lab/docs/reference.md")
-            self.assertEqual(["predict", "fit", "synthesize", "verify"],
+            self.assertEqual(["predict", "verify"],
                              re.findall(r"^\| `lapwing (\w+)", laboratory.pop("Commands"), re.MULTILINE))
             sections |= laboratory
         described = [name for name in sections if name.startswith("lapwing ")]
@@ -197,7 +197,7 @@ class Docs(unittest.TestCase):
                     for name, program in re.findall(r"^```python\n# (\S+[.]py)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
                         (pathlib.Path(directory) / name).write_text(program)
                     for command in block.splitlines():
-                        if command in passed or (not LAB and re.match(r"lapwing (predict|fit|synthesize|verify)\b", command)):
+                        if command in passed or (not LAB and re.match(r"lapwing (predict|verify)\b", command)):
                             continue
                         files = os.listdir(directory)
                         done = subprocess.run(command, shell=True, cwd=directory, env=environment, timeout=200,

@@ -18,108 +18,16 @@ class Profile(jobs.Test):
         return jobs.execute([self.tool, "profile", *options, "--", *jobs.launcher(self.mpi, ranks), *program], 60,
                             self.environment | variables)
 
-    def recording(self, scratch):
-        """The sequence of a program that makes calls of every kind, as it is read back."""
-        source = pathlib.Path(__file__).with_name("recorded.c").read_text().splitlines()
-        program = self.build / "tests" / f"recorded-{self.mpi}"
-        directory = pathlib.Path(scratch) / "recording"
-        status, output = self.run(["--record", directory], [program], 3)
-        shown = self.show(directory)
-        self.expect("a program is recorded", status == 0 and "all done" in output and "calls of 3 ranks" in output and
-                    shown["ranks"] == 3 and [rank["ended"] for rank in shown["each"]] == [True] * 3, output + str(shown))
-        # The launcher may bind ranks, so each may have others.
-        self.expect("processors of the machine", len({rank["machine"] for rank in shown["each"]} - {""}) == 1 and
-                    all(re.fullmatch(r"[0-9,-]+", rank["processors"]) and rank["online"] == os.cpu_count() for rank in shown["each"]),
-                    str([(rank["machine"], rank["processors"], rank["online"]) for rank in shown["each"]]))
-        for rank in shown["each"]:
-            number = rank["rank"]
-            left, right = (number - 1) % 3, (number + 1) % 3
-            calls = rank["threads"][0]["sequence"]
-            plain = [{key: value for key, value in row.items() if key in
-                      ("function", "communicator", "sent", "received", "peer", "source", "tag", "receive_tag", "requests",
-                       "completed", "operation", "type", "sent_counts", "received_counts", "in_place")} | (
-                     {"passes": row["passes"], "body": [inner["function"] for inner in row["body"]]} if "body" in row else {})
-                     for row in calls]
-            world, ring, copy, alone = 1, 2, 3, 4
-            message = {"communicator": ring}
-            to, source_left = {"peer": right}, {"source": left}
-            both = {"requests": [0, 1]}
-            expected = [
-                {"function": "MPI_Cart_create", "communicator": world},
-                {"function": "MPI_Comm_dup", "communicator": ring},
-                {"passes": [[12, 1]], "body": ["MPI_Irecv", "MPI_Isend", "MPI_Waitall"]},
-                {"function": "MPI_Sendrecv"} | message | to | source_left | {"sent": 4, "received": 8, "tag": 1, "receive_tag": 1},
-                {"function": "MPI_Irecv"} | message | source_left | {"received": 4, "receive_tag": 2, "requests": [0]},
-                {"function": "MPI_Issend"} | message | to | {"sent": 4, "tag": 2, "requests": [1]},
-                {"function": "MPI_Waitany", "completed": 1} | both,
-                {"function": "MPI_Waitany", "completed": 1, "requests": [1]},
-                {"function": "MPI_Recv_init", "received": 3, "source": -1, "receive_tag": 3, "requests": [0]} | message,
-                {"function": "MPI_Send_init", "sent": 3, "tag": 3, "requests": [1]} | message | to,
-                {"passes": [[2, 1]], "body": ["MPI_Startall", "MPI_Testall"]},
-                {"function": "MPI_Request_free", "requests": [0]},
-                {"function": "MPI_Request_free", "requests": [1]},
-                {"function": "MPI_Bsend", "sent": 1, "tag": 4} | message | to,
-                {"function": "MPI_Iprobe", "receive_tag": 4, "completed": 1} | message | source_left,
-                {"function": "MPI_Recv", "received": 10, "receive_tag": 4} | message | source_left,
-                {"function": "MPI_Send", "tag": 5} | message,
-                {"function": "MPI_Barrier", "communicator": world},
-                {"function": "MPI_Bcast", "communicator": world, "sent": 800, "received": 800, "peer": 1},
-                {"function": "MPI_Allreduce", "communicator": world, "sent": 80, "received": 80, "in_place": True,
-                 "operation": "MPI_MAX", "type": "MPI_DOUBLE"},
-                {"function": "MPI_Gatherv", "communicator": world, "sent": 4 * (number + 1), "peer": 0} |
-                ({"received": 24, "received_counts": [4, 8, 12]} if number == 0 else {}),
-                {"function": "MPI_Alltoallv", "communicator": alone, "sent": 4 * (number + 1), "received": 4 * (number + 1),
-                 "sent_counts": [4 * (number + 1)], "received_counts": [4 * (number + 1)]},
-                {"function": "MPI_Ialltoall", "communicator": world, "sent": 16, "received": 16, "requests": [0]},
-                {"function": "MPI_Wait", "requests": [0], "completed": 1},
-                {"function": "MPI_Neighbor_alltoall", "communicator": ring, "sent": 5, "received": 5},
-                {"function": "MPI_Reduce_scatter_block", "communicator": world, "sent": 16, "received": 16,
-                 "operation": "MPI_SUM", "type": "MPI_INT"},
-                {"function": "MPI_Barrier", "communicator": copy},
-                {"function": "MPI_Comm_free", "communicator": copy},
-                {"function": "MPI_Comm_free", "communicator": ring},
-                {"function": "MPI_Buffer_detach"},
-                {"function": "MPI_Finalize"},
-            ]
-            differ = [pair for pair in zip(plain, expected) if pair[0] != pair[1]]
-            self.expect(f"rank {number}: every call in its order, with its arguments, folded", len(plain) == len(expected)
-                        and not differ, f"{len(plain)} of {len(expected)}: {differ}")
-            lines = [source[row["line"] - 1].strip() for row in calls if "line" in row]
-            self.expect(f"rank {number}: by source line", len(lines) == len(expected) - 2 and
-                        all(row["function"] in source[row["line"] - 1] for row in calls if "line" in row), str(lines))
-            groups = rank["communicators"]
-            self.expect(f"rank {number}: communicators", groups["2"]["members"] == [0, 1, 2] and groups["4"]["members"] == [number]
-                        and groups["2"]["destinations"] == [left, right] and
-                        [groups[key]["ordinal"] for key in "123"] == [1, 2, 3], str(groups))
-        status, output = self.run(["--record", directory], [program], 3)
-        self.expect("a directory is used once", status == 2 and "is not empty" in output, output)
-        other = pathlib.Path(scratch) / "killed"
-        status, output = self.run(["--record", other], [program, "killed"], 3)
-        self.expect("a rank that ends early", status != 0 and "did not reach MPI_Finalize" in output and
-                    len(self.show(other)["each"]) == 3, output)
-        fortran = self.build / "tests" / f"f08-{self.mpi}"
-        if fortran.exists():
-            other = pathlib.Path(scratch) / "fortran"
-            status, output = self.run(["--record", other], [fortran], 2)
-            rows = str(self.show(other)["each"][0]["threads"][0]["sequence"])
-            self.expect("a Fortran program", status == 0 and "MPI_" in rows and f"f08-{self.mpi}+" in rows, output + rows)
-
     def full_disk(self, scratch, program):
-        """A rank that cannot write costs the profile or the recording, not the job."""
+        """A rank that cannot write costs the profile, not the job."""
         disk = pathlib.Path(scratch) / "disk"
         apart = jobs.on_small_disk(disk, "4k")
         if not apart:
             return
-        for option in ("--file", "--record"):
-            status, output = jobs.execute([*apart, self.tool, "profile", option, disk / "new", "--", *jobs.launcher(self.mpi, 2),
-                                           *program], 60, self.environment)
-            self.expect(f"a full disk costs the profile only, and is named once: {option}", status == 0 and "all done" in output and
-                        output.count("No space left on device") == output.count("lapwing") == 1, output)
-
-    def show(self, directory):
-        shown = jobs.execute([self.build / "bin" / "lapwing", "profile", "--show", directory, "--json"], 60,
-                             jobs.environment(self.mpi, self.build))[1]
-        return json.loads(shown)
+        status, output = jobs.execute([*apart, self.tool, "profile", "--file", disk / "new", "--", *jobs.launcher(self.mpi, 2), *program],
+                                      60, self.environment)
+        self.expect("a full disk costs the profile only, and is named once", status == 0 and "all done" in output and
+                    output.count("No space left on device") == output.count("lapwing") == 1, output)
 
 
 def main():
@@ -180,7 +88,6 @@ def main():
                     (receive["line"], send["line"]) == (marks["receives"], marks["sends"]) and
                     receive["completed_at"] == f"waits.c:{marks['receives waits']} (passes_on)" and
                     receive["wait_seconds"] > 0 and not send["nonblocking"], str(messages))
-        test.recording(scratch)
         test.full_disk(scratch, program)
         status, output = test.run([], program)
         test.expect("as text", status == 0 and f"waits.c:{marks['late']} (comes_late)" in output and "(passes_on)" in output and

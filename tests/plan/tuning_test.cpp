@@ -78,22 +78,6 @@ TEST(Tuning, ConstantsAreThoseOfTheNearestNumberOfRanks) {
               Machine{}.intra_node_latency);
 }
 
-TEST(Tuning, MessagesAreThoseOfTheNearestTableThatHasThem) {
-    const Tuning tuning = Tuning::parse(R"({"lapwing_tuning": 1, "tables": [
-        {"engine": "host", "hosts": "one", "ranks": [2, 2], "messages": {"latency": 0.5, "task": 0.25, "gap": 0.125,
-         "per_byte": 1e-9, "task_per_byte": 2e-9}},
-        {"engine": "host", "hosts": "one", "ranks": [8, 8], "machine": {"latency": 1}}]})",
-                                        "my.json");
-    const Tuning::Table* table = tuning.messages(alltoall(8, 8), inside);
-    ASSERT_NE(table, nullptr);
-    EXPECT_EQ(table->messages->latency, 0.5);
-    EXPECT_EQ(table->messages->task, 0.25);
-    EXPECT_EQ(table->messages->gap, 0.125);
-    EXPECT_EQ(table->messages->per_byte, 1e-9);
-    EXPECT_EQ(table->messages->task_per_byte, 2e-9);
-    EXPECT_EQ(tuning.messages(alltoall(8, 8), {"kernel", true}), nullptr);
-}
-
 Problem alltoall_on_hosts(const std::vector<std::uint64_t>& host_of) {
     Problem problem = alltoall(static_cast<int>(host_of.size()), 8);
     problem.placement = std::make_shared<const Placement>(host_of);

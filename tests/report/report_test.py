@@ -1,4 +1,4 @@
-"""lapwing report: reading files, the content of each plot, recorded programs, and the command."""
+"""lapwing report: reading files, the content of each plot, and the command."""
 
 import copy
 import json
@@ -16,7 +16,6 @@ import figures
 import inputs
 import markup
 import page
-import programs
 import results
 import samples
 import summary
@@ -78,14 +77,14 @@ class Reading(Scratch):
         (below / "latency.json").write_text(json.dumps(samples.latency()))
         self.file("", "empty.json")
         self.file("no result", "notes.txt")
-        found, left_out = results.collect([self.scratch, below / "latency.json"], "lapwing")
+        found, left_out = results.collect([self.scratch, below / "latency.json"])
         self.assertEqual([one.benchmark for one in found], ["latency"])
         self.assertEqual([pathlib.Path(error.path).name for error in left_out], ["empty.json"])
         with self.assertRaisesRegex(inputs.InputError, "empty.json"):
-            results.collect([below, self.scratch / "empty.json"], "lapwing")
+            results.collect([below, self.scratch / "empty.json"])
         (self.scratch / "bare").mkdir()
         with self.assertRaisesRegex(inputs.InputError, "no file in this directory"):
-            results.collect([self.scratch / "bare"], "lapwing")
+            results.collect([self.scratch / "bare"])
 
 
 class Figures(Scratch):
@@ -148,12 +147,6 @@ class Figures(Scratch):
             self.assertEqual(panel.xs, [4, 16, 32])
         self.assertEqual(panels[0].title, "MPI_Ibarrier, noise 10hz:2500us, simulated")
 
-    def test_gains_fill_their_axis(self):
-        gain = self.figures(samples.pipeline())[0].views[0].panels[0]
-        domain = charts.value_scale(gain, [gain])[0]["domain"]
-        self.assertTrue(-0.2 < domain[0] < -0.1, domain)
-        self.assertLess(domain[1], 0.3)
-
 
 class Summary(Scratch):
     def test_where(self):
@@ -185,40 +178,6 @@ class Summary(Scratch):
         content["rows"][0]["engines"][0]["summary"]["overlap"].update(q1=-366.0, median=-239.0, q3=0.1)
         point = self.figures(content)[0].views[0].panels[0].series[0].points[0]
         self.assertEqual((point.spread.q1, point.spread.median, point.spread.q3), (0, 0, 0.1))
-
-
-class Programs(Scratch):
-    def test_bars_of_each_call_site_from_now_to_the_bound(self):
-        result = self.result(samples.program())
-        self.assertEqual(programs.facts(result.program)[0], "On 2 ranks the run took 1.10 s; its replay takes 1.00 s.")
-        figure, = figures.figures_of(programs.site_result(result, 2), "sites")
-        panels = figure.views[0].panels
-        self.assertEqual([panel.title for panel in panels], ["MPI_Wait, solve, cg.c:12", "MPI_Allreduce, solve, cg.c:14", "MPI_Bcast, main"])
-        self.assertEqual([(one.label, round(one.points[0].spread.median, 6)) for one in panels[0].series],
-                         [("now, measured", 0.3), ("now, simulated (native)", 0.27), ("Lapwing (kernel), program unchanged", 0.15),
-                          ("Lapwing (kernel), waited for later", 0.06), ("bound", 0.03)])
-
-    def test_what_is_wrong_is_told(self):
-        for change, because in ((lambda one: one.update(replays=7), r"program.replays: a list"),
-                                (lambda one: one["sites"][0]["sites"][0].update(bound="x"), r"sites\[0\]: bound: a number")):
-            content = samples.program()
-            change(content["program"])
-            with self.assertRaisesRegex(inputs.InputError, because):
-                self.result(content)
-
-    def test_recordings_are_simulated(self):
-        recording = self.scratch / "recording"
-        recording.mkdir()
-        self.file("{}", "recording/job.json")
-        self.file("", "recording/rank-0.facts")
-        self.file(samples.program(), "program.json")
-        tool = self.file(f"#!/bin/sh\n[ \"$*\" = \"predict --program {recording} --json -\" ] || exit 2\ncat {self.scratch}/program.json", "tool")
-        tool.chmod(0o755)
-        found, left_out = results.collect([recording], str(tool))
-        self.assertEqual(([one.benchmark for one in found], left_out), (["program"], []))
-        tool.write_text("#!/bin/sh\necho 'lapwing predict: calls differ' >&2; exit 2")
-        with self.assertRaisesRegex(inputs.InputError, "recording: lapwing predict: calls differ"):
-            results.collect([recording], str(tool))
 
 
 def places_in(value, path=()):

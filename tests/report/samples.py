@@ -102,33 +102,6 @@ def predict():
             "command": ["lapwing", "predict", "barrier"], "time": "2026-05-31T12:00:00Z", "rows": rows}
 
 
-def pipeline():
-    """The same for a pipeline, with two numbers of tests."""
-    content = predict()
-    content["rows"] = [row("fft", 0, "gain", [engine("host", base=1e-3, total=1e-3 * (1 - gain), gain=gain)],
-                           parameter={"name": "ranks", "value": ranks}, variant=f"{tests} tests")
-                       for tests, gains in ((0, (-0.111, 0.069)), (100, (0.04, 0.179))) for ranks, gain in zip((16, 256), gains)]
-    return content
-
-
-def program(ranks=2):
-    """As `lapwing predict --program --json` writes it."""
-    engines = {"native": 1.0, "kernel": 0.7}
-    sites = [{"function": "MPI_Wait", "name": name, "calls": 20, "bytes": 0, "measured": share, "bound": 0.1 * share,
-              "predicted": {"native": 0.9 * share, "kernel": 0.5 * share}, "later_wait": {"native": 0.8 * share, "kernel": 0.2 * share}}
-             for name, share in (("MPI_Wait, solve, cg.c:12", 0.3), ("MPI_Allreduce, solve, cg.c:14", 0.1), ("MPI_Bcast, main", 0.001))]
-    rows = [row("program", 0, "program", [engine(name, total=seconds, computation=0.5, in_mpi=0.4, overlap=0.3)],
-                parameter={"name": "ranks", "value": ranks}) for name, seconds in engines.items()]
-    content = predict()
-    content["rows"] = rows
-    content["program"] = {
-        "recordings": ["run.rec"], "measured_with": "native",
-        "replays": [{"ranks": ranks, "measured": 1.1, "measured_in_mpi": 0.4, "predicted": 1.0}],
-        "cores": ["2 ranks: each rank has a core of its own"],
-        "sites": [{"ranks": ranks, "sites": sites}]}
-    return content
-
-
 def unknown():
     return head("warp", [row("MPI_Ifuture", size, "warp", [engine("photon", speed=size * 2.5)], parameter={
         "name": "factor", "value": size}) for size in (1, 2, 3)])
@@ -138,7 +111,7 @@ ALL = {"overlap": overlap, "poll": lambda: overlap("poll"), "fixed": lambda: ove
        "steps": overlap_by_steps,
        "latency": latency, "window": window, "tests": tests, "throughput": throughput, "noise": noise,
        "connections": connections, "methods": methods, "predict": predict,
-       "pipeline": pipeline, "program": program, "unknown": unknown}
+       "unknown": unknown}
 
 
 def write_all(directory):

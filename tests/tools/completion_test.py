@@ -20,7 +20,7 @@ class Candidates(ToolTest):
         _, words = self.complete("")
         told = self.call("--help")[0].split("\nRun programs:\n")[1].split("\nExamples:")[0]
         laboratory = pathlib.Path(TOOL).with_name("lapwing-lab").exists()
-        self.assertEqual(words, re.findall(r"^  ([a-z]+) ", told, re.M) + (["predict", "fit", "synthesize", "verify"] if laboratory else []))
+        self.assertEqual(words, re.findall(r"^  ([a-z]+) ", told, re.M) + (["predict", "verify"] if laboratory else []))
         self.assertNotIn("cluster-shell", words)
 
     def test_every_option_of_every_subcommand(self):

@@ -25,7 +25,7 @@ WORDS = [  # a command, and what its message names
     (("run", "-O", "x"), "'-O'; valid: "), (("bench", "foo"), "valid: all, overlap"),
     *[(("explain", "allreduce", "--ranks", "4", f"--{name}", "foo"), f"--{name}")
       for name in "op type bytes hosts engine algorithm level format".split()],
-    (("profile", "--record", "x", "--json", "--", "true"), "--json"), (("explain", "barrier", "--ranks", "4", "-o", "b.png"), "b.png"),
+    (("explain", "barrier", "--ranks", "4", "-o", "b.png"), "b.png"),
     *[(("run", f"--{name}", "", "--", "true"), f"--{name}") for name in ("trace", "report-file", "engine")],
     # Options that would have no effect.
     (("doctor", "--nic", "--limit", "9"), "--limit cannot be used with --nic"),
@@ -92,12 +92,11 @@ class Refusals(RefusalTest):
         job = ("--", "mpirun", "a")
         for file in ("/dev/null/x", "/dev/full", self.scratch):
             for command in (("run", "--report-file"), ("run", "--trace"), ("profile", "--file"), ("bench", "overlap", "--json"),
-                            ("tune", "-o"), ("topology", "--links")):
+                            ("tune", "-o")):
                 with self.subTest(command=command, file=file):
                     words = job if command[0] in ("run", "profile") else job[:2]
                     self.refused(*command, file, *words, because=str(file), PATH=path)
             self.refused("explain", "barrier", "--ranks", 2, "--format", "text", "-o", file, because=str(file))
-        self.refused("profile", "--record", "/dev/null/x", *job, because="/dev/null/x", PATH=path)
         self.refused("run", "--report", *job, because="TMPDIR (/dev/null/x)", PATH=path, TMPDIR="/dev/null/x")
         _, err = self.call("run", "--trace", self.scratch / "t.json", *job, status=1, PATH=path)
         self.assertIn("no rank wrote a timeline", err)
@@ -110,7 +109,6 @@ class Refusals(RefusalTest):
         for script, words, named in (
                 (full, f"run --mpi openmpi --trace {disk}/t.json -- true", str(disk)),
                 (full, f"run --mpi openmpi --report-file {disk}/r -- true", str(disk)),
-                (full, f"profile --mpi openmpi --record {disk}/r -- true", str(disk)),
                 ("mount -t tmpfs none /proc && ", "run --mpi openmpi -- true", "/proc/self/exe"),
                 (f"cd {disk} && rmdir {disk} && ", "run --mpi openmpi --trace t.json -- true", "the working directory")):
             command = ["unshare", "--map-root-user", "--mount", "sh", "-c", f"{script} exec {TOOL} {words}"]

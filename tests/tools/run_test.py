@@ -214,7 +214,7 @@ class Run(ToolTest):
         programs.mkdir(parents=True)
         place = self.prefix / "place"
         place.mkdir()
-        for program, *words in (("bench", "bench", "overlap", "--json"), ("tune", "tune", "-o"), ("survey", "topology", "--links")):
+        for program, *words in (("bench", "bench", "overlap", "--json"), ("tune", "tune", "-o")):
             self.script(f"lapwing-{program}-openmpi", "", programs)
             for old in ("", "old"):
                 if old:

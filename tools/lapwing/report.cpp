@@ -1,5 +1,5 @@
-// lapwing report: one page from the results of `lapwing bench` and the recordings of `lapwing profile`. A
-// Python program beside the tool makes the page.
+// lapwing report: one page from the results of `lapwing bench`. A Python program beside the tool makes the
+// page.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -45,9 +45,7 @@ int make_page(const Options& options) {
     }
     Launch launch;
     // Isolated from the user's own modules, and leaving no compiled ones behind.
-    launch.words = {
-        *python,    "-I",           "-B",     find_program_directory(),
-        "--output", options.output, "--tool", std::filesystem::read_symlink("/proc/self/exe").string()};
+    launch.words = {*python, "-I", "-B", find_program_directory(), "--output", options.output};
     if (!options.title.empty()) launch.words.insert(launch.words.end(), {"--title", options.title});
     if (!options.vega.empty()) launch.words.insert(launch.words.end(), {"--vega", options.vega});
     launch.words.emplace_back("--");
@@ -59,12 +57,12 @@ int make_page(const Options& options) {
 
 Command add_report(CommandLine& tool) {
     auto options = std::make_shared<Options>();
-    CommandLine* app = tool.add_subcommand("report", "Create an HTML page from results and recordings");
+    CommandLine* app = tool.add_subcommand("report", "Create an HTML page from results");
     app->usage("Usage: lapwing report FILE|DIRECTORY... -o PAGE [OPTIONS]");
-    app->add_option(
-           "files", options->files,
-           "Results of `lapwing bench --json` and `lapwing predict --json`, and recordings of `lapwing "
-           "profile --record`; for any other directory, all *.json files in it and in its subdirectories")
+    app->add_option("files", options->files,
+                    "Results of `lapwing bench --json` and `lapwing predict --json`; for a directory, all "
+                    "*.json files in "
+                    "it and in its subdirectories")
         ->type_name("FILE|DIRECTORY");
     app->add_option("-o,--output", options->output, "Write the page to PAGE; - for standard output")
         ->type_name("PAGE");
@@ -76,7 +74,7 @@ Command add_report(CommandLine& tool) {
         "  lapwing bench overlap --json overlap.json -- mpirun -n 2\n"
         "  lapwing report overlap.json -o report.html\n"
         "  lapwing report results/ --title 'Our cluster' -o report.html\n"
-        "  lapwing report recording -o program.html\n\n"
+        "\n"
         "The page is one file that needs no network: plots and tables. Creating it needs python3 and "
         "libjs-vega; viewing\n"
         "it needs a browser. The exit status is 0; 1 if files of a directory were skipped, with the reason "

@@ -1,4 +1,4 @@
-"""lapwing report: one HTML page from results of `lapwing bench --json` and `lapwing predict --json`, and recordings."""
+"""lapwing report: one HTML page from results of `lapwing bench --json` and `lapwing predict --json`."""
 
 import argparse
 import os
@@ -43,7 +43,7 @@ def tell(message):
 
 
 def run(options):
-    found, left_out = results.collect(options.files, options.tool)
+    found, left_out = results.collect(options.files)
     html = page.Page(found, left_out, options.title).html(vega_library.script(options.vega))
     if options.output == "-":
         with open(1, "w", encoding="utf-8", closefd=False) as page_file:
@@ -61,7 +61,6 @@ def main():
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--title", default="What overlaps")
     parser.add_argument("--vega")
-    parser.add_argument("--tool", default="lapwing")
     try:
         return run(parser.parse_args())
     except (inputs.InputError, vega_library.LibraryError) as error:

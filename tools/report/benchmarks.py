@@ -79,9 +79,6 @@ OVERRIDES = {
     ("throughput", "share"): Quantity("share", "Throughput kept", "share", "more",
                                       "computation beside the collective over computation alone"),
     ("applications", "total"): Quantity("total", "Time of the program", "time", "less", "from its start to the slowest rank's end"),
-    ("predict", "gain"): Quantity("gain", "Gain", "share", "more",
-                                  "how much less time a pipeline takes than with blocking collectives of the same engine"),
-    ("predict", "total"): Quantity("total", "Total time", "time", "less", "start, work and wait together; for a pipeline, the whole run"),
 }
 
 # The tool writes its own table when it is built (bench/program/benchmarks.def).
@@ -96,13 +93,8 @@ BENCHMARKS["applications"] = Benchmark(
 
 # What `lapwing predict` writes; it is no benchmark.
 BENCHMARKS["predict"] = Benchmark(
-    "predict", "Simulated: how well does it scale?", ("gain", "overlap", "loss"),
+    "predict", "Simulated: how well does it scale?", ("overlap", "loss"),
     "The task lists of all ranks, run in simulated time. Nothing here was measured.", "ranks")
-# The same of a recorded program.
-BENCHMARKS["program"] = Benchmark(
-    "program", "Simulated: what would this program gain?", ("total",),
-    "The recorded program, replayed in simulated time with each engine.")
-BENCHMARKS["call sites"] = Benchmark("call sites", "", ("in_mpi",), "")
 
 METHODS = {
     "wait": ("one block of work, then one wait", "The program makes no MPI calls in between: the collective advances "

@@ -11,7 +11,6 @@ import shlex
 import benchmarks
 import charts
 import figures
-import programs
 import summary
 import values
 from inputs import text_of
@@ -139,25 +138,11 @@ class Page:
         parts = []
         for result, drawn in found:
             parts.append(E("div", warnings(summary.cautions(result)), [self.figure(figure) for figure in drawn],
-                           self.program(result, drawn[0].key) if result.program and drawn else None,
                            None if drawn else E("p", "The file has no values to draw."),
                            E("p", summary.where(result), ". ", E("code", pathlib.PurePath(result.path).name), class_="place"),
                            class_="card"))
         return E("section", E("h2", known.question), E("p", known.explanation) if known.explanation else None, parts,
                  id=self.anchor(name))
-
-    def program(self, result, key):
-        """The call sites of each recorded run."""
-        parts = [E("ul", [E("li", fact) for fact in programs.facts(result.program)])]
-        for ranks in result.program.sites:
-            sites = programs.site_result(result, ranks)
-            if sites is not None:
-                parts.append(E("h3", f"Time in MPI by call site, {values.plural(ranks, 'rank')}"))
-                parts.append(E("p", "Of a rank on average. “Waited for later”: one computation after the recorded wait, which is "
-                               "possible if that computation does not need the data. “Bound”: collectives take no time; late "
-                               "ranks and the program's own messages remain.", class_="quiet"))
-                parts += [self.figure(figure) for figure in figures.figures_of(sites, f"{key}-sites-{ranks}")]
-        return parts
 
     def made_of(self):
         """Everything needed to repeat each measurement."""

@@ -1,4 +1,4 @@
-"""Reads what a report is made of: results of `lapwing bench --json` and `lapwing predict --json`, and recordings.
+"""Reads what a report is made of: results of `lapwing bench --json` and `lapwing predict --json`.
 
 What is wrong with a file is an InputError that names it; nothing in a file is trusted to have the right type.
 """
@@ -9,7 +9,6 @@ import dataclasses
 import json
 import pathlib
 
-import programs
 import values
 from inputs import InputError, is_number, text_of
 
@@ -57,7 +56,6 @@ class Result:
     benchmark: str
     head: dict
     rows: list
-    program: programs.Program | None = None  # of a recorded program
 
     @property
     def ranks(self):
@@ -146,9 +144,6 @@ class Reader:
         if not rows:
             self.fail("rows", "nothing was measured")
         head = {name: value for name, value in document.items() if name != "rows"}
-        if benchmark == "predict" and "program" in document:
-            program = programs.read(self, self.expect(document["program"], dict, "program"))
-            return Result(str(self.path), programs.BENCHMARK, head, rows, program)
         return Result(str(self.path), benchmark, head, rows)
 
     def read(self):
@@ -157,7 +152,7 @@ class Reader:
         except OSError as error:
             self.fail("", error.strerror or str(error))
         except UnicodeDecodeError:
-            taken = "report takes the JSON of bench, predict and run --trace NAME.json, and recordings"
+            taken = "report takes the JSON of bench and predict"
             if pathlib.Path(self.path).read_bytes()[:2] == b"\x1f\x8b":
                 self.fail("", f"it is compressed by gzip: unpack it first; {taken}")
             self.fail("", f"it is not text in UTF-8; {taken}")
@@ -185,16 +180,13 @@ def read(path):
     return Reader(path).read()
 
 
-def collect(paths, tool):
-    """The contents of the files and recordings, and a list of InputErrors for unusable files in directories. A file that was
-    named itself raises its InputError. `tool` simulates recordings."""
+def collect(paths):
+    """The contents of the files, and a list of InputErrors for unusable files in directories. A file that was named itself raises its
+    InputError."""
     found, left_out, seen = [], [], set()
     for path in map(pathlib.Path, paths):
-        if programs.is_recording(path):
-            found.append(Reader(path).parse(programs.simulate(tool, path)))
-            continue
         inside = path.is_dir()
-        files = sorted(file for file in path.rglob("*.json") if not programs.is_recording(file.parent)) if inside else [path]
+        files = sorted(path.rglob("*.json")) if inside else [path]
         if not files:
             raise InputError(path, "no file in this directory ends in .json")
         for file in files:

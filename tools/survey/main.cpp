@@ -1,7 +1,6 @@
 // The MPI program that `lapwing topology` and `lapwing doctor` start on all ranks of a job.
 //
 //   lapwing-survey-FAMILY places              where each rank runs
-//   lapwing-survey-FAMILY links               how fast messages are between each two ranks
 //   lapwing-survey-FAMILY collectives SECONDS compares the results of a few collectives with the right ones
 //
 // It writes lines to standard output that begin with "lapwing-survey ". Rank 0 ends with "result JSON", which
@@ -87,8 +86,6 @@ int main(int argument_count, char** arguments) {
     nlohmann::json result;
     if (collectives) {
         result = survey::try_collectives(rank, ranks, host);
-    } else if (argument_count == 2 && std::string_view(arguments[1]) == "links") {
-        result = survey::measure_links(rank, ranks);
     } else {
         MPI_Request request = MPI_REQUEST_NULL;
         MPI_Ibarrier(MPI_COMM_WORLD, &request);

@@ -9,8 +9,5 @@ namespace lapwing::survey {
 void say(const std::string& words);
 // Runs the collectives; the result for rank 0: {"version", "ranks", "right", "collectives"}. Collective.
 nlohmann::json try_collectives(int rank, int ranks, const std::string& host);
-// Measures the links of each two ranks; the result for rank 0: {"ranks", "rates" in bits per second,
-// "latencies" in seconds}, from rank i to rank j at i * ranks + j. Collective.
-nlohmann::json measure_links(int rank, int ranks);
 
 }  // namespace lapwing::survey

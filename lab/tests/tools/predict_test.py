@@ -148,6 +148,7 @@ class Predict(Simulated):
                 (("barrier", "--ranks", 1), "--ranks"),
                 (("barrier", "--ranks", "64:4"), "the last value is smaller than the first"),
                 (("barrier", "--ranks", "2Mi"), "--ranks"),
+                (("barrier",), "--ranks is missing"),
                 (("barrier", "--ranks", 4, "--engine", "kernl"), "kernel"),
                 (("barrier", "--ranks", 4, "--algorithm", "ring"), "no algorithm 'ring'"),
                 (("barrier", "--ranks", 4, "--algorithm", "two_level"), "the hosts of the ranks are unknown"),
@@ -171,113 +172,6 @@ class Predict(Simulated):
                 _, err = self.call("predict", *words, status=2)
                 self.assertIn(because, err)
 
-    def test_recorded_programs_that_are_wrong_are_refused(self):
-        self.refused("predict", "--program", self.scratch, because="has no recording")
-        self.refused("predict", "--program", self.scratch, "--ranks", 64, because="its own ranks")
-        self.refused("predict", "barrier", "--program", self.scratch, because="not both")
-        self.refused("predict", "--program", self.scratch, "--late", "one:1ms", because="late ranks")
-        self.refused("predict", "barrier", "--ranks", 4, "--engine", "native", because="native")
-        self.refused("predict", "barrier", because="--ranks is missing")
-
-
-class Pipelines(Simulated):
-    def rows(self, pipeline, *arguments):
-        return super().rows("--pipeline", pipeline, *arguments)
-
-    def values(self, pipeline, *arguments):
-        (_, engine), = self.rows(pipeline, *arguments)
-        return {quantity: spread["median"] for quantity, spread in engine["summary"].items()}
-
-    def script(self, text):
-        file = self.scratch / f"{len(list(self.scratch.iterdir()))}.pipeline"
-        file.write_text(text)
-        return file
-
-    def test_one_of_ones_own_by_hand(self):
-        # An exchange takes 1 + 5 + 1 us and a microsecond for 1000 bytes.
-        mine = self.script("""
-            # two exchanges beside work
-            repeat 2
-              start one ialltoall bytes   # of --bytes
-              compute 20us
-              wait one
-            end
-            compute 8us/ranks
-        """)
-        found = self.values(mine, "--ranks", 2, "--bytes", 1000, "--engine", "card", "--algorithm", "pairwise", *ROUND)
-        for quantity, expected in (("computation", 44e-6), ("communication", 16e-6), ("blocking", 60e-6), ("total", 44e-6),
-                                   ("gain", 16 / 60), ("bound", 16 / 60)):
-            self.assertAlmostEqual(found[quantity], expected, places=9, msg=quantity)
-        # The host engine sends in the start and takes in the message in the wait.
-        found = self.values(mine, "--ranks", 2, "--bytes", 1000, "--engine", "host", "--algorithm", "pairwise", *ROUND)
-        self.assertAlmostEqual(found["total"], 48e-6, places=9)
-
-    def test_blocking_is_the_sum_and_no_gain_is_above_the_bound(self):
-        for pipeline in ("fft:n=64", "fft:n=64,rows=0,window=3", "lu:n=1024,block=64"):
-            rows = self.rows(pipeline, "--ranks", "4,16", "--engine", "host,thread,kernel,card", "--tests", "0,10", *ROUND)
-            self.assertEqual(len(rows), 2 * 2 * 4)
-            for _, engine in rows:
-                found = {quantity: spread["median"] for quantity, spread in engine["summary"].items()}
-                both = found["computation"] + found["communication"]
-                with self.subTest(pipeline=pipeline, engine=engine["engine"]):
-                    self.assertGreaterEqual(found["total"], 0.999 * max(found["computation"], found["communication"] / 2))
-                    self.assertAlmostEqual(found["gain"], 1 - found["total"] / found["blocking"], places=9)
-                    if pipeline.startswith("fft"):  # all ranks do the same
-                        self.assertAlmostEqual(found["blocking"] / both, 1, places=2)
-                        self.assertLessEqual(found["gain"], found["bound"] + 0.01)
-
-    def test_noise_has_rows_of_its_own_and_repeats(self):
-        words = ("--ranks", 8, "--engine", "host", "--noise", "poisson:100hz:250us", "--iterations", 3, "--rounds", 4)
-        rows = self.rows("lu:n=1024", *words)
-        self.assertEqual([row["noise"] for row, _ in rows], ["none", "poisson:100hz:250us"])
-        self.assertEqual([len(engine["rounds"]) for _, engine in rows], [1, 4])
-        quiet, noisy = (engine["summary"]["blocking"]["median"] for _, engine in rows)
-        self.assertGreater(noisy, quiet)
-        self.assertEqual(self.rows("lu:n=1024", *words, "--threads", 1), rows)
-        late = self.rows("lu:n=1024", "--ranks", 8, "--engine", "card", "--late", "one:1ms", "--iterations", 3, "--rounds", 1)
-        self.assertEqual([row.get("noise") for row, _ in late], ["none", "late"])
-
-    def test_links_that_are_shared(self):
-        def total(*more):
-            return self.values("fft:n=128", "--ranks", 16, "--engine", "card", "--constants", "per_byte=1ns,intra_node_per_byte=1ns",
-                               *more)["total"]
-
-        self.assertGreater(total("--network", "mesh:16"), 1.5 * total())
-        self.assertGreater(total("--ranks-per-host", 4), total())
-
-    def test_what_it_needs_and_what_is_left_out(self):
-        out, _ = self.call("predict", "--pipeline", "lu", "--ranks", "16:1Ki", "--dry-run")
-        self.assertRegex(out, r"^4 cases, about [\d.e+]+ million messages")
-        self.refused("predict", "--pipeline", "fft", "--ranks", 256, "--memory", "1Mi", because="--memory")
-        out, _ = self.call("predict", "--pipeline", "fft:n=64,rows=0", "--ranks", "4,4096", "--time", "0.05", status=1)
-        self.assertIn("left out: fft:n=64,rows=0, 4096 ranks", out)
-        self.assertTrue(out.startswith("Simulated, not measured: "))
-
-    def test_what_is_wrong_is_refused(self):
-        for pipeline, because in (
-                ("fftt", "fft"),
-                ("fft:n", "n=2"),
-                ("fft:n=0", "n=0"),
-                ("fft:m=4", "'m'"),
-                ("fft:rows=3", "16 ranks are not 3 rows"),
-                ("fft:n=4", "too small"),
-                ("lu:gflops=0", "gflops"),
-                ("nothing.pipeline", "nothing.pipeline"),
-                (self.script("start a ialltoall 8\n"), ":1: 'a' is never waited for"),
-                (self.script("compute 1ms\n"), "starts no collective"),
-                (self.script("start a ialltoall 8\nstart a ialltoall 8\nwait a"), ":2: 'a' is started again"),
-                (self.script("wait a\n"), ":1: 'a' is waited for"),
-                (self.script("repeat 3\nstart a barrier\nwait a\n"), ":1: 'repeat' without 'end'"),
-                (self.script("end\n"), ":1: 'end' without 'repeat'"),
-                (self.script("\nstart a ialtoall 8\nwait a"), ":2: "),
-                (self.script("compute soon\n"), ":1: compute must be a time"),
-                (self.script("start a ialltoall\nwait a"), ":1: the line must have the form: start"),
-                (self.script("begin a\n"), ":1: unknown step 'begin'")):
-            with self.subTest(pipeline=pipeline):
-                self.refused("predict", "--pipeline", pipeline, "--ranks", 16, because=because)
-        self.refused("predict", "barrier", "--pipeline", "fft", "--ranks", 4, because="not both")
-        self.refused("predict", "--ranks", 4, because="--pipeline")
-        self.refused("predict", "--pipeline", "fft", "--ranks", 4, "--algorithm", "all", because="--algorithm")
 
 
 if __name__ == "__main__":

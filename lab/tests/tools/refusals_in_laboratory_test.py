@@ -7,21 +7,18 @@ from refusals_test import RefusalTest
 NUMBERS = {  # commands, and all their options that take a number
     ("predict", "alltoall", "--ranks", "4"): "iterations rounds seed ranks-per-host numa caches taken threads time tests work bytes memory "
                                              "burst rendezvous hop test-time wake-up late noise constants network",
-    ("predict", "barrier"): "ranks", ("predict", "--program", "x"): "cores", ("fit", "x.json"): "burst",
+    ("predict", "barrier"): "ranks",
     ("verify", "--all"): "queue-depth sample seed ranks",
-    ("synthesize", "allreduce", "--topology", "two.links"): "root steps seed seconds bytes chunks",
 }
 WORDS = [  # a command, and what its message names
     (("verify", "--algorithm", "foo"), "--algorithm"), (("verify", "--collective", "foo"), "--collective"),
     (("verify", "--ranks", "nan"), "--ranks"), (("verify", "--all", "--seed", "2"), "--seed needs --sample"),
     *[(("predict", "barrier", "--ranks", "4", f"--{name}", "foo"), f"--{name}") for name in ("placement", "engine")],
-    (("predict", "--program", "x", "--bytes", "8"), "--bytes"), (("predict", "--program", "x", "--work", "0"), "--work"),
 ]
 
 
 class Refusals(RefusalTest):
     def test_numbers(self):
-        (self.scratch / "two.links").write_text("ranks 2\nrate 1gbit\nlatency 9us\ntask 1us\n")
         self.refuses_numbers(NUMBERS)
 
     def test_words(self):

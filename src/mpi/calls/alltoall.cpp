@@ -33,8 +33,8 @@ struct AlltoallCall {
         return true;
     }
     watch::CallArguments recorded(int) const { return {.bytes = received.recorded_bytes()}; }
-    Transfer transfer(const CallPeers& peers) const {
-        return transfer_of(sent, peers.ranks, received, peers.ranks);
+    std::uint64_t profiled_bytes(const CallPeers& peers) const {
+        return profiled_bytes_of(sent, peers.ranks, received, peers.ranks);
     }
 
   private:

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "mpi/calls/profiled_bytes.hpp"
 #include "mpi/calls/signatures.hpp"
-#include "mpi/calls/transfer.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/requests/communicator.hpp"
 #include "mpi/requests/user_buffers.hpp"
@@ -50,7 +50,7 @@ void set_blocks(UserBuffer& buffer, const Peers& peers, Block block) {
 //   block_bytes(all)    bytes of one block, where it has no Parts
 //   own_bytes(all, rank)  bytes of the block of that rank
 //   recorded_bytes()    the same for the journal; 0 where blocks differ
-//   volume(peers)       bytes of one block, or of the blocks of so many peers, for the profile
+//   profiled_bytes(peers)  bytes of one block, or of the blocks of so many peers, for the profile
 
 // One block, or adjacent blocks of one size.
 struct BlockArgument {
@@ -87,7 +87,7 @@ struct BlockArgument {
     }
     std::uint64_t own_bytes(const UserBuffer& all, int) const { return block_bytes(all); }
     std::uint64_t recorded_bytes() const { return lapwing::recorded_bytes(count, type); }
-    Volume volume(int) const { return {bytes_of(count, type)}; }
+    std::uint64_t profiled_bytes(int) const { return bytes_of(count, type); }
     // The rank's own block is in the buffer already.
     void contribute(UserBuffer& received, int rank) const {
         const MPI_Count first = rank * count;
@@ -134,12 +134,11 @@ struct BlocksArgument {
         return all.block(static_cast<std::size_t>(rank)).bytes();
     }
     std::uint64_t recorded_bytes() const { return 0; }
-    Volume volume(int peers) const {
-        Volume all;
-        const std::uint64_t element = bytes_of(1, type);
+    std::uint64_t profiled_bytes(int peers) const {
+        std::uint64_t elements = 0;
         for (int i = 0; counts != nullptr && i < peers; ++i)
-            all.add(counts[i] > 0 ? static_cast<std::uint64_t>(counts[i]) * element : 0);
-        return all;
+            if (counts[i] > 0) elements += static_cast<std::uint64_t>(counts[i]);
+        return elements * bytes_of(1, type);
     }
     void contribute(UserBuffer& received, int rank) const {
         received.contributes_block(static_cast<std::size_t>(rank));
@@ -183,11 +182,10 @@ struct TypedBlocksArgument {
     }
     std::uint64_t block_bytes(const UserBuffer&) const { return 0; }
     std::uint64_t recorded_bytes() const { return 0; }
-    Volume volume(int peers) const {
-        Volume all;
-        for (int i = 0; counts != nullptr && i < peers; ++i)
-            all.add(counts[i] > 0 ? bytes_of(counts[i], types[i]) : 0);
-        return all;
+    std::uint64_t profiled_bytes(int peers) const {
+        std::uint64_t bytes = 0;
+        for (int i = 0; counts != nullptr && i < peers; ++i) bytes += bytes_of(counts[i], types[i]);
+        return bytes;
     }
 };
 

@@ -10,7 +10,7 @@ struct Barrier {
 
     bool describe(const Communicator&, Problem&, UserBuffers&) const { return true; }
     watch::CallArguments recorded(int) const { return {}; }
-    Transfer transfer(const CallPeers&) const { return {}; }
+    std::uint64_t profiled_bytes(const CallPeers&) const { return 0; }
 };
 
 struct Broadcast {
@@ -32,10 +32,7 @@ struct Broadcast {
         return true;
     }
     watch::CallArguments recorded(int) const { return {.root = root, .bytes = data.recorded_bytes()}; }
-    Transfer transfer(const CallPeers&) const {
-        const std::uint64_t bytes = bytes_of(data.count, data.type);
-        return {.bytes = bytes, .sent = bytes, .received = bytes};
-    }
+    std::uint64_t profiled_bytes(const CallPeers&) const { return bytes_of(data.count, data.type); }
 };
 
 }  // namespace

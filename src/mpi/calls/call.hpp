@@ -4,7 +4,7 @@
 // describe() fills in the problem and the buffers. It returns false if the arguments are wrong on this rank:
 // such a call goes to the native MPI, whose error message the program expects. start() or make_persistent()
 // then takes the description. recorded(rank) returns the arguments for the journal: only those on which all
-// ranks of a correct program agree, read only where they are significant on this rank. transfer(peers)
+// ranks of a correct program agree, read only where they are significant on this rank. profiled_bytes(peers)
 // returns the data for the profile. A describe() with a fourth parameter is told whether the call is
 // blocking.
 #pragma once

@@ -49,9 +49,9 @@ struct GatherCall {
                          : receives    ? received.recorded_bytes()
                                        : sent.recorded_bytes()};
     }
-    Transfer transfer(const CallPeers& peers) const {
+    std::uint64_t profiled_bytes(const CallPeers& peers) const {
         const bool receives = !has_root || peers.is_root(root);
-        return transfer_of(sent, peers.ranks, received, receives ? peers.ranks : no_part);
+        return profiled_bytes_of(sent, peers.ranks, received, receives ? peers.ranks : no_part);
     }
 };
 using Gather = GatherCall<Collective::gather, BlockArgument>;

@@ -58,8 +58,8 @@ struct NeighborCall {
         return true;
     }
     watch::CallArguments recorded(int) const { return {}; }
-    Transfer transfer(const CallPeers& peers) const {
-        return transfer_of(sent, peers.destinations, received, peers.sources);
+    std::uint64_t profiled_bytes(const CallPeers& peers) const {
+        return profiled_bytes_of(sent, peers.destinations, received, peers.sources);
     }
 };
 

@@ -38,16 +38,7 @@ struct ReductionArguments {
         record_reduction(arguments, op, type);
         return arguments;
     }
-    Transfer transfer(const Volume& data) const {
-        return {.bytes = data.bytes,
-                .sent = data.bytes,
-                .received = data.bytes,
-                .in_place = in_place(),
-                .type = type,
-                .operation = op,
-                .received_counts = data.counts};
-    }
-    Transfer transfer() const { return transfer({bytes_of(count, type)}); }
+    std::uint64_t profiled_bytes() const { return bytes_of(count, type); }
 };
 
 struct Operands {
@@ -146,7 +137,7 @@ struct Reduce {
         return describe_reduction(problem, buffers, arguments, is_root);
     }
     watch::CallArguments recorded(int) const { return arguments.recorded(root); }
-    Transfer transfer(const CallPeers&) const { return arguments.transfer(); }
+    std::uint64_t profiled_bytes(const CallPeers&) const { return arguments.profiled_bytes(); }
 };
 
 template <Collective which>
@@ -160,7 +151,7 @@ struct ReductionAtAllRanks {
         return describe_reduction(problem, buffers, arguments, receives);
     }
     watch::CallArguments recorded(int) const { return arguments.recorded(); }
-    Transfer transfer(const CallPeers&) const { return arguments.transfer(); }
+    std::uint64_t profiled_bytes(const CallPeers&) const { return arguments.profiled_bytes(); }
 };
 using Allreduce = ReductionAtAllRanks<Collective::allreduce>;
 using Scan = ReductionAtAllRanks<Collective::scan>;
@@ -181,7 +172,7 @@ struct ReduceScatterBlock {
         return describe_operands(problem, buffers, {op, sent, result, all, true});
     }
     watch::CallArguments recorded(int) const { return arguments.recorded(); }
-    Transfer transfer(const CallPeers&) const { return arguments.transfer(); }
+    std::uint64_t profiled_bytes(const CallPeers&) const { return arguments.profiled_bytes(); }
 };
 
 template <typename Count>
@@ -214,9 +205,9 @@ struct ReduceScatter {
         return describe_operands(problem, buffers, {op, sent, result, all, true});
     }
     watch::CallArguments recorded(int) const { return arguments.recorded(); }
-    Transfer transfer(const CallPeers& peers) const {
+    std::uint64_t profiled_bytes(const CallPeers& peers) const {
         const BlocksArgument<Count> results{nullptr, arguments.count, nullptr, arguments.type};
-        return arguments.transfer(results.volume(peers.ranks));
+        return results.profiled_bytes(peers.ranks);
     }
 };
 

@@ -41,8 +41,8 @@ struct ScatterCall {
                          : rank == root ? sent.recorded_bytes()
                                         : received.recorded_bytes()};
     }
-    Transfer transfer(const CallPeers& peers) const {
-        return transfer_of(sent, peers.is_root(root) ? peers.ranks : no_part, received, peers.ranks);
+    std::uint64_t profiled_bytes(const CallPeers& peers) const {
+        return profiled_bytes_of(sent, peers.is_root(root) ? peers.ranks : no_part, received, peers.ranks);
     }
 };
 using Scatter = ScatterCall<Collective::scatter, BlockArgument>;

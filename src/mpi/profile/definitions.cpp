@@ -4,19 +4,14 @@
 #include <link.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "base/error.hpp"
-#include "base/fact_file.hpp"
-#include "base/trace.hpp"
 #include "mpi/job/metadata.hpp"
 #include "mpi/native/call_site.hpp"
 #include "mpi/native/members.hpp"
@@ -25,10 +20,6 @@ namespace lapwing::profile {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Lists of counts with all their values, and those with their sums alone. What comes after that has none.
-constexpr std::size_t max_bytes_of_counts = 6U << 20;
-constexpr std::size_t max_bytes_of_sums = 8U << 20;
 
 struct HashOfPlace {
     std::size_t operator()(const std::pair<const void*, const char*>& place) const {
@@ -44,12 +35,6 @@ struct State {
     std::map<std::pair<std::vector<int>, std::vector<int>>, std::uint32_t> same_members;
     std::unordered_map<std::pair<const void*, const char*>, std::uint32_t, HashOfPlace> direct_sites;
     std::map<std::pair<const void*, std::string_view>, std::uint32_t> sites;
-    std::vector<std::pair<MPI_Datatype, std::uint32_t>> types;
-    std::vector<std::pair<MPI_Op, std::uint32_t>> operations;
-    std::map<std::vector<std::uint64_t>, std::uint32_t> counts;
-    std::size_t bytes_of_counts = 0;
-    FactFile recorded_facts;
-    bool records = false;
 };
 State& state = *new State;
 
@@ -73,12 +58,6 @@ void add_neighbors(MPI_Comm communicator, const std::vector<int>& members, CallP
     fact["destinations"] = in_world(neighbors.destinations);
 }
 
-template <typename Handle>
-const std::uint32_t* find_number(const std::vector<std::pair<Handle, std::uint32_t>>& table, Handle handle) {
-    const auto found = std::ranges::find(table, handle, &std::pair<Handle, std::uint32_t>::first);
-    return found == table.end() ? nullptr : &found->second;
-}
-
 }  // namespace
 
 std::mutex& shared_lock() {
@@ -87,21 +66,6 @@ std::mutex& shared_lock() {
 
 void begin_definitions() {
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_communicator, &state.keyval, nullptr);
-}
-
-void create_recorded_facts(const std::string& path) {
-    if (const int error = state.recorded_facts.create(path); error != 0)
-        throw_system("cannot write the recording to " + path, error);
-    state.records = true;
-}
-
-std::string error_of_recorded_facts() {
-    return state.recorded_facts.error();
-}
-
-void write_fact(const Json& fact) {
-    if (trace::on()) add_metadata(fact);
-    if (state.records) state.recorded_facts.add(fact.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 std::uint32_t site_of(const CallSite& site) {
@@ -132,7 +96,7 @@ std::uint32_t site_of(const CallSite& site) {
             reinterpret_cast<std::uintptr_t>(call) - static_cast<const link_map*>(loaded)->l_addr;
         if (where.dli_sname != nullptr) fact["symbol"] = where.dli_sname;
     }
-    write_fact(fact);
+    add_metadata(fact);
     return found->second;
 }
 
@@ -158,67 +122,8 @@ std::shared_ptr<Communicator> find(MPI_Comm communicator) {
         {"rank", peers.rank}, {"ranks", members.size()}, {"inter", inter != 0},
         {"members", members}, {"remote", remote}};
     add_neighbors(communicator, members, peers, fact);
-    write_fact(fact);
+    add_metadata(fact);
     return made;
-}
-
-std::uint32_t type_number(MPI_Datatype type) {
-    const std::lock_guard lock(state.mutex);
-    if (const std::uint32_t* known = find_number(state.types, type)) return *known;
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    int combiner = MPI_COMBINER_DUP;
-    if (type == MPI_DATATYPE_NULL ||
-        PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
-        combiner != MPI_COMBINER_NAMED) {
-        return 0;
-    }
-    char name[MPI_MAX_OBJECT_NAME] = "";
-    int length = 0;
-    int bytes = 0;
-    PMPI_Type_get_name(type, name, &length);
-    PMPI_Type_size(type, &bytes);
-    const auto number = static_cast<std::uint32_t>(state.types.size() + 1);
-    state.types.emplace_back(type, number);
-    write_fact({{"fact", "type"}, {"number", number}, {"name", name}, {"bytes", bytes}});
-    return number;
-}
-
-std::uint32_t operation_number(MPI_Op operation) {
-    static const std::pair<MPI_Op, const char*> predefined[] = {
-#define LAPWING_OPERATOR(mpi, own) {mpi, #mpi},
-#include "mpi/native/operators.def"
-    };
-    const std::lock_guard lock(state.mutex);
-    if (const std::uint32_t* known = find_number(state.operations, operation)) return *known;
-    const auto* const found =
-        std::ranges::find(predefined, operation, &std::pair<MPI_Op, const char*>::first);
-    if (found == std::end(predefined)) return 0;
-    const auto number = static_cast<std::uint32_t>(state.operations.size() + 1);
-    state.operations.emplace_back(operation, number);
-    write_fact({{"fact", "operation"}, {"number", number}, {"name", found->second}});
-    return number;
-}
-
-std::uint32_t counts_number(const std::vector<std::uint64_t>& counts) {
-    if (counts.empty()) return 0;
-    const std::lock_guard lock(state.mutex);
-    const auto known = state.counts.find(counts);
-    if (known != state.counts.end()) return known->second;
-    const auto number = static_cast<std::uint32_t>(state.counts.size() + 1);
-    Json fact = {{"fact", "counts"},
-                 {"number", number},
-                 {"sum", std::accumulate(counts.begin(), counts.end(), std::uint64_t{0})}};
-    const std::size_t bytes = counts.size() * sizeof counts[0];
-    if (state.bytes_of_counts + bytes <= max_bytes_of_counts)
-        fact["all"] = counts;
-    else if (state.bytes_of_counts > max_bytes_of_sums)
-        return 0;
-    state.bytes_of_counts += fact.contains("all") ? bytes : 128;
-    state.counts.emplace(counts, number);
-    write_fact(fact);
-    return number;
 }
 
 }  // namespace lapwing::profile

@@ -26,8 +26,6 @@
 #include "mpi/native/callers.hpp"
 #include "mpi/native/pending_messages.hpp"
 #include "mpi/profile/definitions.hpp"
-#include "mpi/profile/recorder.hpp"
-#include "topology/location.hpp"
 
 extern char** environ;
 
@@ -120,7 +118,7 @@ std::string library_version() {
 }
 
 void write_clock(const char* when) {
-    if (const Json fact = clock_fact(state.locations, when); !fact.empty()) write_fact(fact);
+    if (const Json fact = clock_fact(state.locations, when); !fact.empty()) add_metadata(fact);
 }
 
 // With the mutex held. `started`: when the call that starts the message returned; `inside`: nanoseconds in
@@ -179,14 +177,14 @@ void trace_completion(const Flight& flight, std::uint64_t ended, std::uint32_t s
 void write_messages() {
     const std::lock_guard lock(shared_lock());
     for (const auto& [site, messages] : state.messages) {
-        write_fact({{"fact", "messages"},
-                    {"site", site},
-                    {"completed_at", messages.completed_at},
-                    {"calls", messages.calls},
-                    {"bytes", {messages.min_bytes, messages.max_bytes}},
-                    {"start", messages.start},
-                    {"wait", messages.wait},
-                    {"saved", messages.saved}});
+        add_metadata({{"fact", "messages"},
+                      {"site", site},
+                      {"completed_at", messages.completed_at},
+                      {"calls", messages.calls},
+                      {"bytes", {messages.min_bytes, messages.max_bytes}},
+                      {"start", messages.start},
+                      {"wait", messages.wait},
+                      {"saved", messages.saved}});
     }
 }
 
@@ -197,7 +195,7 @@ void begin() {
     std::uint64_t capacity = 0;
     try {
         settings = settings_of_job();
-        if (settings.trace.empty() && settings.record.empty()) return;
+        if (settings.trace.empty()) return;
         capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
     } catch (const std::exception& error) {
         give_up(error.what());
@@ -205,47 +203,35 @@ void begin() {
     MpiJob job(settings);
     std::string trouble;
     try {
-        if (!settings.trace.empty()) trace::open(settings.trace, job.rank(), capacity);
-        if (!settings.record.empty()) begin_recording(settings.record, job.rank());
+        trace::open(settings.trace, job.rank(), capacity);
     } catch (const std::exception& error) {
         trouble = error.what();
     }
     // A rank that cannot write costs the profile, not the job.
     if (const std::string first = job.agree(trouble); !first.empty()) {
         trace::close();
-        end_recording();
         return job.warn_once("no profile: " + first);
     }
-    write_fact({{"fact", "rank"},
-                {"rank", job.rank()},
-                {"ranks", job.ranks()},
-                {"host", tcp::host_name()},
-                {"machine", fmt::format("{:016x}", tcp::machine_number())},
-                {"processors", print_processors(topology::allowed_processors())},
-                {"online", ::sysconf(_SC_NPROCESSORS_ONLN)},
-                {"process", ::getpid()},
-                {"lapwing", LAPWING_VERSION},
-                {"capacity", capacity},
-                {"processor", processor_name()},
-                {"mpi", library_version()}});
+    add_metadata({{"fact", "rank"},
+                  {"rank", job.rank()},
+                  {"ranks", job.ranks()},
+                  {"host", tcp::host_name()},
+                  {"process", ::getpid()},
+                  {"lapwing", LAPWING_VERSION},
+                  {"capacity", capacity},
+                  {"processor", processor_name()},
+                  {"mpi", library_version()}});
     begin_definitions();
     state.locations = RankLocations(job, {});
     write_clock("begin");
-    if (recording()) resume_recording();
 }
 
 void end() {
-    if (!observes()) return;
+    if (!trace::on()) return;
     write_messages();
     write_clock("end");
-    if (trace::on()) {
-        const std::string trouble = trace::close();
-        if (!trouble.empty()) print_message("lapwing: a part of the profile is incomplete: {}\n", trouble);
-    }
-    if (recording()) {
-        const std::string trouble = end_recording();
-        if (!trouble.empty()) print_message("lapwing: the recording is incomplete: {}\n", trouble);
-    }
+    const std::string trouble = trace::close();
+    if (!trouble.empty()) print_message("lapwing: a part of the profile is incomplete: {}\n", trouble);
 }
 
 CallPeers peers_of(MPI_Comm communicator) {
@@ -253,28 +239,15 @@ CallPeers peers_of(MPI_Comm communicator) {
     return find(communicator)->peers;
 }
 
-void record_collective(RecordedCall& recorded, MPI_Comm communicator, Root root, const Transfer& data) {
-    recorded.set_communicator(communicator);
-    recording::Call& call = recorded.call();
-    if (root.role != Role::equal && root.rank >= 0) call.peer = root.rank;
-    call.sent = data.sent;
-    call.received = data.received;
-    call.in_place = data.in_place;
-    if (data.type != MPI_DATATYPE_NULL) call.type = type_number(data.type);
-    if (data.operation != MPI_OP_NULL) call.operation = operation_number(data.operation);
-    call.sent_counts = counts_number(data.sent_counts);
-    call.received_counts = counts_number(data.received_counts);
-}
-
-Called enter(const CallSite& site, MPI_Comm communicator, const Transfer& data, Root root) {
+Called enter(const CallSite& site, MPI_Comm communicator, std::uint64_t bytes, Root root) {
     const std::lock_guard lock(shared_lock());
-    return enter_on(find(communicator).get(), site, data.bytes, root);
+    return enter_on(find(communicator).get(), site, bytes, root);
 }
 
-void remember(const char* function, MPI_Comm communicator, const Transfer& data, Root root,
+void remember(const char* function, MPI_Comm communicator, std::uint64_t bytes, Root root,
               MPI_Request handle) {
     const std::lock_guard lock(shared_lock());
-    state.persistents[handle] = {function, find(communicator), data.bytes, root};
+    state.persistents[handle] = {function, find(communicator), bytes, root};
 }
 
 Called enter_message(const CallSite& site, std::uint64_t bytes) {
@@ -288,7 +261,6 @@ void remember_message(const char* function, std::uint64_t bytes, MPI_Request han
 }
 
 void forget(MPI_Request handle) {
-    if (!trace::on()) return;
     const std::lock_guard lock(shared_lock());
     state.persistents.erase(handle);
 }
@@ -388,8 +360,6 @@ LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided
 }
 
 LAPWING_MPI MPI_Finalize() {
-    // The end of the recording, whose time the other ranks decide.
-    { const lapwing::profile::RecordedCall last({"MPI_Finalize", __builtin_return_address(0)}); }
     lapwing::profile::end();
     return NEXT_Finalize();
 }

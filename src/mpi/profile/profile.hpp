@@ -1,6 +1,6 @@
 // The profile of a program's own collectives: a preload library that stands before the MPI's functions, hands
 // every call on as it is, and records when it was made, from where, and how long it took. `lapwing profile`
-// reads it. With LAPWING_RECORD it also records all calls of the program, see recorder.hpp.
+// reads it.
 //
 // What the profile records are events and facts of base/trace.hpp:
 //   collective  began, ended: of the call; a nonblocking one has ended when a completing call has said so.
@@ -24,9 +24,8 @@
 
 #include "base/trace.hpp"
 #include "mpi/calls/exported.hpp"
-#include "mpi/calls/transfer.hpp"
+#include "mpi/calls/profiled_bytes.hpp"
 #include "mpi/profile/definitions.hpp"
-#include "mpi/profile/recorder.hpp"
 #include "task/problem.hpp"
 
 // At the begin of each function of a collective: no thread of Lapwing calls the MPI here.
@@ -79,9 +78,9 @@ struct Called {
     std::uint64_t began = 0;
 };
 
-Called enter(const CallSite& site, MPI_Comm communicator, const Transfer& data, Root root);
+Called enter(const CallSite& site, MPI_Comm communicator, std::uint64_t bytes, Root root);
 // Of a call that has made a persistent collective: enter() is for its starts.
-void remember(const char* function, MPI_Comm communicator, const Transfer& data, Root root,
+void remember(const char* function, MPI_Comm communicator, std::uint64_t bytes, Root root,
               MPI_Request handle);
 void forget(MPI_Request handle);
 void leave(const Called& called);  // of a blocking call
@@ -92,80 +91,42 @@ void leave(const Called& called, MPI_Request handle);
 Called enter_message(const CallSite& site, std::uint64_t bytes);
 void remember_message(const char* function, std::uint64_t bytes, MPI_Request handle);
 
-// Whether calls are timed or recorded.
-inline bool observes() {
-    return trace::on() || recording();
-}
-
-// Calls the MPI between begin(recorded call) and end(recorded call, error).
-template <typename Native, typename Begin, typename End>
-int observed(const CallSite& site, Native native, Begin begin, End end) {
-    RecordedCall recorded(site);
-    begin(recorded);
-    recorded.enter();
-    const int error = native();
-    recorded.leave();
-    end(recorded, error);
-    return error;
-}
-
 // The ranks with which a rank exchanges data in collectives on this communicator.
 CallPeers peers_of(MPI_Comm communicator);
-void record_collective(RecordedCall& recorded, MPI_Comm communicator, Root root, const Transfer& data);
 
-// The same of a collective: begin(data) and end(data, error) time the call if the job is traced. `made`: the
-// request that the call makes; null if it makes none.
-template <typename Call, typename Native, typename Begin, typename End>
-int observed_collective(const Call& call, const CallSite& site, MPI_Comm communicator, Native native,
-                        const MPI_Request* made, bool persistent, Begin begin, End end) {
-    Transfer data;
-    const bool profiled = trace::on();
-    return observed(
-        site, native,
-        [&](RecordedCall&) {
-            data = call.transfer(peers_of(communicator));
-            if (profiled) begin(data);
-        },
-        [&](RecordedCall& recorded, int error) {
-            if (profiled) end(data, error);
-            if (!recorded.on()) return;
-            record_collective(recorded, communicator, root_of(call), data);
-            if (made != nullptr && error == MPI_SUCCESS) add_request(recorded.call(), *made, persistent);
-        });
+template <typename Call>
+Called enter(const Call& call, MPI_Comm communicator, const CallSite& site) {
+    return enter(site, communicator, call.profiled_bytes(peers_of(communicator)), root_of(call));
 }
 
 template <typename Call, typename Native>
 int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Native native) {
-    if (!observes() || communicator == MPI_COMM_NULL) return native();
-    Called called;
-    return observed_collective(
-        call, site, communicator, native, nullptr, false,
-        [&](const Transfer& data) { called = enter(site, communicator, data, root_of(call)); },
-        [&](const Transfer&, int) { leave(called); });
+    if (!trace::on() || communicator == MPI_COMM_NULL) return native();
+    const Called called = enter(call, communicator, site);
+    const int error = native();
+    leave(called);
+    return error;
 }
 
 template <typename Call, typename Native>
 int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, const CallSite& site,
                 Native native) {
-    if (!observes() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
-    Called called;
-    return observed_collective(
-        call, site, communicator, native, handle, false,
-        [&](const Transfer& data) { called = enter(site, communicator, data, root_of(call)); },
-        [&](const Transfer&, int error) {
-            leave(called, error == MPI_SUCCESS ? *handle : MPI_REQUEST_NULL);
-        });
+    if (!trace::on() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
+    const Called called = enter(call, communicator, site);
+    const int error = native();
+    leave(called, error == MPI_SUCCESS ? *handle : MPI_REQUEST_NULL);
+    return error;
 }
 
 template <typename Call, typename Native>
 int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, const CallSite& site,
                Native native) {
-    if (!observes() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
-    return observed_collective(
-        call, site, communicator, native, handle, true, [](const Transfer&) {},
-        [&](const Transfer& data, int error) {
-            if (error == MPI_SUCCESS) remember(site.function, communicator, data, root_of(call), *handle);
-        });
+    if (!trace::on() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
+    const int error = native();
+    if (error == MPI_SUCCESS)
+        remember(site.function, communicator, call.profiled_bytes(peers_of(communicator)), root_of(call),
+                 *handle);
+    return error;
 }
 
 // For calls that start persistent requests.

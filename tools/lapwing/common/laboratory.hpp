@@ -9,7 +9,7 @@
 
 namespace lapwing::tool {
 
-inline constexpr const char* laboratory_commands[] = {"predict", "fit", "synthesize", "verify"};
+inline constexpr const char* laboratory_commands[] = {"predict", "verify"};
 
 bool is_laboratory(std::string_view subcommand);
 

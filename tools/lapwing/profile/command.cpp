@@ -16,7 +16,6 @@
 #include "lapwing/launch/job.hpp"
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/profile/analysis.hpp"
-#include "lapwing/profile/recorded.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -26,8 +25,6 @@ using Json = nlohmann::ordered_json;
 struct Options {
     std::string mpi;
     std::string file;
-    std::string record;
-    std::string show;
     bool json = false;
     bool dry_run = false;
 };
@@ -215,18 +212,6 @@ void warn(const Profile& profile) {
                       counted(profile.unmatched, "call is", "calls are"));
 }
 
-int show(const Options& options) {
-    const recording::Recording recording = recording::read_recording(options.show);
-    const std::string text =
-        options.json ? recording_as_json(recording).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                     : print_recording(recording);
-    if (options.file.empty())
-        fmt::print("{}", text);
-    else
-        write_file(options.file, text, "the recording");
-    return success;
-}
-
 // Whether ranks began and could not write: they have printed why, and left files without facts.
 bool ranks_could_not_write(const std::filesystem::path& directory) {
     bool began = false;
@@ -238,43 +223,17 @@ bool ranks_could_not_write(const std::filesystem::path& directory) {
     return began;
 }
 
-int record(const Options& options, const Words& words, const Starter& starter, const Settings& settings) {
-    make_recording_directory(settings.record);
-    const OutputFile job(settings.record + "/job.json", "the recording");
-    leave_guard({});
-    int status = run_job(arrange(starter, words.words, settings, Preload::profile));
-    try {
-        if (ranks_could_not_write(settings.record)) return end_as(status);
-        const int exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        print_message("lapwing profile: {}\n", finish_recording(options.record, words.words, exit_status));
-    } catch (const std::exception& error) {
-        print_message("lapwing profile: {}\n", error.what());
-        if (status == 0) status = violations_found << 8;
-    }
-    return end_as(status);
-}
-
 int run(const CommandLine& app, const Options& options, const Words& words) {
-    if (!options.show.empty()) {
-        refuse_given(app, {"--record", "--mpi", "--dry-run"},
-                     "cannot be used with --show, which starts nothing");
-        if (words.separated) throw_invalid("--show starts nothing: leave out the command");
-        return show(options);
-    }
-    if (!options.record.empty())
-        refuse_given(app, {"--json", "--file"}, "cannot be used with --record; --show prints the recording");
     require_words(app, words, "command", "lapwing profile", "no command to run", "mpirun -n 2 ./program");
     Settings settings = checked_settings();
     const Starter starter = find_starter(words.words, options.mpi);
     const std::filesystem::path place =
         std::filesystem::absolute(options.file.empty() ? "lapwing-profile" : options.file);
-    settings.trace = options.record.empty() ? place.string() + ".parts" : "";
-    if (!options.record.empty()) settings.record = std::filesystem::absolute(options.record).string();
+    settings.trace = place.string() + ".parts";
     if (options.dry_run) {
         fmt::print("{}", print(arrange(starter, words.words, settings, Preload::profile)));
         return success;
     }
-    if (!options.record.empty()) return record(options, words, starter, settings);
     if (!options.file.empty()) const OutputFile profile(place, "the profile");
     int status = 0;
     {
@@ -314,17 +273,12 @@ Command add_profile(CommandLine& tool, const Words& words) {
     app->add_flag("--json", options->json, "Print JSON");
     app->add_option("--file", options->file, "Write the profile to FILE instead of standard error")
         ->type_name("FILE");
-    app->add_option("--record", options->record,
-                    "Record all MPI calls, and the computation between them, in directory DIR")
-        ->type_name("DIR");
-    app->add_option("--show", options->show, "Print the recording in DIR; starts no program")
-        ->type_name("DIR");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"
         "  lapwing profile -- mpirun -n 2 ./program\n"
         "  lapwing profile --json --file profile.json -- mpiexec -n 16 python3 program.py\n"
-        "  lapwing profile --record run.rec -- mpirun -n 4 ./program\n\n"
+        "\n"
         "The program runs on its own MPI; lapwing times its collectives and its messages.\n"
         "Compile it with -g to see source lines. The ranks write to a temporary directory beside FILE, or "
         "in the\n"

@@ -9,7 +9,6 @@
 
 #include "base/error.hpp"
 #include "base/messages.hpp"
-#include "base/output_file.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/values.hpp"
@@ -28,7 +27,6 @@ constexpr const char* program_name = "lapwing-survey";
 struct Options {
     std::string file;
     std::string engine;
-    std::string links;
     std::string mpi;
     bool json = false;
     bool dry_run = false;
@@ -48,49 +46,6 @@ int show_network(const Options& options) {
     return success;
 }
 
-// The text of a link file from measurements: bits per second and seconds from rank i to rank j at i * ranks +
-// j. A port is as fast as its fastest link, and only what differs from all others by more than a fifth has a
-// line.
-std::string print_links(int ranks, const std::vector<double>& rates, const std::vector<double>& latencies) {
-    constexpr double noticed = 0.8;
-    const auto at = [&](const std::vector<double>& values, int from, int to) {
-        return values[static_cast<std::size_t>(from * ranks + to)];
-    };
-    const auto median = [](std::vector<double> values) {
-        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-        std::nth_element(values.begin(), middle, values.end());
-        return *middle;
-    };
-    const auto written = [](double rate) { return fmt::format("{:.1f}mbit", rate / 1e6); };
-    std::vector<double> ports;
-    std::vector<double> all_latencies;
-    for (int rank = 0; rank < ranks; ++rank) {
-        double fastest = 0;
-        for (int peer = 0; peer < ranks; ++peer) {
-            if (peer == rank) continue;
-            fastest = std::max({fastest, at(rates, rank, peer), at(rates, peer, rank)});
-            all_latencies.push_back(at(latencies, rank, peer));
-        }
-        ports.push_back(fastest);
-    }
-    const double rate = median(ports);
-    std::string text = fmt::format("ranks {}\nrate {}\nlatency {:.1f}us\n", ranks, written(rate),
-                                   std::max(0.1, median(all_latencies) * 1e6));
-    const auto port_of = [&](int rank) {
-        const double port = ports[static_cast<std::size_t>(rank)];
-        return port < noticed * rate || port > rate / noticed ? port : rate;
-    };
-    for (int rank = 0; rank < ranks; ++rank)
-        if (port_of(rank) != rate) text += fmt::format("port {} rate {}\n", rank, written(port_of(rank)));
-    for (int from = 0; from < ranks; ++from) {
-        for (int to = 0; to < ranks; ++to) {
-            if (from == to || at(rates, from, to) >= noticed * std::min(port_of(from), port_of(to))) continue;
-            text += fmt::format("link {}>{} rate {}\n", from, to, written(at(rates, from, to)));
-        }
-    }
-    return text;
-}
-
 int show_job(const Options& options, const Words& words) {
     const GivenSetting given[] = {{"--file", &Settings::topology, if_given(options.file)},
                                   {"--engine", &Settings::engine, if_given(options.engine)},
@@ -99,8 +54,7 @@ int show_job(const Options& options, const Words& words) {
     const HostOrder order = settings.topology.empty() ? HostOrder() : HostOrder::read(settings.topology);
     const Starter starter = find_launcher(words.words, options.mpi);
     std::vector<std::string> command = words.words;
-    command.insert(command.end(), {find_mpi_program(program_name, *starter.family),
-                                   options.links.empty() ? "places" : "links"});
+    command.insert(command.end(), {find_mpi_program(program_name, *starter.family), "places"});
     const Launch launch = arrange(starter, command, settings);
     if (options.dry_run) {
         fmt::print("{}", print(launch));
@@ -111,13 +65,6 @@ int show_job(const Options& options, const Words& words) {
     if (job.status != 0 || !job.result) {
         print_message("lapwing topology: {}\n", why_no_result(job.status));
         return violations_found;
-    }
-    if (!options.links.empty()) {
-        const std::string text =
-            print_links(job.result->at("ranks"), job.result->at("rates"), job.result->at("latencies"));
-        write_file(options.links, "# Measured by lapwing topology --links\n" + text, "the links");
-        print_note("{}wrote the links to {}\n", text, options.links);
-        return success;
     }
     const JobPlaces places(*job.result, order);
     if (options.json) {
@@ -130,10 +77,8 @@ int show_job(const Options& options, const Words& words) {
 
 int show(const CommandLine& app, const Options& options, const Words& words) {
     if (!words.separated && app.remaining().empty()) {
-        if (!options.engine.empty() || !options.mpi.empty() || !options.links.empty() || options.dry_run) {
-            throw_invalid(
-                "--engine, --links, --mpi and --dry-run need a job: lapwing topology -- mpirun -n 2");
-        }
+        if (!options.engine.empty() || !options.mpi.empty() || options.dry_run)
+            throw_invalid("--engine, --mpi and --dry-run need a job: lapwing topology -- mpirun -n 2");
         if (options.file.empty()) {
             throw_invalid(
                 "name a topology file (--file) or a job, such as: lapwing topology -- mpirun -n 2; "
@@ -142,9 +87,6 @@ int show(const CommandLine& app, const Options& options, const Words& words) {
         return show_network(options);
     }
     require_words(app, words, "launcher", "lapwing topology", "no launcher", "mpirun -n 2");
-    if (!options.links.empty())
-        refuse_given(app, {"--json"}, "cannot be used with --links, which writes a file");
-    if (!options.links.empty() && !options.dry_run) OutputFile(options.links, "the links");
     return show_job(options, words);
 }
 
@@ -161,10 +103,6 @@ Command add_topology(CommandLine& tool, const Words& words) {
                     "The order of hosts in the network; for a job LAPWING_TOPOLOGY by default")
         ->type_name("FILE");
     app->add_flag("--json", options->json, "Print JSON");
-    app->add_option("--links", options->links,
-                    "Measure the links between all pairs of ranks, and write a link file for `lapwing "
-                    "synthesize`")
-        ->type_name("FILE");
     app->add_option("--engine", options->engine, "Engine of the job")->type_name("E");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
     app->footer(

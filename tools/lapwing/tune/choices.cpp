@@ -145,8 +145,7 @@ std::string told(const Quality& quality) {
                        (slack - 1) * 100, quality.good, quality.cases, (quality.mean_ratio - 1) * 100);
 }
 
-}  // namespace
-
+// One row of "measured", of the MPI program's result.
 Measured read_measured(const nlohmann::json& row, int ranks, std::shared_ptr<const Placement> placement) {
     Measured measured;
     measured.collective = *find_collective(row.at("collective").get<std::string>());
@@ -163,17 +162,7 @@ Measured read_measured(const nlohmann::json& row, int ranks, std::shared_ptr<con
     return measured;
 }
 
-MessageCosts read_messages(const nlohmann::json& told) {
-    MessageCosts costs;
-    for (const auto& [name, cost] : message_costs) costs.*cost = told.at(name);
-    return costs;
-}
-
-Json to_json(const MessageCosts& costs) {
-    Json json;
-    for (const auto& [name, cost] : message_costs) json[name] = costs.*cost;
-    return json;
-}
+}  // namespace
 
 std::vector<MeasuredTable> measured_tables(const nlohmann::json& result) {
     std::vector<MeasuredTable> tables;
@@ -189,7 +178,6 @@ std::vector<MeasuredTable> measured_tables(const nlohmann::json& result) {
                                                   told.value("groups", std::vector<Numbers>()));
         }
         told.at("instead").get_to(table.instead);
-        if (told.contains("messages")) table.netgauge = read_messages(told.at("messages"));
         for (const nlohmann::json& row : told.at("measured")) {
             table.measured.push_back(read_measured(row, table.ranks, table.placement));
         }
@@ -221,7 +209,6 @@ Json table_of_file(const MeasuredTable& table, const Machine& start, const Json&
     Json made_table = head_of(table);
     made_table["made"] = made;
     made_table["machine"] = std::move(constants);
-    if (table.netgauge) made_table["messages"] = to_json(*table.netgauge);
     made_table["choices"] = choices_of(table);
     made_table["measured"] = std::move(measured);
     return made_table;

@@ -17,13 +17,7 @@ struct MeasuredTable {
     std::shared_ptr<const Placement> placement;  // null when there was none
     std::vector<Measured> measured;
     std::vector<std::string> instead;  // engines that ran in its place
-    std::optional<MessageCosts> netgauge;
 };
-
-// One row of "measured", of the MPI program's result or of a tuning file.
-Measured read_measured(const nlohmann::json& row, int ranks, std::shared_ptr<const Placement> placement);
-MessageCosts read_messages(const nlohmann::json& told);
-nlohmann::ordered_json to_json(const MessageCosts& costs);
 
 // What the MPI program said (bench/tune/main.cpp).
 std::vector<MeasuredTable> measured_tables(const nlohmann::json& result);
