@@ -187,4 +187,4 @@ class Launchers(DoctorTest):
 
 
 if __name__ == "__main__":
-    support.main()
+    support.main(support.SideBySide)

@@ -141,4 +141,4 @@ tc qdisc show dev node2
 
 
 if __name__ == "__main__":
-    support.main()
+    support.main(support.SideBySide)

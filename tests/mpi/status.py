@@ -1,6 +1,7 @@
 """Jobs that hang in different ways: `lapwing status` and the report of the stall name the rank that causes the hang.
 tests/watch/diagnosis_test.cpp has more ways."""
 
+import concurrent.futures
 import json
 import os
 import re
@@ -32,19 +33,22 @@ MARK = "MARK_OF_THE_JOB"
 class Status(jobs.Test):
     def __init__(self, build, mpi):
         super().__init__(build, mpi)
-        self.mark = uuid.uuid4().hex
+        self.marks = []
 
     def start(self, words, stall="1"):
         output = tempfile.TemporaryFile("w+")
+        mark = uuid.uuid4().hex
+        self.marks.append(mark)
         process = subprocess.Popen(
             [str(word) for word in self.under(["--stall", stall], RANKS, [self.built("hangs"), *words])],
-            env=self.environment | {MARK: self.mark}, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            env=self.environment | {MARK: mark}, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             start_new_session=True)
+        process.mark = mark
         return process, output
 
-    def kill(self):
-        """Ends all processes of all jobs. They have inherited the mark, also those in other sessions."""
-        while left := jobs.processes_with(MARK, self.mark):
+    def kill(self, mark):
+        """Ends all processes of a job. They have inherited the mark, also those in other sessions."""
+        while left := jobs.processes_with(MARK, mark):
             for pid in left:
                 try:
                     os.kill(pid, signal.SIGKILL)
@@ -53,7 +57,7 @@ class Status(jobs.Test):
             time.sleep(0.05)
 
     def end(self, process, output):
-        self.kill()
+        self.kill(process.mark)
         process.wait()
         output.seek(0)
         text = output.read()
@@ -145,16 +149,18 @@ class Status(jobs.Test):
 def main():
     status = Status(*sys.argv[1:3])
     try:
-        for mode in RUNS[status.mpi]:
-            status.hang(mode)
-        for engine in ("host", "mpi"):
-            status.at_the_end(engine)
-        status.alone("host", "mpi")
-        status.alone("kernel", "auto")
-        status.a_healthy_job()
+        # These jobs wait for seconds. MPICH's ranks poll meanwhile.
+        with concurrent.futures.ThreadPoolExecutor(4 if status.mpi == "openmpi" else 1) as side_by_side:
+            parts = [side_by_side.submit(status.hang, mode) for mode in RUNS[status.mpi]]
+            parts += [side_by_side.submit(status.alone, *words) for words in (("host", "mpi"), ("kernel", "auto"))]
+            parts += [side_by_side.submit(status.at_the_end, engine) for engine in ("host", "mpi")]
+            parts.append(side_by_side.submit(status.a_healthy_job))
+            for part in parts:
+                part.result()
         status.who_may_ask()
     finally:
-        status.kill()
+        for mark in status.marks:
+            status.kill(mark)
     return status.status()
 
 
