@@ -198,7 +198,7 @@ class Overlap(LaunchedTest):
 
     def test_json_to_standard_output(self):
         out, _ = self.call("bench", "overlap", "--json", "-", "--engine", "native", "--collective", "ibarrier",
-                           "--rounds", "2", "--", *jobs.launcher(MPI, 2), **launcher_environment())
+                           "--rounds", "2", "--passes", "1", "--iterations", "2", "--", *jobs.launcher(MPI, 2), **launcher_environment())
         self.assertEqual(json.loads(out)["rows"][0]["collective"], "MPI_Ibarrier")
 
     def test_one_rank_is_refused_by_the_program(self):

@@ -83,7 +83,7 @@ def output_until(process, limit, pattern):
     reader = threading.Thread(target=read)
     reader.start()
     heard.wait(limit)
-    reader.join(5)
+    reader.join(1)
     ended = not reader.is_alive()
     if not ended:
         os.killpg(process.pid, signal.SIGTERM)
