@@ -12,12 +12,12 @@ namespace {
 using Kind = MpiFunction::Kind;
 using Form = MpiFunction::Form;
 
-struct Row {
+struct MessageFunction {
     std::string_view stem;  // after "MPI_", blocking, without "_init" and "_c"
     Kind kind;
     bool synchronous = false;
 };
-constexpr Row messages[] = {
+constexpr MessageFunction messages[] = {
     {"Send", Kind::send},         {"Ssend", Kind::send, true},
     {"Rsend", Kind::send},        {"Bsend", Kind::send},
     {"Recv", Kind::receive},      {"Mrecv", Kind::receive},
@@ -119,7 +119,7 @@ MpiFunction MpiFunction::of(std::string_view name) {
         stem = *blocking;
         function.form = Form::nonblocking;
     }
-    const auto* const row = std::ranges::find(messages, std::string_view(stem), &Row::stem);
+    const auto* const row = std::ranges::find(messages, std::string_view(stem), &MessageFunction::stem);
     if (row != std::end(messages)) {
         function.kind = row->kind;
         function.synchronous = row->synchronous;

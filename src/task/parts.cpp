@@ -8,9 +8,9 @@ namespace lapwing {
 namespace {
 
 // Appends adjacent parts.
-class Row {
+class AdjacentParts {
   public:
-    explicit Row(std::vector<Part>& parts) : parts_(parts) {}
+    explicit AdjacentParts(std::vector<Part>& parts) : parts_(parts) {}
     void add(int peer, std::uint64_t bytes) {
         parts_.push_back({peer, end_, bytes});
         end_ += bytes;
@@ -23,8 +23,8 @@ class Row {
 
 Parts parts_of_one(const Problem& p, int rank, const BlockLength& bytes) {
     Parts parts;
-    Row sends(parts.sends);
-    Row receives(parts.receives);
+    AdjacentParts sends(parts.sends);
+    AdjacentParts receives(parts.receives);
     const bool root = rank == p.root;
     switch (p.collective) {
         case Collective::gatherv:
@@ -96,8 +96,8 @@ std::vector<Parts> parts_of_graph(const Problem& problem, std::span<const Neighb
     for (int rank = 0; rank < problem.ranks; ++rank) {
         const Neighbors& of_rank = neighbors[static_cast<std::size_t>(rank)];
         Parts& parts = all[static_cast<std::size_t>(rank)];
-        Row sends(parts.sends);
-        Row receives(parts.receives);
+        AdjacentParts sends(parts.sends);
+        AdjacentParts receives(parts.receives);
         for (const int to : of_rank.destinations) {
             if (problem.collective == Collective::neighbor_alltoall) {
                 sends.add(to, bytes(rank, to));

@@ -50,7 +50,7 @@ std::string Order::describe() const {
 
 namespace {
 
-constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t no_chain = std::numeric_limits<std::uint32_t>::max();
 
 class ChainsRun {
   public:
@@ -92,8 +92,8 @@ class ChainsRun {
     struct Stream {
         std::uint64_t sent = 0;
         std::uint64_t received = 0;
-        std::uint32_t sender = none;  // the chain whose step is in flight
-        std::uint32_t receiver = none;
+        std::uint32_t sender = no_chain;  // the chain whose step is in flight
+        std::uint32_t receiver = no_chain;
         bool sender_waits = false;
         bool receiver_waits = false;
         // Intra-node ranks only.
@@ -102,7 +102,7 @@ class ChainsRun {
     };
     struct Gate {
         std::uint64_t signals = 0;
-        std::uint32_t awaited_by = none;  // chain
+        std::uint32_t awaited_by = no_chain;  // chain
     };
     struct Rank {
         std::uint32_t stage = 0;
@@ -325,9 +325,9 @@ class ChainsRun {
     void signal(std::uint32_t index) {
         Gate& gate = gates_[index];
         ++gate.signals;
-        if (gate.awaited_by == none) return;
+        if (gate.awaited_by == no_chain) return;
         fresh_.push_back(gate.awaited_by);
-        gate.awaited_by = none;
+        gate.awaited_by = no_chain;
     }
 
     bool await(std::uint32_t chain, const Move& move) {
@@ -336,7 +336,7 @@ class ChainsRun {
             gate.signals -= move.amount;
             return true;
         }
-        if (gate.awaited_by != none && gate.awaited_by != chain) {
+        if (gate.awaited_by != no_chain && gate.awaited_by != chain) {
             fail(chain, fmt::format("and {} await one gate at the same time",
                                     table_.describe(gate.awaited_by, progress_[gate.awaited_by].move)));
             return false;
@@ -350,7 +350,7 @@ class ChainsRun {
         Stream& stream = streams_[move.index];
         const bool send = move.kind == Step::Kind::send;
         std::uint32_t& in_flight = send ? stream.sender : stream.receiver;
-        if (in_flight != none) {
+        if (in_flight != no_chain) {
             return fail(chain, fmt::format("begins while {} is in flight in the same direction of the same "
                                            "connection",
                                            table_.describe(in_flight, progress_[in_flight].move)));
@@ -412,7 +412,7 @@ class ChainsRun {
             offer(other, table_.moves[progress_[other].move], stream);
         }
         if (progress.done < move.amount) return offer(chain, move, stream);
-        (send ? stream.sender : stream.receiver) = none;
+        (send ? stream.sender : stream.receiver) = no_chain;
         ++progress.move;
         progress.done = 0;
         fresh_.push_back(chain);
@@ -439,16 +439,16 @@ class ChainsRun {
         }
         if (stuck == 0) return;
         // Prefer a step that waits for another rank to one that waits for a gate.
-        std::uint32_t found = none;
+        std::uint32_t found = no_chain;
         for (std::uint32_t chain = 0; chain < table_.chains.size(); ++chain) {
             if (table_.chains[chain].rank != shown || !in_flight(chain)) continue;
-            if (found == none) found = chain;
+            if (found == no_chain) found = chain;
             if (table_.moves[progress_[chain].move].kind == Step::Kind::send) {
                 found = chain;
                 break;
             }
         }
-        if (found == none) return report_waiting_processor(shown, stuck);
+        if (found == no_chain) return report_waiting_processor(shown, stuck);
         const Move& at = table_.moves[progress_[found].move];
         const char* why = at.kind == Step::Kind::send      ? "waits for room on its connection"
                           : at.kind == Step::Kind::receive ? "waits for bytes"

@@ -13,7 +13,7 @@
 namespace lapwing::checker {
 namespace {
 
-constexpr TaskIndex none = std::numeric_limits<TaskIndex>::max();
+constexpr TaskIndex no_task = std::numeric_limits<TaskIndex>::max();
 
 }  // namespace
 
@@ -143,7 +143,7 @@ void ChainTable::add_host_steps(int rank) {
             if (task.kind == Kind::wait && !facts.intra_node(rank, task)) {
                 // Counted from the beginning of the list.
                 host_step.kind = HostStep::Kind::wait;
-                host_step.task = none;
+                host_step.task = no_task;
                 TaskIndex receive = 0;
                 for (std::uint64_t left = task.count; left > 0; ++receive) {
                     const Task& of_list = list.tasks[receive];
@@ -170,12 +170,12 @@ void ChainTable::add_host_steps(int rank) {
     };
     for (std::size_t i = 0; i < of.stages.size(); ++i) {
         if (i > 0 && !of.stages[i].local.empty())
-            plan.host_steps.push_back({HostStep::Kind::stage, none, 0, i});
+            plan.host_steps.push_back({HostStep::Kind::stage, no_task, 0, i});
         take(of.stages[i].local);
         plan.stages[i].host_steps = static_cast<std::uint32_t>(plan.host_steps.size());
         take(of.stages[i].beside);
     }
-    if (!of.last.empty()) plan.host_steps.push_back({HostStep::Kind::stage, none, 0, every_stage});
+    if (!of.last.empty()) plan.host_steps.push_back({HostStep::Kind::stage, no_task, 0, every_stage});
     take(of.last);
 }
 

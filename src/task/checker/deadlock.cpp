@@ -10,7 +10,7 @@
 namespace lapwing::checker {
 namespace {
 
-constexpr PairIndex none = std::numeric_limits<PairIndex>::max();
+constexpr PairIndex no_pair = std::numeric_limits<PairIndex>::max();
 
 enum class Sends { buffered, unbuffered };  // unbuffered: a send blocks until its receive is posted
 
@@ -21,7 +21,7 @@ class Execution {
           traffic_(traffic),
           sends_(sends),
           next_(lists.size(), 0),
-          blocked_on_(lists.size(), none),
+          blocked_on_(lists.size(), no_pair),
           need_(lists.size(), 0),
           flows_(traffic.size()) {
         for (std::size_t rank = lists.size(); rank-- > 0;) ready_.push_back(static_cast<int>(rank));
@@ -36,13 +36,13 @@ class Execution {
 
     bool complete() const {
         for (const PairIndex pair : blocked_on_) {
-            if (pair != none) return false;
+            if (pair != no_pair) return false;
         }
         return true;
     }
     std::vector<Burst> bursts() { return std::move(bursts_); }
 
-    bool blocked(int rank) const { return blocked_on_[rank] != none; }
+    bool blocked(int rank) const { return blocked_on_[rank] != no_pair; }
     bool blocked_in_send(int rank) const { return traffic_[blocked_on_[rank]].sender == rank; }
     int waits_for(int rank) const {
         const Pair& pair = traffic_[blocked_on_[rank]];
@@ -95,7 +95,7 @@ class Execution {
 
     void wake(int peer, PairIndex pair, std::uint32_t reached) {
         if (blocked_on_[peer] != pair || need_[peer] > reached) return;
-        blocked_on_[peer] = none;
+        blocked_on_[peer] = no_pair;
         ready_.push_back(peer);
     }
 
