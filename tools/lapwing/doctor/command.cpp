@@ -20,7 +20,7 @@
 namespace lapwing::tool {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using std::chrono::milliseconds;
 
 struct Options {
@@ -34,13 +34,13 @@ struct Options {
 
 struct Examination {
     JobReport report;
-    Json mpi = {{"version", ""},
-                {"engine", ""},
-                {"link_inside_host", ""},
-                {"messages", ""},
-                {"link_between_hosts", ""},
-                {"collectives", 0},
-                {"right", 0}};
+    OrderedJson mpi = {{"version", ""},
+                       {"engine", ""},
+                       {"link_inside_host", ""},
+                       {"messages", ""},
+                       {"link_between_hosts", ""},
+                       {"collectives", 0},
+                       {"right", 0}};
     Phase launcher;
     Phase network;
     Phase job;
@@ -72,8 +72,8 @@ void examine(const JobToExamine& job, int limit, Examination& found) {
     const milliseconds min_time = share(limit, 0.2);
     const milliseconds with_lapwing =
         found.network.works ? std::max(min_time, share(limit, 0.94) - spent - without) : min_time;
-    found.mpi.update(Json(examine_mpi(job, found.report, found.network.works, with_lapwing, without,
-                                      found.findings, found.job)));
+    found.mpi.update(OrderedJson(examine_mpi(job, found.report, found.network.works, with_lapwing, without,
+                                             found.findings, found.job)));
 }
 
 std::string print_hosts(const JobReport& report) {
@@ -92,7 +92,7 @@ std::string print_hosts(const JobReport& report) {
     return text + align(rows) + "\n";
 }
 
-std::string links_of(const Json& mpi, bool several_hosts) {
+std::string links_of(const OrderedJson& mpi, bool several_hosts) {
     std::string text;
     for (const auto& [key, words] : {std::pair("engine", "engine"),
                                      {"link_inside_host", "inside a host"},
@@ -131,11 +131,11 @@ std::string print(const Examination& found) {
     return text;
 }
 
-Json as_json(const Examination& found, const std::vector<std::string>& launcher) {
+OrderedJson as_json(const Examination& found, const std::vector<std::string>& launcher) {
     const auto phase = [](const Phase& one) {
-        return Json{{"works", one.works}, {"words", one.words}, {"seconds", one.seconds}};
+        return OrderedJson{{"works", one.works}, {"words", one.words}, {"seconds", one.seconds}};
     };
-    Json all = {
+    OrderedJson all = {
         {"version", LAPWING_VERSION},
         {"time", time_of_day()},
         {"launcher", launcher},
@@ -146,9 +146,9 @@ Json as_json(const Examination& found, const std::vector<std::string>& launcher)
          {{"launcher", phase(found.launcher)}, {"network", phase(found.network)}, {"mpi", phase(found.job)}}},
         {"mpi", found.mpi},
         {"ranks", found.report.ranks},
-        {"hosts", Json::array()}};
+        {"hosts", OrderedJson::array()}};
     for (const HostReport& host : found.report.hosts) {
-        Json ranks = Json::array();
+        OrderedJson ranks = OrderedJson::array();
         for (const RankReport& rank : host.ranks) ranks.push_back(rank.rank);
         all["hosts"].push_back({{"name", host.name}, {"ranks", ranks}, {"facts", host.facts}});
     }
@@ -175,7 +175,8 @@ int doctor(const CommandLine& app, const Options& options, const Words& words) {
     Examination found;
     examine(job, options.limit, found);
     if (options.json) {
-        fmt::print("{}\n", as_json(found, words.words).dump(2, ' ', false, Json::error_handler_t::replace));
+        fmt::print("{}\n",
+                   as_json(found, words.words).dump(2, ' ', false, OrderedJson::error_handler_t::replace));
     } else {
         fmt::print("{}", print(found));
     }
