@@ -85,10 +85,8 @@ class Applications(jobs.Test):
 
 def main():
     applications = Applications(*sys.argv[1:3])
-    applications.transpose()
-    for program, cases in PROGRAMS.items():
-        applications.checks_itself(program, cases)
-    applications.residual_travels()
+    applications.side_by_side((applications.transpose,), *((applications.checks_itself, program, cases) for program, cases in PROGRAMS.items()),
+                              (applications.residual_travels,))
     if applications.has_hosts():
         for program, (ranks, words) in HOSTS.items():
             applications.between_hosts(program, ranks, words)

@@ -117,8 +117,9 @@ def main():
     # UCX warns when MPICH ends with requests that the program has left.
     test.environment["UCX_LOG_LEVEL"] = "error"
     program = test.built("computing")
-    for part in (moving, same, off, with_tool, between_jobs, repeated):
+    for part in (moving, with_tool, between_jobs):
         part(test, program)
+    test.side_by_side((same, test, program), (off, test, program), (repeated, test, program))
     floating_point(test)
     return test.status()
 

@@ -148,16 +148,15 @@ def main():
             # MPICH's ranks spin: more of them than cores take minutes.
             networks.programs(2, 3 if mpi == "openmpi" else 2)
             networks.random(2, 2, 1000, 100)
+        waiting = [networks.a_killed_rank, networks.a_wait_inside_the_mpi, networks.a_link_that_is_cut]
         if full or mpi == "openmpi":
-            networks.without_a_thread()
+            waiting.append(networks.without_a_thread)
         if name != "tcp":
-            networks.by_put()
-        networks.a_killed_rank()
-        networks.a_wait_inside_the_mpi()
-        networks.a_link_that_is_cut()
+            waiting.append(networks.by_put)
         # MPICH itself is over UCX, and would have no transport either.
         if mpi == "openmpi" and jobs.NETWORKS[name]:
-            networks.one_that_cannot_be_had()
+            waiting.append(networks.one_that_cannot_be_had)
+        networks.side_by_side(*((part,) for part in waiting))
         failed += networks.failed
     tcp.where_io_uring_is_refused()
     native = Networks(build, mpi, "mpi")

@@ -1,7 +1,6 @@
 """Jobs that hang in different ways: `lapwing status` and the report of the stall name the rank that causes the hang.
 tests/watch/diagnosis_test.cpp has more ways."""
 
-import concurrent.futures
 import json
 import os
 import re
@@ -149,14 +148,9 @@ class Status(jobs.Test):
 def main():
     status = Status(*sys.argv[1:3])
     try:
-        # These jobs wait for seconds. MPICH's ranks poll meanwhile.
-        with concurrent.futures.ThreadPoolExecutor(4 if status.mpi == "openmpi" else 1) as side_by_side:
-            parts = [side_by_side.submit(status.hang, mode) for mode in RUNS[status.mpi]]
-            parts += [side_by_side.submit(status.alone, *words) for words in (("host", "mpi"), ("kernel", "auto"))]
-            parts += [side_by_side.submit(status.at_the_end, engine) for engine in ("host", "mpi")]
-            parts.append(side_by_side.submit(status.a_healthy_job))
-            for part in parts:
-                part.result()
+        status.side_by_side(
+            *((status.hang, mode) for mode in RUNS[status.mpi]), (status.alone, "host", "mpi"), (status.alone, "kernel", "auto"),
+            (status.at_the_end, "host"), (status.at_the_end, "mpi"), (status.a_healthy_job,))
         status.who_may_ask()
     finally:
         for mark in status.marks:
