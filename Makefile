@@ -2,6 +2,8 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
+# Those with unit tests. tests/mpi has MPI programs.
+rooms := $(filter-out mpi,$(sort $(notdir $(patsubst %/,%,$(dir $(wildcard tests/*/*_test.cpp))))))
 
 .PHONY: help build lab apps demo test test-more test-all test-gpu test-mpich-suite test-rdma test-aarch64 test-memory-order test-mpi-sanitizers check docs format install wheel deb dist release clean
 .DEFAULT_GOAL := help
@@ -11,6 +13,7 @@ help:
 	@echo "make lab               the laboratory, build/bin/lapwing-lab: lapwing predict and verify"
 	@echo "make apps              the sample applications, build/apps (docs/applications.md), and the programs of bench/compare"
 	@echo "make demo              overlap on virtual hosts, one for each core, the MPI beside Lapwing, with plots"
+	@echo "make check ROOM=task   the unit tests of one room, $(rooms)"
 	@echo "make test              unit tests, the tool, and MPI programs on Open MPI and MPICH: 10 minutes"
 	@echo "make test-more         what CI runs after it: the address sanitizer, fuzzing, proofs, PyPI's MPIs, mpi4py's tests"
 	@echo "make test-all          all of these on both MPIs, real applications, the thread sanitizer, the documentation's site, and the wheel"
@@ -91,6 +94,14 @@ test-mpich-suite:
 	cmake --preset release -DLAPWING_TESTS=ON
 	cmake --build --preset release --parallel $(JOBS) --target lapwing_tool lapwing-mpich mpich_yield
 	tests/mpich_suite/run.py build --table build/mpich_suite/table.txt
+
+check:
+	@test -n "$(ROOM)" -a "$(filter $(ROOM),$(rooms))" = "$(ROOM)" || \
+		{ echo "make check: ROOM is '$(ROOM)' and must be one of: $(rooms)" >&2; exit 1; }
+	@scripts/install-dependencies test
+	@grep -qs LAPWING_TESTS:BOOL=ON build/CMakeCache.txt || cmake --preset release -DLAPWING_TESTS=ON
+	cmake --build --preset release --parallel $(JOBS) --target $(ROOM)_test
+	ctest --preset release --parallel $(JOBS) --label-regex '^$(ROOM)$$'
 
 docs:
 	@scripts/install-dependencies build docs

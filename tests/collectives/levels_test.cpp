@@ -11,7 +11,6 @@
 #include "collectives/catalogue.hpp"
 #include "collectives/levels.hpp"
 #include "lists.hpp"
-#include "plan/selection.hpp"
 #include "task/checker.hpp"
 #include "task/text.hpp"
 
@@ -181,45 +180,6 @@ TEST(Levels, OuterLevelsAreServedFirst) {
               "  send 2 in[0+4]\n"
               "  send 1 in[0+4]\n"
               "end\n");
-}
-
-// Groups inside one host change the choice only where an algorithm over all levels is cheaper.
-TEST(Levels, OneHostWithGroupsHasTheCostsOfOneHost) {
-    for (const Collective collective : all_collectives()) {
-        Problem alone = problem_of(collective, 8, 0, 4096);
-        if (has_parts(collective)) continue;
-        if (collective == Collective::barrier) alone.bytes = 0;
-        const Problem grouped = on_one_host(alone, {{0, 0, 0, 0, 1, 1, 1, 1}});
-        for (const Algorithm* algorithm : algorithms_of(collective)) {
-            const Choice choice{algorithm, default_parameters(*algorithm)};
-            if (std::string_view(algorithm->name) == "multi_level") {
-                EXPECT_GT(modelled_seconds(grouped, choice, {}), 0);
-                continue;
-            }
-            EXPECT_EQ(static_cast<bool>(algorithm->applies(alone, choice.parameters)),
-                      static_cast<bool>(algorithm->applies(grouped, choice.parameters)));
-            EXPECT_EQ(modelled_seconds(alone, choice, {}), modelled_seconds(grouped, choice, {}));
-            if (!algorithm->knows_hosts) {
-                for (int rank = 0; rank < 8; ++rank)
-                    EXPECT_EQ(build(alone, rank, choice), build(grouped, rank, choice)) << algorithm->name;
-            }
-        }
-    }
-}
-
-TEST(Levels, AreChosenOnHostsOfManyRanks) {
-    Numbers hosts;
-    std::vector<Numbers> groups(2);
-    for (std::uint64_t rank = 0; rank < 512; ++rank) {
-        hosts.push_back(rank / 128);
-        groups[0].push_back(rank / 32);
-        groups[1].push_back(rank / 8);
-    }
-    for (const Collective collective : {Collective::broadcast, Collective::reduce, Collective::allreduce}) {
-        Problem problem = problem_of(collective, 512, 0, 64);
-        problem.placement = std::make_shared<const Placement>(hosts, std::span<const int>{}, groups);
-        EXPECT_STREQ(candidates(problem).front().choice.algorithm->name, "multi_level") << name(collective);
-    }
 }
 
 }  // namespace

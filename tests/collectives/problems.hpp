@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "task/parts.hpp"
 #include "task/problem.hpp"
 #include "task/sample.hpp"
+#include "task/validation.hpp"
 
 namespace lapwing {
 
@@ -54,6 +57,24 @@ inline Problem seen_by(const Problem& problem, int rank) {
     Problem own = problem;
     if (!own.parts.empty()) own.parts = {problem.parts_of(rank)};
     return own;
+}
+
+// The host of each rank.
+using Hosts = std::vector<std::uint64_t>;
+
+inline Problem on_hosts(Problem problem, const Hosts& hosts, std::span<const int> order = {}) {
+    problem.ranks = static_cast<int>(hosts.size());
+    problem.placement = std::make_shared<Placement>(hosts, order);
+    validate(problem);
+    return problem;
+}
+
+inline Hosts blocks_of_ranks(int hosts, int each) {
+    Hosts all;
+    for (int host = 0; host < hosts; ++host) {
+        for (int i = 0; i < each; ++i) all.push_back(static_cast<std::uint64_t>(host));
+    }
+    return all;
 }
 
 }  // namespace lapwing

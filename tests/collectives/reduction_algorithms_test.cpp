@@ -6,7 +6,6 @@
 
 #include "collectives/catalogue.hpp"
 #include "lists.hpp"
-#include "plan/selection.hpp"
 #include "problems.hpp"
 #include "task/chains.hpp"
 #include "task/text.hpp"
@@ -129,31 +128,6 @@ TEST(PairwiseReduceScatter, NeedsTheProcessorOnlyAtTheEnd) {
             EXPECT_EQ(lower_to_chains(build(problem, rank, choice)).stages.size(), 1U);
         }
     }
-}
-
-TEST(ReductionCosts, ShortVectorsTakeFewStepsLongOnesFewBytes) {
-    const auto first = [](Collective collective, int ranks, std::uint64_t elements, bool ordered = false) {
-        return std::string(
-            candidates(with_parts(problem_of(collective, ranks, 0, elements, false, ordered)).front())
-                .front()
-                .choice.algorithm->name);
-    };
-    EXPECT_EQ(first(Collective::reduce, 8, 2), "flat");
-    EXPECT_EQ(first(Collective::reduce, 16, 250), "binomial");
-    EXPECT_EQ(first(Collective::reduce, 500, 2), "binomial");
-    EXPECT_EQ(first(Collective::reduce, 16, 1 << 18), "rabenseifner");
-    EXPECT_EQ(first(Collective::reduce, 16, 1 << 18, true), "rabenseifner");
-    EXPECT_EQ(first(Collective::allreduce, 16, 2), "flat");
-    EXPECT_EQ(first(Collective::allreduce, 500, 2), "recursive_doubling");
-    EXPECT_EQ(first(Collective::allreduce, 16, 1 << 18), "rabenseifner");
-    EXPECT_EQ(first(Collective::allreduce, 12, 1 << 18), "ring");
-    EXPECT_EQ(first(Collective::allreduce, 12, 1 << 18, true), "rabenseifner");
-    EXPECT_EQ(first(Collective::reduce_scatter_block, 64, 2), "recursive_halving");
-    EXPECT_EQ(first(Collective::reduce_scatter_block, 64, 2, true), "recursive_halving");
-    EXPECT_EQ(first(Collective::reduce_scatter_block, 12, 1 << 18), "pairwise");
-    EXPECT_EQ(first(Collective::reduce_scatter, 64, 0), "recursive_halving");
-    EXPECT_EQ(first(Collective::scan, 16, 2), "recursive_doubling");
-    EXPECT_EQ(first(Collective::exscan, 16, 1 << 18), "recursive_doubling");
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "collectives/catalogue.hpp"
 #include "collectives/reproducible.hpp"
-#include "plan/selection.hpp"
 #include "problems.hpp"
 #include "task/bracketing.hpp"
 #include "task/builder.hpp"
@@ -147,28 +146,6 @@ TEST(FixedBracketing, IsThatOfTheManual) {
     EXPECT_EQ(fixed(Collective::scan, 6), "(0+1)+((2+3)+(4+5))");
     EXPECT_EQ(fixed(Collective::scan, 7), "(0+(1+2))+((3+4)+(5+6))");
     EXPECT_EQ(fixed(Collective::exscan, 6), "(0+(1+2))+((3+4)+5)");
-}
-
-// Whatever was measured or modelled, and on whatever hosts.
-TEST(FixedBracketing, IsKeptByEveryChoice) {
-    for (int ranks = 1; ranks <= 20; ++ranks) {
-        for (const std::uint64_t bytes : {8U, 4096U, 1U << 20}) {
-            for (const Collective collective : all_collectives()) {
-                if (!is_reduction(collective) || has_parts(collective)) continue;
-                for (const Problem& sample : sample_problems_on_hosts(collective, ranks, bytes)) {
-                    if (sample.ordered || sample.in_place) continue;
-                    Problem problem = sample;
-                    problem.type = Type::float64;
-                    problem = bracketing::in_rank_order(problem);
-                    for (const bool several_hosts : {false, true}) {
-                        const Selection selection =
-                            select(problem, {}, {nullptr, {"kernel", several_hosts}, true});
-                        EXPECT_TRUE(keeps_bracketing(problem, selection.choice)) << print(problem);
-                    }
-                }
-            }
-        }
-    }
 }
 
 TEST(FixedBracketing, MattersOnlyIfOperationsAreNotAssociative) {

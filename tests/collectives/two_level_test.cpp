@@ -7,21 +7,10 @@
 
 #include "collectives/catalogue.hpp"
 #include "lists.hpp"
-#include "plan/selection.hpp"
 #include "task/text.hpp"
-#include "task/validation.hpp"
 
 namespace lapwing {
 namespace {
-
-using Hosts = std::vector<std::uint64_t>;
-
-Problem on_hosts(Problem problem, const Hosts& hosts, std::span<const int> order = {}) {
-    problem.ranks = static_cast<int>(hosts.size());
-    problem.placement = std::make_shared<Placement>(hosts, order);
-    validate(problem);
-    return problem;
-}
 
 std::string text_of(const Problem& problem, const char* choice, int rank) {
     return print(build(problem, rank, parse_choice(problem.collective, choice)));
@@ -54,20 +43,6 @@ InterNode inter_node_of(const Problem& problem, const char* choice) {
     }
     inter_node.max_into_one_host = *std::max_element(into.begin(), into.end());
     return inter_node;
-}
-
-Hosts blocks_of_ranks(int hosts, int each) {
-    Hosts all;
-    for (int host = 0; host < hosts; ++host) {
-        for (int i = 0; i < each; ++i) all.push_back(static_cast<std::uint64_t>(host));
-    }
-    return all;
-}
-
-Hosts ranks_in_turn(int hosts, int each) {
-    Hosts all;
-    for (int rank = 0; rank < hosts * each; ++rank) all.push_back(static_cast<std::uint64_t>(rank % hosts));
-    return all;
 }
 
 TEST(TwoLevel, DeclinesWhereThereIsOneLevel) {
@@ -238,33 +213,6 @@ TEST(TwoLevelAlltoall, HostsExchangeFewerAndLongerMessages) {
     EXPECT_EQ(inter_node_of(large, "two_level").messages, 48U);
     EXPECT_EQ(inter_node_of(large, "two_level:leaders=1").messages, 12U);
     EXPECT_EQ(inter_node_of(large, "two_level:leaders=1").bytes, inter_node_of(large, "flat").bytes);
-}
-
-// Where messages inside a host cost nearly nothing.
-TEST(TwoLevel, IsChosenWhereItIsCheaper) {
-    const auto first = [](const Problem& problem) {
-        return std::string(candidates(problem).front().choice.algorithm->name);
-    };
-    const Hosts hosts = blocks_of_ranks(8, 8);
-    // With consecutive numbers, recursive doubling has as few steps between hosts, and none to come back.
-    EXPECT_EQ(first(on_hosts(problem_of(Collective::barrier, 64, 0, 0), hosts)), "recursive_doubling");
-    for (const Collective collective :
-         {Collective::broadcast, Collective::allreduce, Collective::allgather, Collective::reduce}) {
-        const Problem problem = problem_of(collective, 64, 0, 8);
-        EXPECT_EQ(first(on_hosts(problem, hosts)), "two_level") << name(collective);
-        EXPECT_NE(first(problem), "two_level") << name(collective);
-    }
-    for (const Collective collective : {Collective::broadcast, Collective::allreduce}) {
-        const Problem problem = problem_of(collective, 64, 0, 1 << 20);
-        EXPECT_EQ(first(on_hosts(problem, hosts)), "two_level") << name(collective);
-    }
-    // Around the hosts each link carries long blocks once, too, and never many at a time; but only where
-    // ranks that follow one another share a host.
-    const Problem long_blocks = problem_of(Collective::allgather, 64, 0, 1 << 20);
-    EXPECT_EQ(first(on_hosts(long_blocks, hosts)), "neighbor_exchange");
-    EXPECT_EQ(first(on_hosts(long_blocks, ranks_in_turn(8, 8))), "ring");
-    // Long blocks gain nothing by being collected.
-    EXPECT_NE(first(on_hosts(problem_of(Collective::gather, 64, 0, 1 << 20), hosts)), "two_level");
 }
 
 }  // namespace

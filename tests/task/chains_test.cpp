@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "checker_lists.hpp"
-#include "collectives/catalogue.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "collectives/arithmetic.hpp"
-#include "lists.hpp"
+#include "collectives/lists.hpp"
 #include "task/checker.hpp"
 #include "topology/host_order.hpp"
 
