@@ -14,16 +14,24 @@ namespace lapwing::testing_engines {
 
 using Bytes = std::vector<std::byte>;
 
-// Byte `i` of the input of `rank` in run `run`.
-inline std::byte in_byte(int rank, std::uint64_t i, int run) {
-    return static_cast<std::byte>(rank * 37 + static_cast<int>(i % 251) * 5 + run * 11 +
-                                  static_cast<int>(i / 251));
-}
 constexpr std::byte untouched{0xa5};
 
+// Byte `i` is rank * 37 + run * 11 + i % 251 * 5 + i / 251. Copied from a table: tests spend most of their
+// time here.
 inline Bytes input_of(int rank, std::uint64_t offset, std::uint64_t length, int run) {
+    static const Bytes period = [] {
+        Bytes bytes(std::size_t{251} * 256);
+        for (std::size_t i = 0; i < bytes.size(); ++i)
+            bytes[i] = static_cast<std::byte>(i % 251 * 5 + i / 251);
+        return bytes;
+    }();
     Bytes bytes(length);
-    for (std::uint64_t i = 0; i < length; ++i) bytes[i] = in_byte(rank, offset + i, run);
+    std::uint64_t from = offset + static_cast<std::uint64_t>(rank * 37 + run * 11) * 251;
+    for (std::uint64_t done = 0, part = 0; done < length; done += part, from += part) {
+        from %= period.size();
+        part = std::min(length - done, period.size() - from);
+        std::memcpy(bytes.data() + done, period.data() + from, part);
+    }
     return bytes;
 }
 

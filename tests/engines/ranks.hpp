@@ -101,9 +101,12 @@ class RankRuns {
     __attribute__((no_sanitize("thread"))) bool right() const {
         for (const auto& run : runs_) {
             const volatile std::byte* have = run->out.data();
-            Bytes now(run->out.size());
-            for (std::size_t i = 0; i < now.size(); ++i) now[i] = have[i];
-            if (now != out_after(problem_, rank_, run->number, now)) return false;
+            const std::size_t length = run->out.size();
+            Bytes now(length);
+            std::byte* const copy = now.data();
+            for (std::size_t i = 0; i < length; ++i) copy[i] = have[i];
+            const Bytes wanted = out_after(problem_, rank_, run->number, now);
+            if (wanted.size() != length || std::memcmp(copy, wanted.data(), length) != 0) return false;
         }
         return true;
     }
