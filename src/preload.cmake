@@ -9,6 +9,8 @@ find_package(nlohmann_json REQUIRED)
 
 file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/calls/*.cpp mpi/job/*.cpp mpi/native/*.cpp mpi/requests/*.cpp)
 file(GLOB profile_sources CONFIGURE_DEPENDS mpi/profile/*.cpp)
+# Each has a State of its own.
+set_source_files_properties(${profile_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 set(both_sources mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi/native/call_site.cpp mpi/native/callers.cpp
   mpi/native/libraries.cpp mpi/native/members.cpp mpi/native/native.cpp)
 list(TRANSFORM both_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
@@ -115,6 +117,7 @@ function(lapwing_preload_library name family)
   add_library(${name} SHARED ${ARGN})
   lapwing_preload_objects(${name} ${family})
   target_precompile_headers(${name} REUSE_FROM lapwing-both-${family})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON)
   target_link_libraries(${name} PRIVATE lapwing-both-${family})
   # The program may have a C++ library of its own, of any age: ours is inside, and not to be seen.
   target_link_options(${name} PRIVATE ${lapwing_all_defined} -Wl,--hash-style=gnu
@@ -135,6 +138,7 @@ function(lapwing_preload family)
   lapwing_look_up(${family} ${CMAKE_CURRENT_BINARY_DIR}/native/${family})
   add_library(lapwing-both-${family} OBJECT ${both_sources})
   lapwing_preload_objects(lapwing-both-${family} ${family})
+  set_target_properties(lapwing-both-${family} PROPERTIES UNITY_BUILD ON)
   # First of all what makes PMPI_X a call that is looked up; then what most files take.
   target_precompile_headers(lapwing-both-${family} PRIVATE
     ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp ${lapwing_precompiled})
@@ -142,7 +146,6 @@ function(lapwing_preload family)
     links/mpi/mpi_progress.cpp links/mpi/own_communicator.cpp
     ${CMAKE_CURRENT_BINARY_DIR}/native/${family}-gated.cpp)
   set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/native/${family}-gated.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  set_target_properties(lapwing-${family} PROPERTIES UNITY_BUILD ON)
   lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources} ${collective_sources})
   # What they do with a call of a collective, for mpi/calls/functions.hpp.
   target_compile_definitions(lapwing-${family} PRIVATE LAPWING_TAKES_CALLS="mpi/calls/call.hpp")
