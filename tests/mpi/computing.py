@@ -60,10 +60,13 @@ def same(test, program):
 
 def repeated(test, program):
     failed = []
-    for _ in range(20):
+
+    def run():
         status, output = test.run_job(2, [program, "once"], [], LIMIT, **ON)
         if status != 0 or output != "all right\n":
             failed.append((status, output))
+
+    test.side_by_side(*20 * [(run,)])
     test.expect("many short jobs end", not failed, failed)
 
 
@@ -117,10 +120,14 @@ def main():
     # UCX warns when MPICH ends with requests that the program has left.
     test.environment["UCX_LOG_LEVEL"] = "error"
     program = test.built("computing")
-    for part in (moving, with_tool, between_jobs):
-        part(test, program)
-    test.side_by_side((same, test, program), (off, test, program), (repeated, test, program))
-    floating_point(test)
+    if test.more:
+        with_tool(test, program)
+        between_jobs(test, program)
+        repeated(test, program)
+        floating_point(test)
+    else:
+        moving(test, program)
+        test.side_by_side((same, test, program), (off, test, program))
     return test.status()
 
 

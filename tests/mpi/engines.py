@@ -10,7 +10,7 @@ import jobs
 def main():
     test = jobs.Test(*sys.argv[1:3])
     skipped = 0
-    for ranks in (2, 4, 5):
+    for ranks in (2, 5) if test.more else (4,):
         status, output = jobs.execute([*jobs.launcher(test.mpi, ranks), test.built("engines")], 180, test.environment)
         test.expect(f"{ranks} ranks", status == 0, f"exit status {status}\n{output}")
         for line in re.findall(r"^(?:host|kernel): .*|.*(?:not available).*", output, re.MULTILINE):

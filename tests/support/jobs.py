@@ -7,6 +7,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 
@@ -138,6 +139,7 @@ class Test:
         self.tool = self.build / "bin" / "lapwing"
         self.environment = environment(mpi, build)
         self.failed = 0
+        self.more = "more" in sys.argv[3:]
 
     def built(self, program):
         """The path of a test program."""
