@@ -101,7 +101,7 @@ check:
 	@scripts/install-dependencies test
 	@grep -qs LAPWING_TESTS:BOOL=ON build/CMakeCache.txt || cmake --preset release -DLAPWING_TESTS=ON
 	cmake --build --preset release --parallel $(JOBS) --target $(ROOM)_test
-	ctest --preset release --parallel $(JOBS) --label-regex '^$(ROOM)$$'
+	ctest --preset release --parallel $(JOBS) --label-regex '^unit' --tests-regex '^$(ROOM)[.]'
 
 docs:
 	@scripts/install-dependencies build docs
