@@ -1,6 +1,5 @@
 // lapwing run: starts an unmodified MPI program with the preload library of its MPI.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,7 +12,7 @@
 #include "base/output_file.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
-#include "lapwing/common/values.hpp"
+#include "lapwing/common/setting_options.hpp"
 #include "lapwing/launch/job.hpp"
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/report_file.hpp"
@@ -23,40 +22,20 @@ namespace lapwing::tool {
 namespace {
 
 struct Options {
-    std::string engine;
-    std::string network;
-    std::string algorithm;
-    std::string tuning;
-    std::string topology;
-    std::string blocking;
-    std::string messages;
-    std::string reproducible;
+    SettingOptions settings;
     bool report = false;
     bool json = false;
     std::string report_file;
     std::string trace;
-    std::string stall;
     std::string mpi;
     bool dry_run = false;
 };
 
-// The environment, overridden by the options.
 Settings settings_of(const Options& options) {
-    std::optional<std::string> report;
-    if (options.report) report = "text";
-    if (options.json) report = "json";
-    const GivenSetting given[] = {{"--engine", &Settings::engine, if_given(options.engine)},
-                                  {"--network", &Settings::network, if_given(options.network)},
-                                  {"--algorithm", &Settings::algorithm, if_given(options.algorithm)},
-                                  {"--tuning", &Settings::tuning, if_given(options.tuning)},
-                                  {"--topology", &Settings::topology, if_given(options.topology)},
-                                  {"--blocking", &Settings::blocking, if_given(options.blocking)},
-                                  {"--messages", &Settings::messages, if_given(options.messages)},
-                                  {"--reproducible", &Settings::reproducible, if_given(options.reproducible)},
-                                  {"--stall", &Settings::stall, if_given(options.stall)},
-                                  {nullptr, &Settings::report, report}};
-    Settings settings = checked_settings(given);
-    if (!options.report_file.empty() && settings.report == "none") settings.report = "text";
+    Settings settings = tool::settings_of(options.settings);
+    if (options.report || (!options.report_file.empty() && settings.report == "none"))
+        settings.report = "text";
+    if (options.json) settings.report = "json";
     if (!options.report_file.empty()) settings.report_file = std::filesystem::absolute(options.report_file);
     if (!options.trace.empty()) settings.trace = std::filesystem::absolute(options.trace).string() + ".parts";
     return settings;
@@ -123,40 +102,7 @@ Command add_run(CommandLine& tool, const Words& words) {
                                            "Run an MPI program so that its nonblocking collectives and "
                                            "large messages progress while it computes");
     app->usage("Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...");
-    app->add_option("--engine", options->engine,
-                    fmt::format("Engine: {} (LAPWING_ENGINE)", fmt::join(engine_names(), ", ")))
-        ->type_name("E");
-    app->add_option("--network", options->network,
-                    "Network between hosts: auto, tcp, ucx, ofi or mpi (LAPWING_NETWORK)")
-        ->type_name("N");
-    app->add_option("--algorithm", options->algorithm,
-                    "Algorithms, such as ialltoall=pairwise:window=6,ibcast=binomial")
-        ->type_name("SPEC");
-    app->add_option("--tuning", options->tuning,
-                    "Choose algorithms by this tuning file, which `lapwing "
-                    "tune` writes")
-        ->type_name("FILE");
-    app->add_option("--topology", options->topology,
-                    "The order of hosts in the network; see `lapwing topology --help`")
-        ->type_name("FILE");
-    app->add_option("--blocking", options->blocking,
-                    "1: run blocking collectives as well; 0: only nonblocking ones (LAPWING_BLOCKING)")
-        ->type_name("SWITCH")
-        ->choices({"0", "1"})
-        ->optional_value("1");
-    app->add_option(
-           "--messages", options->messages,
-           "Progress large nonblocking messages during computation; auto (default): if the job spans "
-           "hosts, or each rank has a second CPU")
-        ->type_name("WHEN")
-        ->choices({"auto", "on", "off"});
-    app->add_option(
-           "--reproducible", options->reproducible,
-           "Bitwise reproducible reductions, blocking ones included. 1: for a fixed number of ranks; "
-           "any: sums, minima and maxima for any number of ranks (1)")
-        ->type_name("RANKS")
-        ->choices({"1", "any"})
-        ->optional_value("1");
+    add_setting_options(*app, options->settings);
     app->add_flag("--report", options->report,
                   "At the end, print which calls Lapwing ran, which it left to the MPI, and why");
     app->add_flag("--json", options->json, "Print the report as JSON");
@@ -166,10 +112,6 @@ Command add_run(CommandLine& tool, const Words& words) {
     app->add_option("--trace", options->trace,
                     "Write a timeline of all ranks, for Perfetto (ui.perfetto.dev) or Chrome")
         ->type_name("FILE");
-    app->add_option("--stall", options->stall,
-                    "Print which ranks wait for which others when a rank has waited for S seconds; 0: "
-                    "never (60)")
-        ->type_name("S");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"

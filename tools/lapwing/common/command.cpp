@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
+#include "base/nearest_name.hpp"
 #include "command_line/command_line.hpp"
 
 namespace lapwing::tool {
@@ -21,6 +22,20 @@ void require_words(const CommandLine& app, const Words& words, const char* what,
     }
     if (!words.words.empty()) return;
     throw_invalid(fmt::format("{}, as in: {} -- {}", none, begin, example));
+}
+
+void refuse_unknown_options(const CommandLine& options, bool extra_words_allowed) {
+    const std::vector<std::string> unknown = options.remaining();
+    if (unknown.empty()) return;
+    const std::string word = unknown.front().substr(0, unknown.front().find('='));
+    if (!word.starts_with("-")) {
+        if (extra_words_allowed) return;
+        throw_invalid(fmt::format("unexpected argument '{}'", word));
+    }
+    std::vector<std::string> valid;
+    for (const OptionText& option : options.options())
+        if (!option.positional) valid.insert(valid.end(), option.names.begin(), option.names.end());
+    throw_invalid(fmt::format("unknown option '{}'{}", word, suggestion(word, valid)));
 }
 
 void refuse_given(const CommandLine& app, std::initializer_list<const char*> options,

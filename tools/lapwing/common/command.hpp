@@ -44,6 +44,10 @@ void add_launch_options(CommandLine& app, std::string& mpi, bool& dry_run, const
 void require_words(const CommandLine& app, const Words& words, const char* what, const char* begin,
                    const char* none, const char* example);
 
+// Throws Error (invalid_argument) for options of a parsed command line that it does not have, with the
+// nearest that it has, and for other words unless they are allowed.
+void refuse_unknown_options(const CommandLine& options, bool extra_words_allowed);
+
 // Throws Error (invalid_argument) if one of `options` was given: "OPTION WHY".
 void refuse_given(const CommandLine& app, std::initializer_list<const char*> options, const std::string& why);
 

@@ -25,37 +25,6 @@
 namespace lapwing::tool {
 namespace {
 
-// A file in memory. Unlike a pipe it never fills up, so neither side waits for the other.
-class MemoryFile {
-  public:
-    explicit MemoryFile(std::string_view content = {}) : descriptor_(memfd_create("lapwing", MFD_CLOEXEC)) {
-        if (descriptor_ < 0) throw_system("memfd_create", errno);
-        while (!content.empty()) {
-            const ssize_t written = write(descriptor_, content.data(), content.size());
-            if (written < 0) throw_system("cannot write to memory", errno);
-            content.remove_prefix(static_cast<std::size_t>(written));
-        }
-        lseek(descriptor_, 0, SEEK_SET);
-    }
-    ~MemoryFile() { close(descriptor_); }
-    MemoryFile(const MemoryFile&) = delete;
-    MemoryFile& operator=(const MemoryFile&) = delete;
-
-    int descriptor() const { return descriptor_; }
-    std::string content() const {
-        std::string result;
-        char block[65536];
-        ssize_t bytes = 0;
-        while ((bytes = pread(descriptor_, block, sizeof block, static_cast<off_t>(result.size()))) > 0) {
-            result.append(block, static_cast<std::size_t>(bytes));
-        }
-        return result;
-    }
-
-  private:
-    int descriptor_;
-};
-
 std::vector<char*> pointers(const std::vector<std::string>& words) {
     std::vector<char*> result;
     for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
@@ -80,6 +49,30 @@ bool ends_within(pid_t process, std::chrono::milliseconds limit) {
 }
 
 }  // namespace
+
+MemoryFile::MemoryFile(std::string_view content) : descriptor_(memfd_create("lapwing", MFD_CLOEXEC)) {
+    if (descriptor_ < 0) throw_system("memfd_create", errno);
+    while (!content.empty()) {
+        const ssize_t written = write(descriptor_, content.data(), content.size());
+        if (written < 0) throw_system("cannot write to memory", errno);
+        content.remove_prefix(static_cast<std::size_t>(written));
+    }
+    lseek(descriptor_, 0, SEEK_SET);
+}
+
+MemoryFile::~MemoryFile() {
+    close(descriptor_);
+}
+
+std::string MemoryFile::content() const {
+    std::string result;
+    char block[65536];
+    ssize_t bytes = 0;
+    while ((bytes = pread(descriptor_, block, sizeof block, static_cast<off_t>(result.size()))) > 0) {
+        result.append(block, static_cast<std::size_t>(bytes));
+    }
+    return result;
+}
 
 Finished run_program(const std::vector<std::string>& words, std::string_view input,
                      std::chrono::milliseconds limit) {

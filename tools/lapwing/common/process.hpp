@@ -11,6 +11,21 @@
 
 namespace lapwing::tool {
 
+// A file in memory. Unlike a pipe it never fills up, so neither side waits for the other.
+class MemoryFile {
+  public:
+    explicit MemoryFile(std::string_view content = {});
+    ~MemoryFile();
+    MemoryFile(const MemoryFile&) = delete;
+    MemoryFile& operator=(const MemoryFile&) = delete;
+
+    int descriptor() const { return descriptor_; }
+    std::string content() const;
+
+  private:
+    int descriptor_;
+};
+
 struct Finished {
     int status = 0;  // the exit status; 128 + number of the signal that ended it
     bool timed_out = false;

@@ -18,8 +18,8 @@
 namespace lapwing::tool {
 namespace {
 
-// `run`, `profile`, `bench`, `tune`, `topology`, `doctor` and `cluster` pass on the words after "--";
-// `cluster-shell` gets ssh's words, and `complete` those of another command line.
+// `run`, `profile`, `bench`, `tune`, `topology`, `doctor` and `cluster` pass on the words after
+// "--"; `cluster-shell` gets ssh's words, and `complete` those of another command line.
 Words split_words(std::vector<std::string>& arguments) {
     Words result;
     if (arguments.empty()) return result;
@@ -50,20 +50,6 @@ std::string subcommand_of(const std::vector<std::string>& arguments, const std::
         if (!command.hidden) valid.push_back(command.options->name());
     }
     throw_invalid(fmt::format("unknown subcommand '{}'{}", *word, suggestion(*word, valid)));
-}
-
-void refuse_unknown_options(const CommandLine& options, bool extra_words_allowed) {
-    const std::vector<std::string> unknown = options.remaining();
-    if (unknown.empty()) return;
-    const std::string word = unknown.front().substr(0, unknown.front().find('='));
-    if (!word.starts_with("-")) {
-        if (extra_words_allowed) return;
-        throw_invalid(fmt::format("unexpected argument '{}'", word));
-    }
-    std::vector<std::string> valid;
-    for (const OptionText& option : options.options())
-        if (!option.positional) valid.insert(valid.end(), option.names.begin(), option.names.end());
-    throw_invalid(fmt::format("unknown option '{}'{}", word, suggestion(word, valid)));
 }
 
 void require_written() {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -62,8 +63,21 @@ void signal_job(pid_t launcher, int signal) {
     for (const pid_t process : job) kill(process, signal);
 }
 
+constexpr int signals_that_end_jobs[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
 bool ends_jobs(int signal) {
-    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+    return std::find(std::begin(signals_that_end_jobs), std::end(signals_that_end_jobs), signal) !=
+           std::end(signals_that_end_jobs);
+}
+
+// A signal that ends jobs and has come, or 0.
+int waiting_signal() {
+    sigset_t pending;
+    sigpending(&pending);
+    for (const int signal : signals_that_end_jobs) {
+        if (sigismember(&pending, signal) == 1) return signal;
+    }
+    return 0;
 }
 
 // A launcher that dies of a signal may leave its ranks, and a script its launcher: they are told to end, too.
@@ -91,17 +105,6 @@ void end_what_is_left(const sigset_t& awaited) {
     }
 }
 
-// Signals that the tool waits for from now on, with the ends of its children, instead of being ended by them.
-struct HeldSignals {
-    HeldSignals() {
-        ::signal(SIGCHLD, SIG_DFL);
-        sigaddset(&awaited, SIGCHLD);
-        sigprocmask(SIG_BLOCK, &awaited, &before);
-    }
-    sigset_t awaited = handed_signals();
-    sigset_t before;
-};
-
 // A child that has the signals as they were, and ends when this process is killed, without a chance to end
 // it.
 pid_t fork_below(const HeldSignals& held) {
@@ -116,14 +119,15 @@ pid_t fork_below(const HeldSignals& held) {
     return 0;
 }
 
-// Waits for the child and returns its status. Calls on_signal(signal) for each signal of another process.
+// Waits for the child and returns its status. Calls on_signal(signal, sent) for each signal; `sent`: another
+// process sent it, and not the terminal to all.
 template <typename OnSignal>
 int wait_for(pid_t child, const HeldSignals& held, OnSignal on_signal) {
     int status = 0;
     while (!collect(child, status)) {
         siginfo_t arrived{};
         const int signal = sigwaitinfo(&held.awaited, &arrived);
-        if (signal > 0 && signal != SIGCHLD && arrived.si_code <= 0) on_signal(signal);
+        if (signal > 0 && signal != SIGCHLD) on_signal(signal, arrived.si_code <= 0);
     }
     return status;
 }
@@ -176,21 +180,37 @@ void leave_guard(std::initializer_list<const JobDirectory*> directories) {
     const HeldSignals held;
     const pid_t child = fork_below(held);
     if (child == 0) return;
-    const int status = wait_for(child, held, [&](int signal) { kill(child, signal); });
-    sigprocmask(SIG_SETMASK, &held.before, nullptr);
+    const int status = wait_for(child, held, [&](int signal, bool sent) {
+        if (sent) kill(child, signal);
+    });
+    held.release();
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         for (const JobDirectory* directory : directories)
             if (directory != nullptr) directory->remove();
     _exit(end_as(status));
 }
 
-int run_job(const Launch& launch) {
+HeldSignals::HeldSignals() : awaited(handed_signals()) {
+    ::signal(SIGCHLD, SIG_DFL);
+    sigaddset(&awaited, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &awaited, &before);
+}
+
+void HeldSignals::release() const {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+JobEnd run_job(const HeldSignals& held, const Launch& launch, int input, int output) {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    const HeldSignals held;
+    if (const int signal = waiting_signal()) return {signal, signal, 0};
     int failed[2];  // says why nothing was started
     if (pipe2(failed, O_CLOEXEC) != 0) throw_system("pipe");
+    const auto started = std::chrono::steady_clock::now();
     const pid_t child = fork_below(held);
     if (child == 0) {
+        if (input >= 0) dup2(input, STDIN_FILENO);
+        for (const int stream : {STDOUT_FILENO, STDERR_FILENO})
+            if (output >= 0) dup2(output, stream);
         try {
             execute(launch);
         } catch (const std::exception& error) {
@@ -203,20 +223,30 @@ int run_job(const Launch& launch) {
     char why[512];
     const ssize_t length = read(failed[0], why, sizeof why);
     close(failed[0]);
-    int passed = 0;
-    const int status = wait_for(child, held, [&](int signal) {
+    JobEnd end;
+    bool passed = false;
+    end.status = wait_for(child, held, [&](int signal, bool sent) {
+        if (ends_jobs(signal)) end.signal = signal;
+        if (!sent) return;
         if (!ends_jobs(signal)) {
             kill(child, signal);
             return;
         }
         signal_job(child, signal);
-        passed = signal;
+        passed = true;
     });
-    if (passed != 0) end_what_is_left(held.awaited);
-    // Else a second signal would end the tool before it has seen to the ranks' files.
-    if (passed == 0) sigprocmask(SIG_SETMASK, &held.before, nullptr);
+    end.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    if (passed) end_what_is_left(held.awaited);
     if (length > 0) throw Error(ErrorCode::system, std::string(why, static_cast<std::size_t>(length)));
-    return status;
+    return end;
+}
+
+int run_job(const Launch& launch) {
+    const HeldSignals held;
+    const JobEnd end = run_job(held, launch, -1, -1);
+    // After a signal they stay held: a second one would end the tool before it has seen to the ranks' files.
+    if (end.signal == 0) held.release();
+    return end.status;
 }
 
 int end_as(int wait_status) {

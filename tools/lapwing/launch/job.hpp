@@ -1,6 +1,8 @@
 // A job that the tool starts and waits for, to read the files of its ranks afterwards.
 #pragma once
 
+#include <signal.h>
+
 #include <initializer_list>
 #include <string>
 
@@ -32,9 +34,29 @@ class JobDirectory {
 // if the child is killed, this process removes the directories. Null pointers are ignored.
 void leave_guard(std::initializer_list<const JobDirectory*> directories);
 
+// While it lives, signals for the tool wait for run_job() instead of ending the tool.
+struct HeldSignals {
+    HeldSignals();
+    void release() const;
+
+    sigset_t awaited;  // with SIGCHLD
+    sigset_t before;
+};
+
+struct JobEnd {
+    int status = 0;      // as waitpid() gives it
+    int signal = 0;      // that was to end the job; 0: none
+    double seconds = 0;  // from the start of the launcher to its end
+};
+
 // Runs the launcher and waits for its end. Passes on signals that other processes send to the tool; those of
 // the terminal's keys reach the launcher directly. After one that ends jobs, nothing of the job runs on on
-// this host. Gives the status as waitpid() does. Throws Error (system) when nothing was started.
+// this host. `input`, `output`: descriptors in place of the tool's standard input, and of its standard output
+// and error. Throws Error (system) when nothing was started. If a signal that ends jobs has come before, it
+// starts nothing, and the status is that of a job that this signal ended.
+JobEnd run_job(const HeldSignals& held, const Launch& launch, int input, int output);
+
+// Runs a single job with the tool's streams. Returns the status as waitpid() gives it.
 int run_job(const Launch& launch);
 
 // Ends this process as the launcher ended: by the same signal, if a signal ended it. Otherwise returns the

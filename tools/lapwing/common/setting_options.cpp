@@ -1,0 +1,63 @@
+#include "lapwing/common/setting_options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "command_line/command_line.hpp"
+#include "lapwing/common/values.hpp"
+
+namespace lapwing::tool {
+
+void add_setting_options(CommandLine& app, SettingOptions& options) {
+    app.add_option("--engine", options.engine,
+                   fmt::format("Engine: {} (LAPWING_ENGINE)", fmt::join(engine_names(), ", ")))
+        ->type_name("E");
+    app.add_option("--network", options.network,
+                   "Network between hosts: auto, tcp, ucx, ofi or mpi (LAPWING_NETWORK)")
+        ->type_name("N");
+    app.add_option("--algorithm", options.algorithm,
+                   "Algorithms, such as ialltoall=pairwise:window=6,ibcast=binomial")
+        ->type_name("SPEC");
+    app.add_option("--tuning", options.tuning,
+                   "Choose algorithms by this tuning file, which `lapwing "
+                   "tune` writes")
+        ->type_name("FILE");
+    app.add_option("--topology", options.topology,
+                   "The order of hosts in the network; see `lapwing topology --help`")
+        ->type_name("FILE");
+    app.add_option("--blocking", options.blocking,
+                   "1: run blocking collectives as well; 0: only nonblocking ones (LAPWING_BLOCKING)")
+        ->type_name("SWITCH")
+        ->choices({"0", "1"})
+        ->optional_value("1");
+    app.add_option("--messages", options.messages,
+                   "Progress large nonblocking messages during computation; auto (default): if the job spans "
+                   "hosts, or each rank has a second CPU")
+        ->type_name("WHEN")
+        ->choices({"auto", "on", "off"});
+    app.add_option("--reproducible", options.reproducible,
+                   "Bitwise reproducible reductions, blocking ones included. 1: for a fixed number of ranks; "
+                   "any: sums, minima and maxima for any number of ranks (1)")
+        ->type_name("RANKS")
+        ->choices({"1", "any"})
+        ->optional_value("1");
+    app.add_option("--stall", options.stall,
+                   "Print which ranks wait for which others when a rank has waited for S seconds; 0: "
+                   "never (60)")
+        ->type_name("S");
+}
+
+Settings settings_of(const SettingOptions& options) {
+    const GivenSetting given[] = {{"--engine", &Settings::engine, if_given(options.engine)},
+                                  {"--network", &Settings::network, if_given(options.network)},
+                                  {"--algorithm", &Settings::algorithm, if_given(options.algorithm)},
+                                  {"--tuning", &Settings::tuning, if_given(options.tuning)},
+                                  {"--topology", &Settings::topology, if_given(options.topology)},
+                                  {"--blocking", &Settings::blocking, if_given(options.blocking)},
+                                  {"--messages", &Settings::messages, if_given(options.messages)},
+                                  {"--reproducible", &Settings::reproducible, if_given(options.reproducible)},
+                                  {"--stall", &Settings::stall, if_given(options.stall)}};
+    return checked_settings(given);
+}
+
+}  // namespace lapwing::tool
