@@ -177,9 +177,8 @@ class Test:
         return status == 0
 
     def side_by_side(self, *parts):
-        """Calls functions whose jobs mostly wait: rows of a function and its arguments. MPICH's ranks poll while they wait, so two of its
-        jobs take longer side by side than one after the other."""
-        with concurrent.futures.ThreadPoolExecutor(4 if self.mpi == "openmpi" else 1) as threads:
+        """Calls functions whose jobs mostly wait, four at once: rows of a function and its arguments."""
+        with concurrent.futures.ThreadPoolExecutor(4) as threads:
             for part in [threads.submit(*part) for part in parts]:
                 part.result()
 
