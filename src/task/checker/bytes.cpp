@@ -370,7 +370,7 @@ class Bytes {
             [&](const std::string& left, const std::string& right) {
                 return operand(left) + "+" + operand(right);
             });
-        if (text.size() > max_length) text = text.substr(0, max_length) + "...";
+        if (text.size() > max_length) text.replace(max_length, std::string::npos, "...");
         return text;
     }
 
