@@ -12,6 +12,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -96,17 +97,19 @@ class RankRuns {
         operations_.clear();
     }
 
+    // Compares faster than vectors do without optimization.
+    static std::string_view text(const Bytes& bytes) {
+        return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    }
     // Whether the outputs of all runs are right. Reads memory that other threads write, which the thread
     // sanitizer must not report.
     __attribute__((no_sanitize("thread"))) bool right() const {
         for (const auto& run : runs_) {
             const volatile std::byte* have = run->out.data();
-            const std::size_t length = run->out.size();
-            Bytes now(length);
+            Bytes now(run->out.size());
             std::byte* const copy = now.data();
-            for (std::size_t i = 0; i < length; ++i) copy[i] = have[i];
-            const Bytes wanted = out_after(problem_, rank_, run->number, now);
-            if (wanted.size() != length || std::memcmp(copy, wanted.data(), length) != 0) return false;
+            for (std::size_t i = 0, length = now.size(); i < length; ++i) copy[i] = have[i];
+            if (text(now) != text(out_after(problem_, rank_, run->number, now))) return false;
         }
         return true;
     }

@@ -100,8 +100,8 @@ class Watched final : public DeferredWork {
     std::atomic<std::uint64_t> counters_made_ = 0;
 };
 
-std::unique_ptr<Prepared> prepare(const Problem& problem, const Choice& choice, int rank,
-                                  DeferredWork& network, Link& messages) {
+std::unique_ptr<Prepared> prepare_list(const Problem& problem, const Choice& choice, int rank,
+                                       DeferredWork& network, Link& messages) {
     const auto group = open_triggered_group(network, messages, limits_of(network));
     const auto list_of = [&](int one) { return build(problem, one, choice); };
     EXPECT_TRUE(group->admit(problem, list_of, {}));
@@ -112,7 +112,7 @@ std::unique_ptr<Prepared> prepare(const Problem& problem, const Choice& choice, 
 void on_all_ranks(const Problem& problem, const Choice& choice, DeferredWork& network,
                   const std::function<void(RankRuns&, int, std::barrier<>&)>& body) {
     on_threads(problem.ranks, [&](int rank, Link& messages, std::barrier<>& together) {
-        RankRuns one(problem, rank, prepare(problem, choice, rank, network, messages));
+        RankRuns one(problem, rank, prepare_list(problem, choice, rank, network, messages));
         body(one, rank, together);
         EXPECT_TRUE(one.right()) << print(problem) << ", rank " << rank;
         together.arrive_and_wait();
@@ -219,7 +219,7 @@ TEST_F(TriggeredEngineTest, ARunThatIsDestroyedBeforeItsEndStopsTheNetworkOfItsR
         const auto real = open_deferred_work({.provider = "sockets"});
         Watched network({}, *real);
         {
-            RankRuns rank(problem, number, prepare(problem, choice, number, network, messages));
+            RankRuns rank(problem, number, prepare_list(problem, choice, number, network, messages));
             rank.start();
             rank.wait_all();
             EXPECT_EQ(network.stops(), 0);
