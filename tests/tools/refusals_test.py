@@ -16,6 +16,7 @@ NUMBERS = {  # commands, and all their options that take a number
     ("bench", "overlap", *LAUNCH): "iterations rounds seconds work-factor quantum bytes",
     ("bench", "window", *LAUNCH): "window", ("bench", "concurrent", *LAUNCH): "collectives tests",
     ("bench", "overhead", *LAUNCH): "bytes-per-test", ("bench", "noise", *LAUNCH): "frequency burst", ("run", *LAUNCH): "stall",
+    ("compare", *LAUNCH): "rounds seconds within tolerance",
 }
 BAD_NUMBERS = ("nan", "-1", "1e999", "3x", "99999999999999999999")
 WORDS = [  # a command, and what its message names
@@ -50,8 +51,8 @@ SETTINGS = {
                     "TRIGGER_BYTES".split(), BAD_NUMBERS),
     "FOO": ("1",),
 }
-USERS = (RUN, ("profile", "--", "true"), ("bench", "overlap", *LAUNCH), ("tune", *LAUNCH), ("topology", *LAUNCH), ("doctor", *LAUNCH),
-         ("explain", "barrier", "--ranks", "4"))
+USERS = (RUN, ("profile", "--", "true"), ("compare", "--", "true"), ("bench", "overlap", *LAUNCH), ("tune", *LAUNCH),
+         ("topology", *LAUNCH), ("doctor", *LAUNCH), ("explain", "barrier", "--ranks", "4"))
 
 
 class RefusalTest(ToolTest):
@@ -91,10 +92,10 @@ class Refusals(RefusalTest):
         path = f"{self.scratch}:{os.environ['PATH']}"
         job = ("--", "mpirun", "a")
         for file in ("/dev/null/x", "/dev/full", self.scratch):
-            for command in (("run", "--report-file"), ("run", "--trace"), ("profile", "--file"), ("bench", "overlap", "--json"),
+            for command in (("run", "--report-file"), ("run", "--trace"), ("profile", "--file"), ("compare", "-o"), ("bench", "overlap", "--json"),
                             ("tune", "-o")):
                 with self.subTest(command=command, file=file):
-                    words = job if command[0] in ("run", "profile") else job[:2]
+                    words = job if command[0] in ("run", "profile", "compare") else job[:2]
                     self.refused(*command, file, *words, because=str(file), PATH=path)
             self.refused("explain", "barrier", "--ranks", 2, "--format", "text", "-o", file, because=str(file))
         self.refused("run", "--report", *job, because="TMPDIR (/dev/null/x)", PATH=path, TMPDIR="/dev/null/x")

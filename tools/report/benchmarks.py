@@ -78,6 +78,7 @@ OVERRIDES = {
                                     "the overhead over the time of the collective alone"),
     ("throughput", "share"): Quantity("share", "Throughput kept", "share", "more",
                                       "computation beside the collective over computation alone"),
+    ("compare", "total"): Quantity("total", "Time of the program", "time", "less", "from the start of the launcher to its end"),
     ("applications", "total"): Quantity("total", "Time of the program", "time", "less", "from its start to the slowest rank's end"),
 }
 
@@ -90,6 +91,10 @@ BENCHMARKS["applications"] = Benchmark(
     "applications", "How much faster are programs?", ("gain", "saved"),
     "Each program runs with blocking collectives of the MPI, and with nonblocking ones on each engine. The bound is the "
     "maximum gain by overlap; a larger gain comes from faster collectives.", "size")
+
+BENCHMARKS["compare"] = Benchmark(
+    "compare", "Does Lapwing help the program?", ("ratio", "total"),
+    "The same program without Lapwing and with it, in turns; each round has a ratio of its own.")
 
 # What `lapwing predict` writes; it is no benchmark.
 BENCHMARKS["predict"] = Benchmark(

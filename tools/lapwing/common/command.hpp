@@ -56,6 +56,7 @@ Command add_info(CommandLine& tool);
 Command add_report(CommandLine& tool);
 Command add_run(CommandLine& tool, const Words& words);
 Command add_profile(CommandLine& tool, const Words& words);
+Command add_compare(CommandLine& tool, const Words& words);
 Command add_bench(CommandLine& tool, const Words& words);
 Command add_tune(CommandLine& tool, const Words& words);
 Command add_topology(CommandLine& tool, const Words& words);

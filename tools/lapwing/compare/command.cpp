@@ -1,0 +1,211 @@
+// lapwing compare: does Lapwing help a program, and by how much?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/messages.hpp"
+#include "base/output_file.hpp"
+#include "command_line/command_line.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/setting_options.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/compare/answer.hpp"
+#include "lapwing/compare/results.hpp"
+#include "lapwing/compare/runs.hpp"
+#include "lapwing/launch/job.hpp"
+#include "lapwing/launch/launch.hpp"
+#include "lapwing/launch/program.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+struct Options {
+    int rounds = 10;
+    double seconds = 0;
+    double within = 1;
+    std::vector<std::string> with;
+    bool all = false;
+    bool no_warm_up = false;
+    std::vector<std::string> same;
+    std::string same_output;
+    double tolerance = 0;
+    bool json = false;
+    std::string output;
+    std::string mpi;
+    bool dry_run = false;
+};
+
+const std::vector<std::string> variants_of_all = {"host: --engine host", "kernel: --engine kernel",
+                                                  "messages off: --messages off", "blocking: --blocking"};
+
+Settings read_settings_of(const std::string& options) {
+    SettingOptions given;
+    CommandLine line("", "");
+    add_setting_options(line, given);
+    line.allow_extras();
+    std::vector<std::string> words = split(options, ' ');
+    std::erase(words, "");
+    if (line.parse(words)) throw_invalid("--help is no setting");
+    refuse_unknown_options(line, false);
+    Settings settings = settings_of(given);
+    settings.report = "none";
+    settings.trace.clear();
+    return settings;
+}
+
+std::vector<Variant> arrange_variants(const Options& options, const std::vector<std::string>& words) {
+    std::vector<std::pair<std::string, Settings>> known = {{"native", {}}, {"lapwing", read_settings_of("")}};
+    std::vector<std::string> all = options.with;
+    if (options.all) all.insert(all.end(), variants_of_all.begin(), variants_of_all.end());
+    for (const std::string& written : all) {
+        const std::size_t colon = written.find(':');
+        const std::string name = written.substr(0, colon);
+        if (colon == std::string::npos || name.empty())
+            throw_invalid(fmt::format(
+                "--with: '{}' must have the form NAME: OPTIONS, such as \"blocking: --blocking\"", written));
+        if (std::any_of(known.begin(), known.end(), [&](const auto& other) { return other.first == name; }))
+            throw_invalid(fmt::format("--with: two variants have the name '{}'", name));
+        known.emplace_back(name,
+                           named("--with", [&] { return read_settings_of(written.substr(colon + 1)); }));
+    }
+    const Starter starter = find_starter(words, options.mpi);
+    std::vector<Variant> variants;
+    for (const auto& [name, settings] : known)
+        variants.push_back(
+            {name, variants.empty() ? Launch{words, {}} : arrange(starter, words, settings), {}});
+    return variants;
+}
+
+// A comparison that its file has no room for is not lost.
+void say(const std::string& text, const std::string& file) {
+    if (file.empty()) return fmt::print("{}", text);
+    try {
+        write_file(file, text, "the comparison");
+    } catch (const std::exception&) {
+        print_message("{}", text);
+        throw;
+    }
+}
+
+int run(const CommandLine& app, const Options& options, const Words& words) {
+    require_words(app, words, "command", "lapwing compare", "no command to run", "mpirun -n 2 ./program");
+    if (options.tolerance > 0 && options.same.empty() && options.same_output.empty())
+        throw_invalid("--tolerance needs --same or --same-output");
+    std::vector<Variant> variants = arrange_variants(options, words.words);
+    Results results(options.same, options.same_output, options.tolerance);
+    if (options.dry_run) {
+        for (const Variant& variant : variants) fmt::print("{}", print(variant.launch));
+        return success;
+    }
+    if (!options.output.empty()) const OutputFile checked(options.output, "the comparison");
+    const double within = options.within / 100;
+    const int status = run_rounds(variants,
+                                  {.rounds = static_cast<std::size_t>(options.rounds),
+                                   .warm_up = !options.no_warm_up,
+                                   .seconds = options.seconds,
+                                   .within = within},
+                                  results);
+    if (status == violations_found << 8) return end_as(status);
+    const std::string found = answer(variants, within);
+    if (!options.json) {
+        say(found + (variants.front().seconds.empty() ? "" : "\n") + comparison_table(variants),
+            options.output);
+    } else if (!variants.front().seconds.empty()) {
+        const nlohmann::json result = {{"benchmark", "compare"},
+                                       {"lapwing", LAPWING_VERSION},
+                                       {"time", time_of_day()},
+                                       {"command", own_command_line()},
+                                       {"conclusion", found.substr(0, found.size() - 1)},
+                                       {"rows", {comparison_row(variants)}}};
+        say(result.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", options.output);
+    }
+    if (!options.output.empty() || (options.json && variants.front().seconds.empty()))
+        print_message("{}", found);
+    return end_as(status);
+}
+
+}  // namespace
+
+Command add_compare(CommandLine& tool, const Words& words) {
+    auto options = std::make_shared<Options>();
+    CommandLine* app = tool.add_subcommand(
+        "compare", "Measure how much time Lapwing saves a program, by running it with and without Lapwing");
+    app->usage("Usage: lapwing compare [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->add_option("--rounds", options->rounds,
+                    "Maximum number of rounds; each round runs every variant once")
+        ->type_name("N")
+        ->range(1, 100000)
+        ->show_default();
+    app->add_option("--seconds", options->seconds,
+                    "Time limit for all rounds; one round is always run; 0: no limit")
+        ->type_name("S")
+        ->range(0.0, 1e9);
+    app->add_option("--within", options->within,
+                    "Stop when the 95 % interval of each variant is narrower than +- P percent")
+        ->type_name("P")
+        ->range(0.001, 100.0)
+        ->show_default();
+    app->add_option("--with", options->with,
+                    "Also run this variant, such as \"blocking: --blocking\"; OPTIONS are those of "
+                    "`lapwing run` that change settings; repeatable")
+        ->type_name("\"NAME: OPTIONS\"")
+        ->take_all();
+    app->add_flag("--all", options->all,
+                  "Also run the variants host, kernel (engines), messages off, and blocking");
+    app->add_flag("--no-warm-up", options->no_warm_up, "Count the first round");
+    app->add_option("--same", options->same,
+                    "A file that each run must write with the same contents; repeatable")
+        ->type_name("FILE")
+        ->take_all();
+    app->add_option("--same-output", options->same_output,
+                    "The lines of the output that match REGEX must be the same in each run; without REGEX: "
+                    "all lines")
+        ->type_name("REGEX")
+        ->optional_value("^");
+    app->add_option("--tolerance", options->tolerance,
+                    "Numbers in files and lines may differ by this share, such as 1e-9; reductions may add "
+                    "in another order")
+        ->type_name("T")
+        ->range(0.0, 1.0);
+    app->add_flag("--json", options->json, "Print JSON, which `lapwing report` draws");
+    app->add_option("-o,--output", options->output,
+                    "Write the comparison to FILE, and only the answer to standard error")
+        ->type_name("FILE");
+    add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
+    app->footer(
+        "Examples:\n"
+        "  lapwing compare -- mpirun -n 4 ./program\n"
+        "  lapwing compare --rounds 30 --with \"blocking: --blocking\" --with \"host: --engine host\" -- "
+        "srun -n 64 ./program\n"
+        "  lapwing compare --same-output 'energy' --tolerance 1e-9 -- mpirun -n 4 ./program\n"
+        "  lapwing cluster --hosts 2 --rate 1gbit -- lapwing compare --json -o c.json -- mpirun -n 2 "
+        "./program\n"
+        "\n"
+        "The variants native, lapwing (as `lapwing run` without options) and those of --with run in turns; "
+        "the order\n"
+        "changes from round to round. Native runs are the command as it is, with no library of Lapwing. "
+        "The time of a\n"
+        "run is that from the start of the launcher to its end. Each round gives a ratio of variant and "
+        "native; the\n"
+        "table has the Hodges-Lehmann estimate of these ratios and its exact 95 % confidence interval "
+        "(Wilcoxon's\n"
+        "signed-rank test), which needs 6 rounds. A comparison does not stop before --rounds with fewer "
+        "than 7.\n"
+        "\n"
+        "The output of the runs is kept in memory; lapwing prints the end of the output of a run that "
+        "fails. If standard\n"
+        "input is a file, each run reads it from the beginning. The exit status is 0 if all runs ended "
+        "with 0, whatever\n"
+        "the answer; 1 if a run failed, or has other results than the first one; 2 if nothing was "
+        "started. Ctrl-C ends\n"
+        "the run, and lapwing prints the answer of the complete rounds.");
+    app->prefix_command();  // everything after the first word that is no option belongs to the job
+    return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,108 @@
+#include "lapwing/compare/results.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "base/error.hpp"
+#include "lapwing/common/values.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// Removes a number from the beginning of the text.
+std::optional<double> take_number(std::string_view& text) {
+    const bool plus = text.starts_with('+');
+    double number = 0;
+    const auto [end, error] =
+        std::from_chars(text.data() + (plus ? 1 : 0), text.data() + text.size(), number);
+    if (error != std::errc()) return {};
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return number;
+}
+
+void skip_blanks(std::string_view& text) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+}
+
+std::string state_of(const std::string& file) {
+    struct stat found {};
+    if (stat(file.c_str(), &found) != 0) return "";
+    return fmt::format("{} {} {}", found.st_ino, found.st_ctim.tv_sec, found.st_ctim.tv_nsec);
+}
+
+}  // namespace
+
+bool equal_within(std::string_view one, std::string_view other, double tolerance) {
+    for (;;) {
+        skip_blanks(one);
+        skip_blanks(other);
+        if (one.empty() || other.empty()) return one.empty() && other.empty();
+        const std::optional<double> first = take_number(one);
+        const std::optional<double> second = take_number(other);
+        if (first.has_value() != second.has_value()) return false;
+        if (first) {
+            const double apart = std::abs(*first - *second);
+            const double larger = std::max(std::abs(*first), std::abs(*second));
+            const bool equal = *first == *second || (std::isnan(*first) && std::isnan(*second));
+            if (!equal && !(std::isfinite(apart) && apart <= tolerance * larger)) return false;
+            continue;
+        }
+        if (one.front() != other.front()) return false;
+        one.remove_prefix(1);
+        other.remove_prefix(1);
+    }
+}
+
+Results::Results(std::vector<std::string> files, const std::string& lines, double tolerance)
+    : files_(std::move(files)), tolerance_(tolerance) {
+    try {
+        if (!lines.empty()) lines_.emplace(lines);
+    } catch (const std::regex_error& error) {
+        throw_invalid(
+            fmt::format("--same-output: '{}' is not a regular expression: {}", lines, error.what()));
+    }
+}
+
+void Results::before_run() {
+    before_.clear();
+    for (const std::string& file : files_) before_.push_back(state_of(file));
+}
+
+std::string Results::lines_of(const std::string& output) const {
+    std::string found;
+    for (const std::string& line : split(output, '\n')) {
+        if (lines_ && std::regex_search(line, *lines_)) found += line + "\n";
+    }
+    return found;
+}
+
+std::string Results::after_run(const std::string& output) {
+    std::vector<std::string> results;
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+        if (state_of(files_[i]) == before_[i]) return fmt::format("it did not write '{}'", files_[i]);
+        std::ifstream file(files_[i], std::ios::binary);
+        if (!file || !std::filesystem::is_regular_file(files_[i]))
+            return fmt::format("'{}' cannot be read", files_[i]);
+        results.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    }
+    results.push_back(lines_of(output));
+    if (lines_ && results.back().empty()) return "no line of its output matches --same-output";
+    if (first_.empty()) first_ = results;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        if (tolerance_ > 0 ? equal_within(first_[i], results[i], tolerance_) : first_[i] == results[i])
+            continue;
+        return i < files_.size() ? fmt::format("'{}' differs from that of the first run", files_[i])
+                                 : "its output differs from that of the first run";
+    }
+    return "";
+}
+
+}  // namespace lapwing::tool

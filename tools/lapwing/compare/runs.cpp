@@ -1,0 +1,112 @@
+#include "lapwing/compare/runs.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+
+#include "base/messages.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/process.hpp"
+#include "lapwing/common/progress_bar.hpp"
+#include "lapwing/compare/statistics.hpp"
+#include "lapwing/launch/job.hpp"
+#include "lapwing/launch/turns.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// Each run reads the tool's standard input from its beginning if it is a file; otherwise nothing.
+class Input {
+  public:
+    Input() {
+        struct stat found {};
+        const bool file = fstat(STDIN_FILENO, &found) == 0 && S_ISREG(found.st_mode);
+        descriptor_ = open(file ? "/proc/self/fd/0" : "/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+    ~Input() { close(descriptor_); }
+    Input(const Input&) = delete;
+    Input& operator=(const Input&) = delete;
+
+    int descriptor() const { return descriptor_; }
+
+  private:
+    int descriptor_;
+};
+
+void print_end(std::string_view output) {
+    constexpr std::size_t shown = 4000;
+    if (output.empty()) return;
+    const std::size_t cut = output.size() > shown ? output.find('\n', output.size() - shown) : 0;
+    output.remove_prefix(cut == std::string_view::npos ? output.size() - shown : cut);
+    print_message("{}{}{}", cut == 0 ? "" : "...", output, output.ends_with('\n') ? "" : "\n");
+}
+
+std::string print_status(int status) {
+    return WIFEXITED(status) ? fmt::format("exit status {}", WEXITSTATUS(status))
+                             : fmt::format("ended by signal {}", WTERMSIG(status));
+}
+
+bool all_narrow_enough(const std::vector<Variant>& variants, double within) {
+    return std::all_of(variants.begin() + 1, variants.end(), [&](const Variant& variant) {
+        return narrow_enough(ratios(variants.front(), variant), within);
+    });
+}
+
+}  // namespace
+
+std::vector<double> ratios(const Variant& native, const Variant& variant) {
+    std::vector<double> result;
+    for (std::size_t round = 0; round < variant.seconds.size(); ++round)
+        result.push_back(variant.seconds[round] / native.seconds[round]);
+    return result;
+}
+
+int run_rounds(std::vector<Variant>& variants, const RunLimits& limits, Results& results) {
+    const std::size_t uncounted = limits.warm_up ? 1 : 0;
+    const std::size_t rounds = limits.rounds + uncounted;
+    const HeldSignals held;
+    ProgressBar bar(static_cast<double>(variants.size() * rounds));
+    const auto started = std::chrono::steady_clock::now();
+    std::vector<double> of_round(variants.size());
+    std::size_t runs = 0;
+    int ends_with = 0;
+    run_in_turns(variants.size(), rounds, [&](std::size_t number, std::size_t round) {
+        Variant& variant = variants[number];
+        const Input input;
+        const MemoryFile kept;
+        results.before_run();
+        const JobEnd end = run_job(held, variant.launch, input.descriptor(), kept.descriptor());
+        if (end.signal != 0) {
+            ends_with = end.signal;
+            return false;
+        }
+        const std::string output = kept.content();
+        const std::string wrong = end.status != 0 ? print_status(end.status) : results.after_run(output);
+        if (!wrong.empty()) {
+            const std::string which = round < uncounted ? "the round before those that count"
+                                                        : fmt::format("round {}", round - uncounted + 1);
+            print_message("lapwing compare: {}, in {}: {}\n", variant.name, which, wrong);
+            if (end.status != 0) print_end(output);
+            ends_with = violations_found << 8;
+            return false;
+        }
+        of_round[number] = end.seconds;
+        bar.advance(1);
+        if (++runs % variants.size() != 0) return true;
+        if (round < uncounted) return true;
+        for (std::size_t i = 0; i < variants.size(); ++i) variants[i].seconds.push_back(of_round[i]);
+        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
+        const double of_next = elapsed.count() / static_cast<double>(round + 1);
+        const bool has_time = limits.seconds <= 0 || elapsed.count() + of_next <= limits.seconds;
+        return has_time && !all_narrow_enough(variants, limits.within);
+    });
+    return ends_with;
+}
+
+}  // namespace lapwing::tool

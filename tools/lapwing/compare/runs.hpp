@@ -1,0 +1,34 @@
+// Runs of the variants of a comparison, in turns.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "lapwing/compare/results.hpp"
+#include "lapwing/launch/launch.hpp"
+
+namespace lapwing::tool {
+
+struct Variant {
+    std::string name;
+    Launch launch;
+    std::vector<double> seconds;  // of each round
+};
+
+struct RunLimits {
+    std::size_t rounds = 0;
+    bool warm_up = true;  // a round before them that does not count
+    double seconds = 0;   // for all rounds; 0: no limit. One round always counts
+    double within = 0;    // stop when the interval of each variant is narrower than +- this share
+};
+
+// Of the variant over the first one, for each round.
+std::vector<double> ratios(const Variant& native, const Variant& variant);
+
+// Adds the seconds of each complete round to the variants. Returns the status, as waitpid() gives it, with
+// which the tool must end: 0; violations_found after a message for a run that failed or computed something
+// else; that of a signal which ended the rounds. Throws Error (system) when nothing was started.
+int run_rounds(std::vector<Variant>& variants, const RunLimits& limits, Results& results);
+
+}  // namespace lapwing::tool
