@@ -1,4 +1,4 @@
-"""lapwing compare: scripts in place of launchers count their runs, and know by their options whether they run under Lapwing."""
+"""lapwing compare: scripts in place of launchers count their runs, and know by their options how they run."""
 
 import json
 import os
@@ -11,9 +11,10 @@ import unittest
 import jobs
 from support import TOOL, ToolTest, clean_environment
 
-# Appends to `runs`; $under is "lapwing" or "native", and $round counts the runs of this variant.
+# Appends to `runs`; $under is "lapwing", "native", or with the timer "timed-lapwing", "timed-native", and $round counts the runs of this variant.
 LAUNCHER = """[ "$1" = --version ] && { echo "mpirun (Open MPI) 4.1.4"; exit; }
-under=native; [ "$1" = -x ] && under=lapwing
+timed=; case "$*" in *TIMER_OF*) timed=timed-;; esac
+under=$timed""native; case "$*" in *liblapwing-openmpi*) under=$timed""lapwing;; esac
 echo $under "$@" >> runs
 round=$(grep -c "^$under" runs)
 """
@@ -23,7 +24,8 @@ class Compare(ToolTest):
     def setUp(self):
         (self.scratch / "bin").mkdir()
         (self.scratch / "lib").mkdir()
-        (self.scratch / "lib" / "liblapwing-openmpi.so").touch()
+        for library in ("openmpi", "timer"):  # never loaded, because no script here calls them
+            (self.scratch / "lib" / f"liblapwing-{library}.so").touch()
         self.tool = shutil.copy2(TOOL, self.scratch / "bin" / "lapwing")
         self.place = self.scratch / "place"
         self.place.mkdir()
@@ -46,16 +48,19 @@ class Compare(ToolTest):
         out, err = self.compare("--rounds", 3)
         self.assertEqual(err, "")
         self.assertIn("Lapwing: 3 pairs are too few for an interval", out)
-        self.assertRegex(out, r"variant +seconds +q1 +q3 +ratio +from +to\n  native .* 1.000 +- +-\n  lapwing ")
+        self.assertRegex(out, r"variant +seconds +q1 +q3 +ratio +from +to +in the program +processor\n  native .* 1.000 +- +- +- +-\n  lapwing ")
         # The first round does not count, and rounds begin in turn with each variant.
-        self.assertEqual(self.runs(), ["native", "lapwing", "lapwing", "native"] * 2)
+        timed = ["timed-native", "timed-lapwing", "timed-lapwing", "timed-native"]
+        self.assertEqual(self.runs(), ["native", "lapwing", "lapwing", "native"] * 2 + timed)
+        self.assertIn("No MPI was seen", out)
         self.compare("--rounds", 1, "--no-warm-up", "--with", "other: --engine host")
-        self.assertEqual(self.runs(), ["native", "lapwing", "lapwing"])
+        self.assertEqual(self.runs()[:3], ["native", "lapwing", "lapwing"])
+        self.assertEqual(len(self.runs()), 9)
         lines = (self.place / "runs").read_text().splitlines()
         self.assertEqual(lines[0], "native a")  # as it is given
         self.assertIn("LAPWING_ENGINE=host", lines[2])
         self.compare("--seconds", 1e-9)
-        self.assertEqual(len(self.runs()), 4)
+        self.assertEqual(len(self.runs()), 8)
 
     def test_reports_and_traces_of_the_environment(self):
         self.compare("--rounds", 1, LAPWING_REPORT="text", LAPWING_TRACE="t")
@@ -65,20 +70,34 @@ class Compare(ToolTest):
 
     def test_the_answer(self):
         # Native runs sleep for a second, which no other load makes up for.
-        self.job("[ $under = native ] && sleep 1; exit 0")
+        self.job("[ ${under#timed-} = native ] && sleep 1; exit 0")
         out, _ = self.compare("--rounds", 7, "--within", 100, "--no-warm-up")
-        self.assertRegex(out, r"^Lapwing saves \d+(\.\d)? % \(\d+(\.\d)? to \d+(\.\d)?, 95 % of 7 pairs\)\n\n  variant")
+        self.assertRegex(out, r"^Lapwing saves \d+(\.\d)? % \(\d+(\.\d)? to \d+(\.\d)?, 95 % of 7 pairs\)\nNo MPI was seen.*\n\n  variant")
 
     def test_it_stops_when_the_interval_is_narrow(self):
         self.job("sleep 0.5")
         self.compare("--rounds", 20, "--within", 100)
-        self.assertEqual(len(self.runs()), 16)
+        self.assertEqual(len(self.runs()), 20)
+
+    def test_times_of_the_ranks(self):
+        """Two ranks in each timed run: the longer time, and the processors of both."""
+        write = 'for word in "$@"; do case $word in TIMER_OF*) for rank in 1 2; do echo $rank.25 0.5 > ${word#*=}/$rank; done;; esac; done'
+        self.job(write)
+        out, _ = self.compare("--rounds", 1)
+        self.assertNotIn("No MPI", out)
+        self.assertRegex(out, r"\n  native .* 2.250 +1.000\n  lapwing .* 2.250 +1.000\n")
+        summary = json.loads(self.compare("--rounds", 1, "--json")[0])["rows"][0]["engines"][0]["summary"]
+        self.assertEqual([summary[name]["median"] for name in ("program", "processor")], [2.25, 1])
+        self.job("[ $under$round = timed-lapwing2 ] && exit 3; exit 0")
+        self.assertIn("lapwing, in timed round 2: exit status 3", self.compare("--rounds", 1, status=1)[1])
+        self.assertEqual([path.name for path in self.place.iterdir()], ["runs"])
 
     def test_json(self):
         out, err = self.compare("--rounds", 6, "--json", "-o", "c.json")
         self.assertEqual(out, "")
         self.assertIn("Lapwing", err)
-        self.assertEqual(err.count("\n"), 1)
+        self.assertIn("No MPI", err)
+        self.assertEqual(err.count("\n"), 2)
         result = json.loads((self.place / "c.json").read_text())
         self.assertEqual(result["conclusion"], err.strip())
         [row] = result["rows"]
@@ -118,7 +137,7 @@ class Compare(ToolTest):
             (energy.format("1.50000$round"), ["--same-output=^energy", "--tolerance", "1e-7"], "its output differs"),
             (energy.format("1$round"), ["--same-output=^energy", "--tolerance", "1e-3"], "its output differs"),
             (energy.format("1"), ["--same-output=entropy"], "no line of its output matches"),
-            ("[ $under = native ] && echo a > result; exit 0", ["--same", "result"], "lapwing, in round 1: it did not write 'result'"),
+            ("[ ${under#timed-} = native ] && echo a > result; exit 0", ["--same", "result"], "lapwing, in round 1: it did not write 'result'"),
             ("mkdir -p result; touch result/$round$under", ["--same", "result"], "'result' cannot be read"),
         )
         for program, options, said in cases:
@@ -137,7 +156,7 @@ class Compare(ToolTest):
         with file.open() as stream:
             subprocess.run([self.tool, "compare", "--rounds", "1", "--", "mpirun", "a"], env=clean_environment(PATH=self.path),
                            cwd=self.place, stdin=stream, capture_output=True, check=True, timeout=100)
-        self.assertEqual((self.place / "read").read_text(), "input\n" * 4)
+        self.assertEqual((self.place / "read").read_text(), "input\n" * 8)
 
     def interrupted(self, wait_for_run, number, whole_group):
         ready = self.place / "ready"
@@ -192,7 +211,7 @@ class Compare(ToolTest):
         self.job(f'head -c 100000 /dev/zero > {self.place}/disk/all 2> {self.place}/full; exit 0')
         (self.place / "disk").mkdir()
         command = ["unshare", "--map-root-user", "--mount", "sh", "-c",
-                   f"mount -t tmpfs -o size=8k none disk && {self.tool} compare --rounds 1 -o disk/c -- mpirun a; status=$?; ls disk; exit $status"]
+                   f"mount -t tmpfs -o size=12k none disk && {self.tool} compare --rounds 1 -o disk/c -- mpirun a; status=$?; ls disk; exit $status"]
         if subprocess.run([*command[:-1], "mount -t tmpfs none /mnt"], capture_output=True).returncode != 0:
             self.skipTest("no mounts")
         done = subprocess.run(command, env=clean_environment(PATH=self.path), cwd=self.place, capture_output=True, text=True, timeout=100)

@@ -61,6 +61,8 @@ QUANTITIES = {quantity.name: quantity for quantity in (
     Quantity("work_of_all", "Work, all ranks", "time", "", "of one iteration, summed over the ranks"),
     Quantity("total_of_all", "Total, all ranks", "time", "less", "of one iteration, summed over the ranks"),
     Quantity("in_mpi", "Time in MPI", "time", "less", "in calls of MPI, of a rank on average"),
+    Quantity("program", "In the program", "time", "less", "from MPI_Init to MPI_Finalize, of the rank that takes longest"),
+    Quantity("processor", "Processor time", "time", "less", "user and system time of all ranks"),
     Quantity("bound", "Bound", "share", "",
              "the maximum gain by overlap: the shorter of computation and communication, each measured alone, over the sum of both"),
 )}

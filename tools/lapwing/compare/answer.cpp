@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/values.hpp"
 #include "lapwing/bench/statistics.hpp"
@@ -26,6 +27,10 @@ class Percent {
   private:
     int places_;
 };
+
+double median_of(const std::vector<double>& values) {
+    return spread(values).at("median");
+}
 
 std::string sentence(const Variant& native, const Variant& variant, double within) {
     const std::size_t pairs = variant.seconds.size();
@@ -61,7 +66,8 @@ std::string answer(const std::vector<Variant>& variants, double within) {
 
 std::string comparison_table(const std::vector<Variant>& variants) {
     if (variants.front().seconds.empty()) return "";
-    std::vector<std::vector<std::string>> rows = {{"variant", "seconds", "q1", "q3", "ratio", "from", "to"}};
+    std::vector<std::vector<std::string>> rows = {
+        {"variant", "seconds", "q1", "q3", "ratio", "from", "to", "in the program", "processor"}};
     for (const Variant& variant : variants) {
         const Json seconds = spread(variant.seconds);
         std::vector<std::string> row = {variant.name};
@@ -72,9 +78,14 @@ std::string comparison_table(const std::vector<Variant>& variants) {
         row.push_back(fmt::format("{:.3f}", estimate.middle));
         row.push_back(has_interval ? fmt::format("{:.3f}", estimate.interval->first) : "-");
         row.push_back(has_interval ? fmt::format("{:.3f}", estimate.interval->second) : "-");
+        for (const std::vector<double>& times : {variant.timed.seconds, variant.timed.processor})
+            row.push_back(times.empty() ? "-" : fmt::format("{:.3f}", median_of(times)));
         rows.push_back(row);
     }
-    return align(rows);
+    return align(rows) +
+           "seconds: of the launcher, median and quartiles; in the program: from MPI_Init to MPI_Finalize, "
+           "and "
+           "processor:\nof all ranks, from separate runs with a timer.\n";
 }
 
 Json comparison_row(const std::vector<Variant>& variants) {
@@ -91,6 +102,9 @@ Json comparison_row(const std::vector<Variant>& variants) {
                        {"summary", {{"total", spread(variant.seconds)}, {"ratio", spread(of_rounds)}}},
                        {"ratio", estimate.middle},
                        {"interval", nullptr}};
+        for (const auto& [quantity, times] :
+             {std::pair("program", variant.timed.seconds), std::pair("processor", variant.timed.processor)})
+            if (!times.empty()) engine["summary"][quantity] = spread(times);
         if (estimate.interval) engine["interval"] = *estimate.interval;
         engines.push_back(engine);
     }

@@ -58,7 +58,9 @@ Settings read_settings_of(const std::string& options) {
     return settings;
 }
 
-std::vector<Variant> arrange_variants(const Options& options, const std::vector<std::string>& words) {
+// `timed`: the directory for the files of the timer.
+std::vector<Variant> arrange_variants(const Options& options, const std::vector<std::string>& words,
+                                      const std::string& timed) {
     std::vector<std::pair<std::string, Settings>> known = {{"native", {}}, {"lapwing", read_settings_of("")}};
     std::vector<std::string> all = options.with;
     if (options.all) all.insert(all.end(), variants_of_all.begin(), variants_of_all.end());
@@ -75,9 +77,14 @@ std::vector<Variant> arrange_variants(const Options& options, const std::vector<
     }
     const Starter starter = find_starter(words, options.mpi);
     std::vector<Variant> variants;
-    for (const auto& [name, settings] : known)
-        variants.push_back(
-            {name, variants.empty() ? Launch{words, {}} : arrange(starter, words, settings), {}});
+    for (const auto& [name, settings] : known) {
+        const bool native = variants.empty();
+        variants.push_back({name,
+                            native ? Launch{words, {}} : arrange(starter, words, settings),
+                            arrange(starter, words, settings, native ? Preload::none : Preload::lists, timed),
+                            {},
+                            {}});
+    }
     return variants;
 }
 
@@ -92,30 +99,26 @@ void say(const std::string& text, const std::string& file) {
     }
 }
 
-int run(const CommandLine& app, const Options& options, const Words& words) {
-    require_words(app, words, "command", "lapwing compare", "no command to run", "mpirun -n 2 ./program");
-    if (options.tolerance > 0 && options.same.empty() && options.same_output.empty())
-        throw_invalid("--tolerance needs --same or --same-output");
-    std::vector<Variant> variants = arrange_variants(options, words.words);
-    Results results(options.same, options.same_output, options.tolerance);
-    if (options.dry_run) {
-        for (const Variant& variant : variants) fmt::print("{}", print(variant.launch));
-        return success;
-    }
-    if (!options.output.empty()) const OutputFile checked(options.output, "the comparison");
+// Returns the status with which the tool must end, as waitpid() gives it.
+int compare(const Options& options, std::vector<Variant> variants, const std::string& times,
+            Results& results) {
+    constexpr std::size_t timed_rounds = 2;
     const double within = options.within / 100;
-    const int status = run_rounds(variants,
-                                  {.rounds = static_cast<std::size_t>(options.rounds),
-                                   .warm_up = !options.no_warm_up,
-                                   .seconds = options.seconds,
-                                   .within = within},
-                                  results);
-    if (status == violations_found << 8) return end_as(status);
-    const std::string found = answer(variants, within);
-    if (!options.json) {
-        say(found + (variants.front().seconds.empty() ? "" : "\n") + comparison_table(variants),
-            options.output);
-    } else if (!variants.front().seconds.empty()) {
+    const HeldSignals held;
+    int status = run_rounds(held, variants,
+                            {.rounds = static_cast<std::size_t>(options.rounds),
+                             .warm_up = !options.no_warm_up,
+                             .seconds = options.seconds,
+                             .within = within},
+                            results);
+    if (status == 0) status = run_timed(held, variants, timed_rounds, times, results);
+    if (status == violations_found << 8) return status;
+    const bool empty = variants.front().seconds.empty();
+    std::string found = answer(variants, within);
+    const bool has_mpi = std::any_of(variants.begin(), variants.end(),
+                                     [](const Variant& variant) { return !variant.timed.seconds.empty(); });
+    if (status == 0 && !has_mpi) found += "No MPI was seen: no process called MPI_Init and MPI_Finalize.\n";
+    if (options.json && !empty) {
         const nlohmann::json result = {{"benchmark", "compare"},
                                        {"lapwing", LAPWING_VERSION},
                                        {"time", time_of_day()},
@@ -123,9 +126,34 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
                                        {"conclusion", found.substr(0, found.size() - 1)},
                                        {"rows", {comparison_row(variants)}}};
         say(result.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", options.output);
+    } else if (!options.json) {
+        say(found + (empty ? "" : "\n") + comparison_table(variants), options.output);
     }
-    if (!options.output.empty() || (options.json && variants.front().seconds.empty()))
-        print_message("{}", found);
+    if (!options.output.empty() || (options.json && empty)) print_message("{}", found);
+    return status;
+}
+
+int run(const CommandLine& app, const Options& options, const Words& words) {
+    require_words(app, words, "command", "lapwing compare", "no command to run", "mpirun -n 2 ./program");
+    if (options.tolerance > 0 && options.same.empty() && options.same_output.empty())
+        throw_invalid("--tolerance needs --same or --same-output");
+    Results results(options.same, options.same_output, options.tolerance);
+    const std::filesystem::path place =
+        std::filesystem::absolute(options.output.empty() ? "lapwing-compare" : options.output);
+    if (options.dry_run) {
+        for (const Variant& variant : arrange_variants(options, words.words, place))
+            fmt::print("{}", print(variant.launch));
+        return success;
+    }
+    arrange_variants(options, words.words, place);  // whatever cannot be launched is refused first
+    if (!options.output.empty()) const OutputFile checked(options.output, "the comparison");
+    int status = 0;
+    {
+        const JobDirectory times(place.string() + ".parts");
+        leave_guard({&times});
+        status =
+            compare(options, arrange_variants(options, words.words, times.path()), times.path(), results);
+    }
     return end_as(status);
 }
 
@@ -190,7 +218,11 @@ Command add_compare(CommandLine& tool, const Words& words) {
         "the order\n"
         "changes from round to round. Native runs are the command as it is, with no library of Lapwing. "
         "The time of a\n"
-        "run is that from the start of the launcher to its end. Each round gives a ratio of variant and "
+        "run is that from the start of the launcher to its end. Two further rounds, with the same timer in "
+        "all variants,\n"
+        "time the ranks from MPI_Init to MPI_Finalize, and their processors; the ranks write beside FILE, or "
+        "in the\n"
+        "working directory, on a file system that all hosts share. Each round gives a ratio of variant and "
         "native; the\n"
         "table has the Hodges-Lehmann estimate of these ratios and its exact 95 % confidence interval "
         "(Wilcoxon's\n"

@@ -4,16 +4,6 @@
 #include <cmath>
 
 namespace lapwing::tool {
-namespace {
-
-// Of sorted values.
-double median_of(const std::vector<double>& sorted) {
-    const std::size_t half = sorted.size() / 2;
-    return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-}
-
-}  // namespace
-
 std::optional<std::size_t> critical_rank_sum(std::size_t pairs, double tail) {
     // The share of the 2^pairs sets of signs that have each sum, when ranks join one after the other.
     std::vector<double> share(pairs * (pairs + 1) / 2 + 1, 0);
@@ -34,7 +24,7 @@ Estimate estimate_centre(const std::vector<double>& differences) {
         for (std::size_t j = 0; j <= i; ++j) means.push_back((differences[i] + differences[j]) / 2);
     }
     std::sort(means.begin(), means.end());
-    Estimate estimate{median_of(means), {}};
+    Estimate estimate{(means[(means.size() - 1) / 2] + means[means.size() / 2]) / 2, {}};
     if (const auto sum = critical_rank_sum(differences.size(), (1 - confidence) / 2))
         estimate.interval = {means[*sum], means[means.size() - 1 - *sum]};
     return estimate;

@@ -89,10 +89,7 @@ std::vector<std::string> with_options(const std::vector<std::string>& words, Way
     return result;
 }
 
-std::string preload_of(const MpiFamily& family, Preload which) {
-    if (which == Preload::none) return "";
-    const std::string file = which == Preload::lists ? std::string(family.preload)
-                                                     : fmt::format("liblapwing-profile-{}.so", family.name);
+std::string require_preload(const MpiFamily& family, const std::string& file) {
     std::vector<std::string> searched;
     const std::optional<std::string> preload = find_preload(file, searched);
     if (!preload) throw_not_installed(file, searched, family);
@@ -101,6 +98,16 @@ std::string preload_of(const MpiFamily& family, Preload which) {
                     fmt::format("LD_PRELOAD cannot name '{}': its path has a space or a colon", *preload));
     }
     return *preload;
+}
+
+// The libraries for LD_PRELOAD; empty: none.
+std::string preloads_of(const MpiFamily& family, Preload which, bool timed) {
+    std::vector<std::string> files;
+    if (timed) files.emplace_back("liblapwing-timer.so");
+    if (which == Preload::lists) files.emplace_back(family.preload);
+    if (which == Preload::profile) files.push_back(fmt::format("liblapwing-profile-{}.so", family.name));
+    for (std::string& file : files) file = require_preload(family, file);
+    return fmt::format("{}", fmt::join(files, ":"));
 }
 
 // Launchers of all others take Hydra's options.
@@ -233,9 +240,10 @@ Starter find_launcher(const std::vector<std::string>& words, const std::string& 
 }
 
 Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings,
-               Preload which) {
-    const std::string library = preload_of(*starter.family, which);
+               Preload which, const std::string& timed) {
+    const std::string library = preloads_of(*starter.family, which, !timed.empty());
     Variables variables = variables_to_pass(settings);
+    if (!timed.empty()) variables.emplace_back("TIMER_OF_LAPWING_COMPARE", timed);
     Launch launch{words, {}};
     if (!library.empty()) {
         const std::string others = take_preloaded(launch.words, starter.way);

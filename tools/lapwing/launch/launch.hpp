@@ -41,9 +41,10 @@ Starter find_launcher(const std::vector<std::string>& words, const std::string& 
 // The preloaded library: the one that runs lists, that of `lapwing profile`, or none.
 enum class Preload { lists, profile, none };
 
-// Throws Error if the MPI has no preload library, or if LD_PRELOAD cannot name its path.
+// `timed`: the directory to which the timer of `lapwing compare` writes, preloaded before Lapwing; empty: no
+// timer. Throws Error if the MPI has no preload library, or if LD_PRELOAD cannot name its path.
 Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings,
-               Preload which = Preload::lists);
+               Preload which = Preload::lists, const std::string& timed = "");
 
 // Passes one more variable to all ranks, but not on a command line, where other users could read its value.
 void pass_unseen(Launch& launch, const Starter& starter, const std::string& variable,
