@@ -73,12 +73,12 @@ std::unique_ptr<simulate::Network> make_dragonfly(const NetworkOptions& options,
                                options.hop);
 }
 
-const std::string kinds[] = {"flat", "torus", "one-way-torus", "mesh", "fat-tree", "dragonfly"};
+const std::string shapes[] = {"flat", "torus", "one-way-torus", "mesh", "fat-tree", "dragonfly"};
 
 std::unique_ptr<simulate::Network> empty_network(const NetworkOptions& options, int ranks) {
     const std::string& written = options.shape;
     const std::size_t colon = std::min(written.find(':'), written.size());
-    const std::size_t kind = pick("network", written.substr(0, colon), kinds);
+    const std::size_t kind = pick("network", written.substr(0, colon), shapes);
     const std::string_view shape =
         colon == written.size() ? std::string_view{} : std::string_view(written).substr(colon + 1);
     if (kind == 0) {
