@@ -161,7 +161,7 @@ class Compare(ToolTest):
     def interrupted(self, wait_for_run, number, whole_group):
         ready = self.place / "ready"
         os.mkfifo(ready)
-        self.job(f'[ "$(wc -l < runs)" = {wait_for_run} ] && {{ echo > {ready}; sleep 987650; }}; exit 0')
+        self.job(f'[ "$(wc -l < runs)" = {wait_for_run} ] && {{ echo > {ready}; exec sleep 987650; }}; exit 0')
         (self.place / "runs").unlink(missing_ok=True)
         process = subprocess.Popen([self.tool, "compare", "--", "mpirun", "a"], cwd=self.place, start_new_session=True, text=True,
                                    env=clean_environment(PATH=self.path, MARK=str(self.place)), stdin=subprocess.DEVNULL,
@@ -205,6 +205,10 @@ class Compare(ToolTest):
             with self.subTest(words=words):
                 self.refused("compare", *words, "--", "mpirun", "a", because=named, tool=self.tool, cwd=self.place, PATH=self.path)
                 self.assertEqual(self.runs(), [])
+
+    def test_native_runs_have_no_library(self):
+        self.refused("compare", "--", "mpirun", "-x", "LD_PRELOAD=/x/liblapwing-openmpi.so", "a", because="native runs must have none",
+                     tool=self.tool, cwd=self.place, PATH=self.path)
 
     def test_a_file_that_has_no_room(self):
         """The disk is full at the end: the answer is printed, and the file is not there."""

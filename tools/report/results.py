@@ -1,4 +1,4 @@
-"""Reads what a report is made of: results of `lapwing bench --json` and `lapwing predict --json`.
+"""Reads what a report is made of: results of `lapwing bench`, `compare` and `predict` with --json.
 
 What is wrong with a file is an InputError that names it; nothing in a file is trusted to have the right type.
 """
@@ -152,7 +152,7 @@ class Reader:
         except OSError as error:
             self.fail("", error.strerror or str(error))
         except UnicodeDecodeError:
-            taken = "report takes the JSON of bench and predict"
+            taken = "report takes the JSON of bench, compare and predict"
             if pathlib.Path(self.path).read_bytes()[:2] == b"\x1f\x8b":
                 self.fail("", f"it is compressed by gzip: unpack it first; {taken}")
             self.fail("", f"it is not text in UTF-8; {taken}")
@@ -172,7 +172,7 @@ class Reader:
             self.fail("", "a trace of `lapwing run --trace`, which Perfetto shows (ui.perfetto.dev)")
         if isinstance(document, dict) and "benchmark" in document:
             return self.result(document)
-        self.fail("", "no result of `lapwing bench --json` or `lapwing predict --json`")
+        self.fail("", "no result of `lapwing bench`, `compare` or `predict` with --json")
 
 
 def read(path):

@@ -1,7 +1,9 @@
 // lapwing compare: does Lapwing help a program, and by how much?
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -75,6 +77,11 @@ std::vector<Variant> arrange_variants(const Options& options, const std::vector<
         known.emplace_back(name,
                            named("--with", [&] { return read_settings_of(written.substr(colon + 1)); }));
     }
+    const char* const inherited = std::getenv("LD_PRELOAD");
+    const std::string preloads =
+        fmt::format("{} {}", inherited != nullptr ? inherited : "", fmt::join(words, " "));
+    if (preloads.find("liblapwing-") != std::string::npos)
+        throw_invalid("LD_PRELOAD has a library of Lapwing, but native runs must have none: remove it");
     const Starter starter = find_starter(words, options.mpi);
     std::vector<Variant> variants;
     for (const auto& [name, settings] : known) {
