@@ -31,10 +31,6 @@ class Tune(LaunchedTest):
         self.assertEqual((two["engine"], two["hosts"], two["ranks"], three["ranks"]), ("host", "one", [2, 2], [3, 3]))
         self.assertEqual(len(three["choices"]), 15)
         self.assertIn("tune", three["made"]["command"])
-        for table in two, three:
-            costs = table["messages"]
-            self.assertEqual(list(costs), ["latency", "task", "gap", "per_byte", "task_per_byte"])
-            self.assertTrue(0 < costs["latency"] < 1, costs)
         for row in three["measured"]:
             self.assertTrue(all(seconds > 0 for seconds in row["seconds"].values()), row)
         # The file names the algorithm that was measured to be the fastest, or an equally fast one.
