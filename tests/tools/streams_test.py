@@ -32,7 +32,7 @@ class Streams(ToolTest):
         listed = subprocess.run([TOOL, "--help"], capture_output=True, text=True, check=True).stdout
         for words in RESULTS + MESSAGES:
             status, out, err = self.status_with(words, "")
-            has_result = words in RESULTS
+            has_result = words in RESULTS and "namespaces" not in err  # which a container may forbid
             self.assertTrue(out or not has_result, f"{words}\n{err}")
             for broken in ("2>&-", "2>/dev/full", ">&-", ">/dev/full", "<&- 2>&-", ">&- 2>&-"):
                 with self.subTest(words=words, broken=broken):
