@@ -14,7 +14,7 @@ help:
 	@echo "make apps              the sample applications, build/apps (docs/applications.md), and the programs of bench/compare"
 	@echo "make demo              overlap on virtual hosts, one for each core, the MPI beside Lapwing, with plots"
 	@echo "make check ROOM=task   the unit tests of one room, $(rooms)"
-	@echo "make test              unit tests, the tool, and MPI programs on Open MPI and MPICH: 10 minutes"
+	@echo "make test              unit tests, the tool, and MPI programs on Open MPI and MPICH: at most 10 minutes on 2 cores"
 	@echo "make test-more         what CI runs after it: the address sanitizer, fuzzing, proofs, PyPI's MPIs, mpi4py's tests"
 	@echo "make test-all          all of these on both MPIs, real applications, the thread sanitizer, the documentation's site, and the wheel"
 	@echo "make test-gpu          the wheel on PyPI's MPIs, with buffers of an NVIDIA card; needs the card's driver only"
