@@ -1,10 +1,8 @@
-// The program of all ranks: a repeated sequence of actions, or a sequence for each rank; and the lateness of
-// ranks.
+// The program of all ranks, a repeated sequence of actions; and the lateness of ranks.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "simulate/time.hpp"

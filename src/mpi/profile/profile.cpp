@@ -18,7 +18,6 @@
 #include "base/error.hpp"
 #include "base/messages.hpp"
 #include "base/settings.hpp"
-#include "base/values.hpp"
 #include "job/rank_locations.hpp"
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/metadata.hpp"

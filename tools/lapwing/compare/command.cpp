@@ -60,10 +60,11 @@ Settings read_settings_of(const std::string& options) {
     return settings;
 }
 
-// `timed`: the directory for the files of the timer.
-std::vector<Variant> arrange_variants(const Options& options, const std::vector<std::string>& words,
-                                      const std::string& timed) {
-    std::vector<std::pair<std::string, Settings>> known = {{"native", {}}, {"lapwing", read_settings_of("")}};
+using Settled = std::vector<std::pair<std::string, Settings>>;  // names and settings of variants
+
+// Native first.
+Settled read_variants(const Options& options, const std::vector<std::string>& words) {
+    Settled known = {{"native", {}}, {"lapwing", read_settings_of("")}};
     std::vector<std::string> all = options.with;
     if (options.all) all.insert(all.end(), variants_of_all.begin(), variants_of_all.end());
     for (const std::string& written : all) {
@@ -82,7 +83,12 @@ std::vector<Variant> arrange_variants(const Options& options, const std::vector<
         fmt::format("{} {}", inherited != nullptr ? inherited : "", fmt::join(words, " "));
     if (preloads.find("liblapwing-") != std::string::npos)
         throw_invalid("LD_PRELOAD has a library of Lapwing, but native runs must have none: remove it");
-    const Starter starter = find_starter(words, options.mpi);
+    return known;
+}
+
+// `timed`: the directory for the files of the timer.
+std::vector<Variant> arrange_variants(const Settled& known, const Starter& starter,
+                                      const std::vector<std::string>& words, const std::string& timed) {
     std::vector<Variant> variants;
     for (const auto& [name, settings] : known) {
         const bool native = variants.empty();
@@ -147,19 +153,21 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     Results results(options.same, options.same_output, options.tolerance);
     const std::filesystem::path place =
         std::filesystem::absolute(options.output.empty() ? "lapwing-compare" : options.output);
+    const Settled known = read_variants(options, words.words);
+    const Starter starter = find_starter(words.words, options.mpi);
+    // Whatever cannot be launched is refused before anything is written.
+    const std::vector<Variant> checked = arrange_variants(known, starter, words.words, place);
     if (options.dry_run) {
-        for (const Variant& variant : arrange_variants(options, words.words, place))
-            fmt::print("{}", print(variant.launch));
+        for (const Variant& variant : checked) fmt::print("{}", print(variant.launch));
         return success;
     }
-    arrange_variants(options, words.words, place);  // whatever cannot be launched is refused first
-    if (!options.output.empty()) const OutputFile checked(options.output, "the comparison");
+    if (!options.output.empty()) const OutputFile file(options.output, "the comparison");
     int status = 0;
     {
         const JobDirectory times(place.string() + ".parts");
         leave_guard({&times});
-        status =
-            compare(options, arrange_variants(options, words.words, times.path()), times.path(), results);
+        status = compare(options, arrange_variants(known, starter, words.words, times.path()), times.path(),
+                         results);
     }
     return end_as(status);
 }
