@@ -229,6 +229,13 @@ LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided
     return start_mpi(argc, argv, required, provided);
 }
 
+// MPICH takes no more locks in it, whatever the level of threads.
+LAPWING_MPI MPI_Finalize() {
+    async_progress.stop();
+    const InRecordedMpi in_mpi("MPI_Finalize", __builtin_return_address(0));
+    return NEXT_Finalize();
+}
+
 // Any thread may call it at any time.
 LAPWING_MPI MPI_Query_thread(int* provided) {
     const int error = NEXT_Query_thread(provided);

@@ -91,7 +91,6 @@ using namespace lapwing;
         return through_gate_##function(LAPWING_LIST names __builtin_return_address(0));                \
     }
 #define LAPWING_FREES(function, parameters, names, communicator)
-#define LAPWING_LAST(function)
 #include "mpi/calls/native_calls.def"
 
 #ifdef OPEN_MPI

@@ -88,7 +88,6 @@ int define(const MPI_Comm* made, int error) {
     LAPWING_MPI function parameters {                            \
         return define(made, LAPWING_NEXT(function) names);       \
     }
-#define LAPWING_LAST(function)
 #include "mpi/calls/native_calls.def"
 
 LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
