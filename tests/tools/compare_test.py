@@ -69,15 +69,27 @@ class Compare(ToolTest):
         self.assertNotIn("LAPWING_TRACE=t", line)
 
     def test_the_answer(self):
-        # Native runs sleep for a second, which no other load makes up for.
-        self.job("[ ${under#timed-} = native ] && sleep 1; exit 0")
-        out, _ = self.compare("--rounds", 7, "--within", 100, "--no-warm-up")
-        self.assertRegex(out, r"^Lapwing saves \d+(\.\d)? % \(\d+(\.\d)? to \d+(\.\d)?, 95 % of 7 pairs\)\nNo MPI was seen.*\n\n  variant")
+        """From times that the program prints; the last line that matches counts."""
+        self.job('echo "Loop time of 9 s"; case $under in *native) echo "Loop time of 2.$round s";; *) echo "Loop time of 1.${round}e0 s";; esac')
+        words = ["--time", r"Loop time of (\S+) s", "--no-warm-up"]
+        out, _ = self.compare(*words, "--rounds", 7, "--within", 0.001)
+        self.assertRegex(out, r"^Lapwing saves 42 % \(38 to 46, 95 % of 7 pairs\)\nNo MPI was seen.*\n\n  variant")
+        self.assertIn("seconds: as printed", out)
+        self.assertRegex(out, "native +2.400 +2.250 +2.550")
+        self.assertEqual(len(self.runs()), 18)
+        self.compare(*words, "--rounds", 20, "--within", 100)  # it stops when the interval is narrow: with 7 pairs
+        self.assertEqual(len(self.runs()), 18)
+        for printed in ("soon", "0", "-1", "1x"):
+            self.job(f"echo 'Loop time of {printed} s'")
+            self.assertIn("native, in round 1: no line of its output has a time above 0", self.compare(*words, status=1)[1])
 
-    def test_it_stops_when_the_interval_is_narrow(self):
-        self.job("sleep 0.5")
-        self.compare("--rounds", 20, "--within", 100)
-        self.assertEqual(len(self.runs()), 20)
+    def test_another_command(self):
+        self.job("echo $@ >> said")
+        self.compare("--rounds", 1, "--no-warm-up", "--with", "tests: native -- mpirun a  --tests", "--with", "one: --engine host -- mpirun b")
+        first = (self.place / "runs").read_text().splitlines()[:4]
+        self.assertEqual(first[0], "native a")
+        self.assertEqual(first[2], "native a --tests")
+        self.assertRegex(first[3], "^lapwing .*LAPWING_ENGINE=host b$")
 
     def test_times_of_the_ranks(self):
         """Two ranks in each timed run: the longer time, and the processors of both."""
@@ -200,7 +212,9 @@ class Compare(ToolTest):
                 (("--with", "a: --engine foo"), "--with: --engine: unknown value 'foo'"), (("--with", "a: --help"), "--help"),
                 (("--with", "a:", "--with", "a:"), "two variants have the name 'a'"), (("--with", "native:"), "'native'"),
                 (("--all", "--with", "host:"), "'host'"), (("--same-output=(",), "'(' is not a regular expression"),
-                (("--tolerance", "1e-3"), "--tolerance needs --same or --same-output"), (("-o", "/dev/null/x"), "/dev/null/x"),
+                (("--tolerance", "1e-3"), "--tolerance needs --same or --same-output"), (("--time", "a"), "'a' has no group for the seconds"), (("--time", "(a"), "--time: '(a' is not a regular"),
+                (("--with", "a: native --"), "has no command after --"), (("--with", "a: native -- /no/launcher x"), "/no/launcher"),
+                (("--with", "a: native x"), "unexpected argument 'native'"), (("-o", "/dev/null/x"), "/dev/null/x"),
                 (("-o", self.scratch), str(self.scratch)), (("-o", "/dev/full"), "/dev/full")):
             with self.subTest(words=words):
                 self.refused("compare", *words, "--", "mpirun", "a", because=named, tool=self.tool, cwd=self.place, PATH=self.path)

@@ -64,7 +64,7 @@ std::string answer(const std::vector<Variant>& variants, double within) {
     return text;
 }
 
-std::string comparison_table(const std::vector<Variant>& variants) {
+std::string comparison_table(const std::vector<Variant>& variants, bool printed) {
     if (variants.front().seconds.empty()) return "";
     std::vector<std::vector<std::string>> rows = {
         {"variant", "seconds", "q1", "q3", "ratio", "from", "to", "in the program", "processor"}};
@@ -82,10 +82,10 @@ std::string comparison_table(const std::vector<Variant>& variants) {
             row.push_back(times.empty() ? "-" : fmt::format("{:.3f}", median_of(times)));
         rows.push_back(row);
     }
-    return align(rows) +
-           "seconds: of the launcher, median and quartiles; in the program: from MPI_Init to MPI_Finalize, "
-           "and "
-           "processor:\nof all ranks, from separate runs with a timer.\n";
+    return align(rows) + fmt::format(
+                             "seconds: {}, median and quartiles; in the program: from MPI_Init to "
+                             "MPI_Finalize, and processor:\nof all ranks, from separate runs with a timer.\n",
+                             printed ? "as printed" : "of the launcher");
 }
 
 Json comparison_row(const std::vector<Variant>& variants) {

@@ -13,7 +13,8 @@ namespace lapwing::tool {
 // that further rounds would show.
 std::string answer(const std::vector<Variant>& variants, double within);
 
-std::string comparison_table(const std::vector<Variant>& variants);
+// `printed`: the seconds are those that the program prints.
+std::string comparison_table(const std::vector<Variant>& variants, bool printed);
 
 // A row in the form of `lapwing bench --json`, which `lapwing report` draws.
 nlohmann::json comparison_row(const std::vector<Variant>& variants);

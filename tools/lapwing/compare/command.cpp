@@ -36,6 +36,7 @@ struct Options {
     std::vector<std::string> same;
     std::string same_output;
     double tolerance = 0;
+    std::string time;
     bool json = false;
     std::string output;
     std::string mpi;
@@ -60,41 +61,67 @@ Settings read_settings_of(const std::string& options) {
     return settings;
 }
 
-using Settled = std::vector<std::pair<std::string, Settings>>;  // names and settings of variants
+struct Settled {
+    std::string name;
+    std::optional<Settings> settings;  // nothing: without Lapwing
+    std::vector<std::string> words;    // of the command
+    Starter starter = {};              // of the command
+};
+
+std::vector<std::string> words_of(const std::string& text) {
+    std::vector<std::string> words = split(text, ' ');
+    std::erase(words, "");
+    return words;
+}
+
+// "NAME: OPTIONS" or "NAME: OPTIONS -- COMMAND".
+Settled read_variant(const std::string& written, const std::vector<std::string>& words) {
+    const std::size_t colon = written.find(':');
+    if (colon == std::string::npos || colon == 0)
+        throw_invalid(fmt::format(
+            "--with: '{}' must have the form NAME: OPTIONS, such as \"blocking: --blocking\"", written));
+    const std::string rest = written.substr(colon + 1);
+    const std::size_t dashes = (rest + " ").find(" -- ");
+    Settled variant = {written.substr(0, colon), {}, words};
+    if (dashes != std::string::npos) {
+        variant.words = words_of(rest.substr(std::min(dashes + 4, rest.size())));
+        if (variant.words.empty())
+            throw_invalid(fmt::format("--with: '{}' has no command after --", written));
+    }
+    const std::string given = rest.substr(0, dashes);
+    if (words_of(given) != std::vector<std::string>{"native"})
+        variant.settings = named("--with", [&] { return read_settings_of(given); });
+    return variant;
+}
 
 // Native first.
-Settled read_variants(const Options& options, const std::vector<std::string>& words) {
-    Settled known = {{"native", {}}, {"lapwing", read_settings_of("")}};
+std::vector<Settled> read_variants(const Options& options, const std::vector<std::string>& words) {
+    std::vector<Settled> known = {{"native", {}, words}, {"lapwing", read_settings_of(""), words}};
     std::vector<std::string> all = options.with;
     if (options.all) all.insert(all.end(), variants_of_all.begin(), variants_of_all.end());
     for (const std::string& written : all) {
-        const std::size_t colon = written.find(':');
-        const std::string name = written.substr(0, colon);
-        if (colon == std::string::npos || name.empty())
-            throw_invalid(fmt::format(
-                "--with: '{}' must have the form NAME: OPTIONS, such as \"blocking: --blocking\"", written));
-        if (std::any_of(known.begin(), known.end(), [&](const auto& other) { return other.first == name; }))
-            throw_invalid(fmt::format("--with: two variants have the name '{}'", name));
-        known.emplace_back(name,
-                           named("--with", [&] { return read_settings_of(written.substr(colon + 1)); }));
+        Settled variant = read_variant(written, words);
+        if (std::any_of(known.begin(), known.end(),
+                        [&](const auto& other) { return other.name == variant.name; }))
+            throw_invalid(fmt::format("--with: two variants have the name '{}'", variant.name));
+        known.push_back(std::move(variant));
     }
     const char* const inherited = std::getenv("LD_PRELOAD");
-    const std::string preloads =
-        fmt::format("{} {}", inherited != nullptr ? inherited : "", fmt::join(words, " "));
+    std::string preloads = inherited != nullptr ? inherited : "";
+    for (const Settled& variant : known) preloads += fmt::format(" {}", fmt::join(variant.words, " "));
     if (preloads.find("liblapwing-") != std::string::npos)
         throw_invalid("LD_PRELOAD has a library of Lapwing, but native runs must have none: remove it");
     return known;
 }
 
 // `timed`: the directory for the files of the timer.
-std::vector<Variant> arrange_variants(const Settled& known, const Starter& starter,
-                                      const std::vector<std::string>& words, const std::string& timed) {
+std::vector<Variant> arrange_variants(const std::vector<Settled>& known, const std::string& timed) {
     std::vector<Variant> variants;
-    for (const auto& [name, settings] : known) {
-        const bool native = variants.empty();
+    for (const auto& [name, settings, words, starter] : known) {
+        const Preload preload = settings ? Preload::lists : Preload::none;
         variants.push_back({name,
-                            native ? Launch{words, {}} : arrange(starter, words, settings),
-                            arrange(starter, words, settings, native ? Preload::none : Preload::lists, timed),
+                            settings ? arrange(starter, words, *settings) : Launch{words, {}},
+                            arrange(starter, words, settings.value_or(Settings{}), preload, timed),
                             {},
                             {}});
     }
@@ -114,7 +141,7 @@ void say(const std::string& text, const std::string& file) {
 
 // Returns the status with which the tool must end, as waitpid() gives it.
 int compare(const Options& options, std::vector<Variant> variants, const std::string& times,
-            Results& results) {
+            Measured measured) {
     constexpr std::size_t timed_rounds = 2;
     const double within = options.within / 100;
     const HeldSignals held;
@@ -123,8 +150,8 @@ int compare(const Options& options, std::vector<Variant> variants, const std::st
                              .warm_up = !options.no_warm_up,
                              .seconds = options.seconds,
                              .within = within},
-                            results);
-    if (status == 0) status = run_timed(held, variants, timed_rounds, times, results);
+                            measured);
+    if (status == 0) status = run_timed(held, variants, timed_rounds, times, measured);
     if (status == violations_found << 8) return status;
     const bool empty = variants.front().seconds.empty();
     std::string found = answer(variants, within);
@@ -140,7 +167,8 @@ int compare(const Options& options, std::vector<Variant> variants, const std::st
                                        {"rows", {comparison_row(variants)}}};
         say(result.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", options.output);
     } else if (!options.json) {
-        say(found + (empty ? "" : "\n") + comparison_table(variants), options.output);
+        say(found + (empty ? "" : "\n") + comparison_table(variants, measured.time.is_printed()),
+            options.output);
     }
     if (!options.output.empty() || (options.json && empty)) print_message("{}", found);
     return status;
@@ -151,12 +179,16 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     if (options.tolerance > 0 && options.same.empty() && options.same_output.empty())
         throw_invalid("--tolerance needs --same or --same-output");
     Results results(options.same, options.same_output, options.tolerance);
+    const PrintedTime time(options.time);
     const std::filesystem::path place =
         std::filesystem::absolute(options.output.empty() ? "lapwing-compare" : options.output);
-    const Settled known = read_variants(options, words.words);
-    const Starter starter = find_starter(words.words, options.mpi);
+    std::vector<Settled> known = read_variants(options, words.words);
+    for (Settled& variant : known) {
+        const bool same = &variant != &known.front() && variant.words == words.words;
+        variant.starter = same ? known.front().starter : find_starter(variant.words, options.mpi);
+    }
     // Whatever cannot be launched is refused before anything is written.
-    const std::vector<Variant> checked = arrange_variants(known, starter, words.words, place);
+    const std::vector<Variant> checked = arrange_variants(known, place);
     if (options.dry_run) {
         for (const Variant& variant : checked) fmt::print("{}", print(variant.launch));
         return success;
@@ -166,8 +198,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     {
         const JobDirectory times(place.string() + ".parts");
         leave_guard({&times});
-        status = compare(options, arrange_variants(known, starter, words.words, times.path()), times.path(),
-                         results);
+        status = compare(options, arrange_variants(known, times.path()), times.path(), {time, results});
     }
     return end_as(status);
 }
@@ -195,7 +226,8 @@ Command add_compare(CommandLine& tool, const Words& words) {
         ->show_default();
     app->add_option("--with", options->with,
                     "Also run this variant, such as \"blocking: --blocking\"; OPTIONS are those of "
-                    "`lapwing run` that change settings; repeatable")
+                    "`lapwing run` that change settings, or `native`; another command may follow: "
+                    "\"NAME: OPTIONS -- COMMAND\"; repeatable")
         ->type_name("\"NAME: OPTIONS\"")
         ->take_all();
     app->add_flag("--all", options->all,
@@ -215,6 +247,11 @@ Command add_compare(CommandLine& tool, const Words& words) {
                     "in another order")
         ->type_name("T")
         ->range(0.0, 1.0);
+    app->add_option(
+           "--time", options->time,
+           "Compare the seconds that the program prints: the first group of REGEX in the last line that "
+           "matches, such as \"Loop time of (\\S+)\"")
+        ->type_name("REGEX");
     app->add_flag("--json", options->json, "Print JSON, which `lapwing report` draws");
     app->add_option("-o,--output", options->output,
                     "Write the comparison to FILE, and only the answer to standard error")
@@ -225,6 +262,8 @@ Command add_compare(CommandLine& tool, const Words& words) {
         "  lapwing compare -- mpirun -n 4 ./program\n"
         "  lapwing compare --rounds 30 --with \"blocking: --blocking\" --with \"host: --engine host\" -- "
         "srun -n 64 ./program\n"
+        "  lapwing compare --with \"tests: native -- mpirun -n 4 ./program --tests\" -- mpirun -n 4 "
+        "./program\n"
         "  lapwing compare --same-output 'energy' --tolerance 1e-9 -- mpirun -n 4 ./program\n"
         "  lapwing cluster --hosts 2 --rate 1gbit -- lapwing compare --json -o c.json -- mpirun -n 2 "
         "./program\n"
@@ -233,7 +272,8 @@ Command add_compare(CommandLine& tool, const Words& words) {
         "the order\n"
         "changes from round to round. Native runs are the command as it is, with no library of Lapwing. "
         "The time of a\n"
-        "run is that from the start of the launcher to its end. Two further rounds, with the same timer in "
+        "run is that from the start of the launcher to its end, or with --time that which it prints. Two "
+        "further rounds, with the same timer in "
         "all variants,\n"
         "time the ranks from MPI_Init to MPI_Finalize, and their processors; the ranks write beside FILE, or "
         "in the\n"

@@ -38,6 +38,16 @@ std::string state_of(const std::string& file) {
     return fmt::format("{} {} {}", found.st_ino, found.st_ctim.tv_sec, found.st_ctim.tv_nsec);
 }
 
+// Empty: none.
+std::optional<std::regex> read_pattern(const char* option, const std::string& pattern) {
+    try {
+        if (!pattern.empty()) return std::regex(pattern);
+    } catch (const std::regex_error& error) {
+        throw_invalid(fmt::format("{}: '{}' is not a regular expression: {}", option, pattern, error.what()));
+    }
+    return {};
+}
+
 }  // namespace
 
 bool equal_within(std::string_view one, std::string_view other, double tolerance) {
@@ -61,15 +71,27 @@ bool equal_within(std::string_view one, std::string_view other, double tolerance
     }
 }
 
-Results::Results(std::vector<std::string> files, const std::string& lines, double tolerance)
-    : files_(std::move(files)), tolerance_(tolerance) {
-    try {
-        if (!lines.empty()) lines_.emplace(lines);
-    } catch (const std::regex_error& error) {
-        throw_invalid(
-            fmt::format("--same-output: '{}' is not a regular expression: {}", lines, error.what()));
-    }
+PrintedTime::PrintedTime(const std::string& pattern) : line_(read_pattern("--time", pattern)) {
+    if (line_ && line_->mark_count() == 0)
+        throw_invalid(fmt::format(
+            "--time: '{}' has no group for the seconds: write for example \"Loop time of (\\S+)\"", pattern));
 }
+
+std::optional<double> PrintedTime::find(const std::string& output) const {
+    std::optional<double> found;
+    for (const std::string& line : split(output, '\n')) {
+        std::smatch match;
+        if (!std::regex_search(line, match, *line_)) continue;
+        const std::string written = match[1];
+        std::string_view text = written;
+        found = take_number(text);
+        if (!text.empty() || (found && *found <= 0)) found.reset();
+    }
+    return found;
+}
+
+Results::Results(std::vector<std::string> files, const std::string& lines, double tolerance)
+    : files_(std::move(files)), lines_(read_pattern("--same-output", lines)), tolerance_(tolerance) {}
 
 void Results::before_run() {
     before_.clear();

@@ -13,6 +13,21 @@ namespace lapwing::tool {
 // one.
 bool equal_within(std::string_view one, std::string_view other, double tolerance);
 
+// The time that a program prints itself.
+class PrintedTime {
+  public:
+    // Its first group is the seconds; empty: programs print none. Throws Error (invalid_argument) for a wrong
+    // regular expression.
+    explicit PrintedTime(const std::string& pattern);
+
+    bool is_printed() const { return line_.has_value(); }
+    // Of the last line that matches.
+    std::optional<double> find(const std::string& output) const;
+
+  private:
+    std::optional<std::regex> line_;
+};
+
 class Results {
   public:
     // `files`: those that each run writes. `lines`: the lines of the output that must agree; empty: none.

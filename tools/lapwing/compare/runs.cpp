@@ -57,16 +57,21 @@ std::string print_status(int status) {
 // Returns the seconds of a run; nothing, and the status with which the tool must end, if it failed or was
 // ended.
 std::optional<double> run_once(const HeldSignals& held, const std::string& name, const Launch& launch,
-                               const std::string& which, Results& results, int& ends_with) {
+                               const std::string& which, Measured measured, int& ends_with) {
     const Input input;
     const MemoryFile kept;
-    results.before_run();
+    measured.results.before_run();
     const JobEnd end = run_job(held, launch, input.descriptor(), kept.descriptor());
     ends_with = end.signal;
     if (end.signal != 0) return {};
     const std::string output = kept.content();
-    const std::string wrong = end.status != 0 ? print_status(end.status) : results.after_run(output);
-    if (wrong.empty()) return end.seconds;
+    std::optional<double> seconds = end.seconds;
+    std::string wrong = end.status != 0 ? print_status(end.status) : measured.results.after_run(output);
+    if (wrong.empty() && measured.time.is_printed()) {
+        seconds = measured.time.find(output);
+        if (!seconds) wrong = "no line of its output has a time above 0 that matches --time";
+    }
+    if (wrong.empty()) return seconds;
     print_message("lapwing compare: {}, in {}: {}\n", name, which, wrong);
     if (end.status != 0) print_end(output);
     ends_with = violations_found << 8;
@@ -109,7 +114,7 @@ std::vector<double> ratios(const Variant& native, const Variant& variant) {
 }
 
 int run_rounds(const HeldSignals& held, std::vector<Variant>& variants, const RunLimits& limits,
-               Results& results) {
+               Measured measured) {
     const std::size_t uncounted = limits.warm_up ? 1 : 0;
     const std::size_t rounds = limits.rounds + uncounted;
     ProgressBar bar(static_cast<double>(variants.size() * rounds));
@@ -121,7 +126,7 @@ int run_rounds(const HeldSignals& held, std::vector<Variant>& variants, const Ru
         const std::string which = round < uncounted ? "the round before those that count"
                                                     : fmt::format("round {}", round - uncounted + 1);
         const std::optional<double> seconds =
-            run_once(held, variants[number].name, variants[number].launch, which, results, ends_with);
+            run_once(held, variants[number].name, variants[number].launch, which, measured, ends_with);
         if (!seconds) return false;
         of_round[number] = *seconds;
         bar.advance(1);
@@ -136,13 +141,13 @@ int run_rounds(const HeldSignals& held, std::vector<Variant>& variants, const Ru
 }
 
 int run_timed(const HeldSignals& held, std::vector<Variant>& variants, std::size_t rounds,
-              const std::string& directory, Results& results) {
+              const std::string& directory, Measured measured) {
     ProgressBar bar(static_cast<double>(variants.size() * rounds));
     int ends_with = 0;
     run_in_turns(variants.size(), rounds, [&](std::size_t number, std::size_t round) {
         Variant& variant = variants[number];
         const std::string which = fmt::format("timed round {}", round + 1);
-        if (!run_once(held, variant.name, variant.timed_launch, which, results, ends_with)) return false;
+        if (!run_once(held, variant.name, variant.timed_launch, which, measured, ends_with)) return false;
         take_times(directory, variant.timed);
         bar.advance(1);
         return true;

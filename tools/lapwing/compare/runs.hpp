@@ -32,6 +32,12 @@ struct RunLimits {
     double within = 0;    // stop when the interval of each variant is narrower than +- this share
 };
 
+// Of each run: that of the launcher, or that which the program prints.
+struct Measured {
+    const PrintedTime& time;
+    Results& results;
+};
+
 // Of the variant over the first one, for each round.
 std::vector<double> ratios(const Variant& native, const Variant& variant);
 
@@ -39,11 +45,11 @@ std::vector<double> ratios(const Variant& native, const Variant& variant);
 // which the tool must end: 0; violations_found after a message for a run that failed or computed something
 // else; that of a signal which ended the rounds. Throws Error (system) when nothing was started.
 int run_rounds(const HeldSignals& held, std::vector<Variant>& variants, const RunLimits& limits,
-               Results& results);
+               Measured measured);
 
 // Runs the timed variants in so many rounds more, whose ranks write to this directory, and adds to
 // Variant::timed. Returns as run_rounds(), also if no rank has written.
 int run_timed(const HeldSignals& held, std::vector<Variant>& variants, std::size_t rounds,
-              const std::string& directory, Results& results);
+              const std::string& directory, Measured measured);
 
 }  // namespace lapwing::tool
