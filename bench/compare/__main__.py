@@ -1,124 +1,112 @@
-"""Compares programs without Lapwing, with it, and on several MPIs: installs, starts, takes turns, and prints tables.
+"""Repeats the measurements of docs/results. Each case is one command of `lapwing compare` or `lapwing bench`, which takes turns,
+checks results and prints the table; here it gets its program, its MPI and virtual hosts (`lapwing cluster`).
 
-  python3 bench/compare --list                                     all suites and their cases
-  python3 bench/compare fft cg --passes 7 --save                   tables in docs/results, in the directory of this processor
-  python3 bench/compare real_codes --case 'cp2k.*4 hosts'
-  python3 bench/compare several_hosts --passes 2 --rounds 7 --seconds 2
-  lapwing report build/bench/applications.json -o report.html      every sample of the applications
+  python3 bench/compare --list                                     all suites, and the commands of their cases
+  python3 bench/compare fft cg --save                              tables in docs/results, in the directory of this processor
+  python3 bench/compare real_codes --case 'cp2k.*2 hosts' -- --rounds 40 --within 2
 
-Each variant of a case is a job of its own on virtual hosts (`lapwing cluster`), and the jobs take turns: every pass runs all variants
-once, in another order. What a run computes must be what the first run has computed. Let nothing else run meanwhile. The suites: {}.
+Words behind -- replace options of `lapwing compare` or `bench`. Let nothing else run meanwhile. The suites: {}.
 """
 
 import argparse
-import json
+import os
 import pathlib
 import re
 import shlex
+import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 import cases  # noqa: E402
-import harness  # noqa: E402
 import programs  # noqa: E402
 
 
-def keep(file, benchmark, rows):
-    """The samples for `lapwing report`. What is not measured now stays as it is in the file."""
-    def key(row):
-        return row["collective"], row.get("parameter")
-
-    old = json.loads(file.read_text())["rows"] if file.exists() else []
-    now = [key(row) for row in rows]
-    rows = [row for row in old if key(row) not in now] + rows
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"benchmark": benchmark, "command": sys.argv, "rows": rows}, indent=1) + "\n")
+def processor(key="model name"):
+    values = [line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.split(":")[0].strip() == key]
+    return values[0] if values else "unknown"
 
 
-def save(options, name, text):
-    if options.save:
-        file = options.save / f"{name}.txt"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"$ python3 bench/compare {shlex.join(sys.argv[1:])}\n{text}\n")
+def results_directory():
+    """The directory of docs/results for this processor: amd-epyc, intel-xeon-platinum-8480c."""
+    name = re.sub(r"\((r|tm)\)| (cpu )?@.*|\d+-core|processor", "", processor().lower())
+    return programs.ROOT / "docs" / "results" / re.sub(r"[^a-z0-9]+", "-", name).strip("-")
 
 
-def measure(case, mpis, options):
-    """None if the program is missing here."""
-    try:
-        if not case.program.is_prepared:
-            case.program.prepare(options.build, mpis)
-            case.program.is_prepared = True
-    except harness.Failure as failure:
-        print(f"left out: {case.title()}: {failure}", file=sys.stderr)
-        return None
-    comparison = harness.Comparison(case, mpis, options.build)
-    for _ in range(1 if isinstance(case.program, programs.Printed) else options.passes):
-        comparison.measure()
-    return comparison
+def machine(build):
+    """Lines that describe the machine and the software of the measurement."""
+    system = os.uname()
+    version = programs.must(build / "bin" / "lapwing", "--version").strip()
+    return (f"{system.sysname} {system.release} {system.machine}, {len(os.sched_getaffinity(0))} processors, {processor()} "
+            f"(family {processor('cpu family')}, model {processor('model')})\n{version}\n")
 
 
-def compare(name, mpis, options):
+def execute(case, mpi, build, more):
+    """What the case's command prints."""
+    if case.prepare:
+        case.prepare(build)
+    command = case.command(build, mpi.launcher(case.ranks, case.hosts), more)
+    shown = shlex.join(command).replace(f"{programs.ROOT}/", "")
+    print(f"$ {shown}", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory(dir=build) as scratch:
+        for file, text in case.files.items():
+            (pathlib.Path(scratch) / file).write_text(text() if callable(text) else text)
+        done = subprocess.run(command, cwd=scratch, env={**mpi.environment(case.hosts), **case.variables}, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        text = f"{case.title()}\n$ {shown}\n{done.stdout}"
+        if done.returncode != 0:
+            raise programs.Failure(f"{text}\nexit status {done.returncode}")
+        return case.note(pathlib.Path(scratch), text) if case.note else text
+
+
+def measure(name, options):
     """Whether all chosen cases of a suite were measured."""
-    chosen = [case for case in cases.SUITES[name]() if re.search(options.case, case.title())
-              and any(not variant.mpi or variant.mpi in mpis for variant in case.variants)]
-    found = [one for one in (measure(case, mpis, options) for case in chosen) if one]
-    head = "\n".join(harness.machine(options.build, mpis))
-    tables = []
-    for one in found:
-        if isinstance(one.case.program, programs.Printed):
-            text = f"{head}\n{one.case.title()}\n\n{one.results['']}"
-            save(options, one.case.program.file, text)
-            print(text)
-        else:
-            tables.append(one)
-    if tables:
-        text = "\n\n".join([f"{head}\nmedians of {options.passes} passes", *(one.text() for one in tables)])
-        print(text, end="\n\n")
-        benchmark = "applications" if name in cases.APPLICATIONS else name
-        part = f"-{re.sub('[^a-z0-9]+', '-', options.case.lower()).strip('-')}" if options.case else ""
-        save(options, f"applications/{name}{part}" if name in cases.APPLICATIONS else f"{name}{part}", text)
-        keep(options.build / "bench" / f"{benchmark}.json", benchmark, [row for one in tables for row in one.for_report()])
-    return len(found) == len(chosen)
+    texts, complete = {}, True
+    for case in cases.SUITES[name]():
+        if not re.search(options.case, case.title()):
+            continue
+        try:
+            mpi = programs.Mpi(case.mpi, options.build)
+            mpi.prepare()
+            text = execute(case, mpi, options.build, options.more)
+        except (programs.Failure, programs.wheels.Failure, OSError) as failure:
+            print(failure, file=sys.stderr)
+            complete = False
+            continue
+        print(text, flush=True)
+        texts.setdefault(case.file or name, []).append(text)
+        if options.save:
+            file = options.save / f"{case.file or name}.txt"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(machine(options.build) + "\n" + "\n".join(texts[case.file or name]))
+    return complete
 
 
 def main():
+    given, more = sys.argv[1:], []
+    if "--" in given:
+        given, more = given[:given.index("--")], given[given.index("--") + 1:]
     parser = argparse.ArgumentParser(prog="bench/compare", description=__doc__.format(", ".join(cases.SUITES)),
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="*", metavar="SUITE")
     parser.add_argument("--case", default="", metavar="REGEX", help="only cases whose title matches; --list prints titles")
     parser.add_argument("--list", action="store_true", help="list the cases, and run nothing")
-    parser.add_argument("--passes", type=int, default=3, metavar="N", help="times through all variants; usually 3")
-    parser.add_argument("--mpi", default="debian-openmpi", metavar="MPI", help=f"where a case names none; of {', '.join(harness.MPIS)}")
-    parser.add_argument("--without", type=lambda text: text.split(","), default=[], metavar="MPI,...", help="MPIs that are left out")
-    parser.add_argument("--rounds", metavar="N", help="of each job of lapwing bench; usually as the case has it")
-    parser.add_argument("--seconds", metavar="S", help="the same, for a collective and size")
-    parser.add_argument("--save", type=pathlib.Path, nargs="?", const=harness.results_directory(), metavar="DIRECTORY",
+    parser.add_argument("--save", type=pathlib.Path, nargs="?", const=results_directory(), metavar="DIRECTORY",
                         help="save the tables; usually in docs/results, in the directory of this processor")
     parser.add_argument("--build", type=lambda path: pathlib.Path(path).resolve(), default=pathlib.Path("build").resolve(),
                         help="the build directory; usually build")
-    options = parser.parse_args()
+    options = parser.parse_args(given)
+    options.more = more
     wrong = [name for name in options.suites if name not in cases.SUITES]
     if wrong or (not options.suites and not options.list):
         parser.error(f"{repr(wrong[0]) + ' is no suite' if wrong else 'no suite'}: choose of {', '.join(cases.SUITES)}")
-    if options.mpi not in harness.MPIS:
-        parser.error(f"unknown MPI '{options.mpi}'; valid: {', '.join(harness.MPIS)}")
     if options.list:
         for name in options.suites or cases.SUITES:
             for case in cases.SUITES[name]():
                 if re.search(options.case, case.title()):
-                    print(f"{name:14}{case.title()}  {case.words}")
+                    print(f"{name:14}{case.title()}  {' '.join(case.words)}")
         return 0
-    programs.Bench.rounds, programs.Bench.limit = options.rounds, options.seconds
-    try:
-        named = {variant.mpi for name in options.suites for case in cases.SUITES[name]() for variant in case.variants if variant.mpi}
-        mpis = {name: harness.Mpi(name, options.build) for name in dict.fromkeys([options.mpi, *sorted(named)]) if name not in options.without}
-        for mpi in mpis.values():
-            mpi.prepare()
-        complete = [compare(name, mpis, options) for name in options.suites]
-    except (harness.Failure, harness.wheels.Failure, OSError) as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    return 0 if all(complete) else 1
+    return 0 if all([measure(name, options) for name in options.suites]) else 1
 
 
 if __name__ == "__main__":

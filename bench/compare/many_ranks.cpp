@@ -1,5 +1,5 @@
 // What a library adds to each of many ranks: MPI_Init and MPI_Finalize, memory, descriptors, communicators.
-// Every rank prints lines "many-ranks RANK WHAT VALUE": bench/compare/programs.py reads them.
+// Rank 0 prints the largest value of all ranks; of MPI_Finalize its own.
 //
 //   many-ranks COMMUNICATORS
 #include <mpi.h>
@@ -68,18 +68,18 @@ int main(int count, char** words) {
     const double init = seconds() - before;
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    const auto say = [&](const char* what, double value) {
-        std::printf("many-ranks %d %s %.9g\n", rank, what, value);
+    const auto say = [rank](const char* what, double value) {
+        double largest = 0;
+        PMPI_Reduce(&value, &largest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        if (rank == 0) std::printf("  %-40s %.6g\n", what, largest);
     };
-    say("init", init);
-
-    // The ranks are together without a collective that is measured.
     std::vector<double> first;
     std::vector<double> second;
     for (int i = 0; i < 11; ++i) {
         MPI_Comm communicator = MPI_COMM_NULL;
         MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
         for (std::vector<double>* times : {&first, &second}) {
+            // The ranks are together without a collective that is measured.
             MPI_Barrier(MPI_COMM_WORLD);
             const double begin = seconds();
             barrier(communicator);
@@ -87,24 +87,28 @@ int main(int count, char** words) {
         }
         MPI_Comm_free(&communicator);
     }
-    say("first", median(first));
-    say("second", median(second));
-    say("descriptors", static_cast<double>(open_descriptors()));
-    say("peak", static_cast<double>(kibibytes("/proc/self/status", "VmHWM:")));
-    say("dirty", static_cast<double>(private_dirty()));
+    const long descriptors = open_descriptors();
+    const long peak = kibibytes("/proc/self/status", "VmHWM:");
+    const long dirty = private_dirty();
 
     // What has room for all that is needed at once does not grow any more.
     make_and_free(communicators / 10 + 1);
     const long at_first = private_dirty();
     const double began = seconds();
     make_and_free(communicators);
-    say("communicator", (seconds() - began) / communicators);
-    say("growth", static_cast<double>(private_dirty() - at_first) * 1024 / communicators);
+    const double of_communicator = (seconds() - began) / communicators;
+    const long growth = (private_dirty() - at_first) * 1024;
 
-    std::fflush(stdout);
-    MPI_Barrier(MPI_COMM_WORLD);
+    say("MPI_Init, s", init);
+    say("first barrier of a communicator, ms", 1e3 * median(first));
+    say("second, ms", 1e3 * median(second));
+    say("descriptors", static_cast<double>(descriptors));
+    say("peak memory, MiB", static_cast<double>(peak) / 1024);
+    say("private dirty memory, MiB", static_cast<double>(dirty) / 1024);
+    say("a communicator, made and freed, ms", 1e3 * of_communicator);
+    say("it leaves, bytes", static_cast<double>(growth) / communicators);
     const double end = seconds();
     MPI_Finalize();
-    say("finalize", seconds() - end);
+    if (rank == 0) std::printf("  %-40s %.6g\n", "MPI_Finalize of rank 0, s", seconds() - end);
     return 0;
 }

@@ -1,19 +1,18 @@
 // Point-to-point messages beside computation, in a program without code for Lapwing.
-// bench/compare/programs.py starts the program and reads its output.
+// Prints the milliseconds of an exchange and the computation beside it, or of the exchange alone.
 //
-//   --pattern ring,halo,pingpong,rate,accumulate
+//   --pattern ring|halo|pingpong|rate|accumulate
 //       ring: to the right; halo: to both neighbours; pingpong: two ranks; rate: windows of 64 messages, as
 //       in osu_mbw_mr; accumulate: MPI_Accumulate and MPI_Win_flush at rank 1, which computes for 50 ms
-//   --form nonblocking,persistent,types,fortran,blocking
+//   --form nonblocking|persistent|types|fortran|blocking
 //       types: strided vectors; fortran: the functions that a Fortran program calls; blocking: pingpong only
-//   --compute work,dgemm,triad,sleep,none             none: the ranks wait at once
-//   --bytes 8,64Ki,1Mi   --rounds N   --seconds S (of a row; at least three rounds are measured)
-//   --amounts N,...      units of computation of each row, by default 1.2 times the exchange alone
-//   --end finalize,abort      abort: with status 0 by MPI_Abort
+//   --compute work|dgemm|triad|sleep|none             none: the ranks wait at once
+//   --bytes N, 64Ki, 1Mi   --rounds N   --seconds S (at least three rounds are measured)
+//   --end finalize|abort      abort: with status 0 by MPI_Abort
 //
-// Each combination of pattern, form, compute and bytes is a row: a line of JSON. In turns, the program
-// measures the exchange alone, the computation alone, and both together; times are medians of the slowest
-// rank's, in seconds.
+// All runs of a directory do the same computation: the first one, for which it takes 1.2 times the exchange,
+// leaves the amount in the file `alone`, with the seconds of exchange and computation by themselves. In
+// turns, the program measures these two, and both together; times are medians of the slowest rank's.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -22,9 +21,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,13 +41,6 @@ int rank, ranks;
     std::fprintf(stderr, "messages: rank %d: %s\n", rank, why.c_str());
     MPI_Abort(world, 1);
     std::abort();
-}
-
-std::vector<std::string> list_of(const std::string& text) {
-    std::vector<std::string> found;
-    std::istringstream rest(text);
-    for (std::string word; std::getline(rest, word, ',');) found.push_back(word);
-    return found;
 }
 
 long number_of(const std::string& text) {
@@ -370,19 +361,29 @@ Samples measure_accumulate(const Row& row, long& amount) {
     return samples;
 }
 
-// Measures a row and prints it.
-void print(const Row& row, long amount) {
+double median(std::vector<double>& values) {
+    std::sort(values.begin(), values.end());
+    return values.empty() ? 0 : values[values.size() / 2];
+}
+
+// The amount of computation of the first run in this directory; 0: this is it.
+long amount_of_first_run() {
+    long amount = 0;
+    if (rank == 0) std::ifstream("alone") >> amount;
+    MPI_Bcast(&amount, 1, MPI_LONG, 0, world);
+    return amount;
+}
+
+void measure(const Row& row) {
+    const long of_first = amount_of_first_run();
+    long amount = of_first;
     Samples samples =
         row.pattern == "accumulate" ? measure_accumulate(row, amount) : measure_messages(row, amount);
     if (rank != 0) return;
-    std::printf("{\"row\": \"%s %s%s%s\", \"amount\": %ld", row.pattern.c_str(), row.bytes.c_str(),
-                row.form == "nonblocking" ? "" : (", " + row.form).c_str(),
-                row.compute == "work" ? "" : (", " + row.compute).c_str(), amount);
-    for (auto& [name, values] : samples) {
-        std::sort(values.begin(), values.end());
-        std::printf(", \"%s\": %.9g", name.c_str(), values[values.size() / 2]);
-    }
-    std::printf("}\n");
+    if (of_first == 0)
+        std::ofstream("alone") << amount << ' ' << median(samples["exchange"]) << ' '
+                               << median(samples["computation"]) << '\n';
+    std::printf("%.6f ms\n", 1e3 * median(samples["seconds"]));
     std::fflush(stdout);
 }
 
@@ -396,7 +397,7 @@ int main(int count, char** words) {
     if (ranks % 2 != 0) fail("the number of ranks must be even");
     std::map<std::string, std::string> options = {
         {"--pattern", "halo"}, {"--form", "nonblocking"}, {"--compute", "work"}, {"--bytes", "64Ki"},
-        {"--rounds", "101"},   {"--seconds", "8"},        {"--amounts", ""},     {"--end", "finalize"}};
+        {"--rounds", "101"},   {"--seconds", "8"},        {"--end", "finalize"}};
     for (int i = 1; i < count; i += 2) {
         if (i + 1 == count || !options.contains(words[i]))
             fail(std::string("unknown option or no value: ") + words[i]);
@@ -404,22 +405,10 @@ int main(int count, char** words) {
     }
     max_rounds = std::stoi(options["--rounds"]);
     max_seconds = std::stod(options["--seconds"]);
-    const std::vector<std::string> amounts = list_of(options["--amounts"]);
-    std::size_t number = 0;
-    for (const std::string& pattern : list_of(options["--pattern"])) {
-        for (const std::string& form : list_of(options["--form"])) {
-            for (const std::string& kind : list_of(options["--compute"])) {
-                for (const std::string& bytes : list_of(options["--bytes"])) {
-                    print(Row{pattern, form, kind, bytes},
-                          number < amounts.size() ? std::stol(amounts[number]) : 0);
-                    ++number;
-                }
-            }
-        }
-    }
+    measure({options["--pattern"], options["--form"], options["--compute"], options["--bytes"]});
     if (options["--end"] == "abort") {
         MPI_Barrier(world);
-        // The launcher's words at the end must not mix with the last row.
+        // The launcher's words at the end must not mix with the result.
         std::this_thread::sleep_for(std::chrono::milliseconds(500));
         MPI_Abort(world, 0);
     }

@@ -52,19 +52,11 @@ QUANTITIES = {quantity.name: quantity for quantity in (
     Quantity("iteration_noise", "Disturbed iteration", "time", "less", "the same with noise or late ranks"),
     Quantity("loss_of_work", "Loss of the work alone", "share", "", "the share of work that noise takes without any collective"),
     Quantity("loss", "Loss by noise", "share", "less", "how much noise lowers the throughput"),
-    Quantity("gain", "Gain", "share", "more", "how much less time the program takes than with blocking collectives of the MPI"),
-    Quantity("saved", "Time saved", "time", "more", "how much earlier the program ends than with blocking collectives of the MPI"),
-    Quantity("computation", "Computation", "time", "", "a rank's own work"),
-    Quantity("communication", "Communication", "time", "less", "the calls of MPI alone, without computation"),
-    Quantity("blocking", "With blocking calls", "time", "less", "the same program with blocking collectives"),
     Quantity("calls_of_all", "In test and wait, all ranks", "time", "less", "of one iteration, summed over the ranks"),
     Quantity("work_of_all", "Work, all ranks", "time", "", "of one iteration, summed over the ranks"),
     Quantity("total_of_all", "Total, all ranks", "time", "less", "of one iteration, summed over the ranks"),
-    Quantity("in_mpi", "Time in MPI", "time", "less", "in calls of MPI, of a rank on average"),
     Quantity("program", "In the program", "time", "less", "from MPI_Init to MPI_Finalize, of the rank that takes longest"),
     Quantity("processor", "Processor time", "time", "less", "user and system time of all ranks"),
-    Quantity("bound", "Bound", "share", "",
-             "the maximum gain by overlap: the shorter of computation and communication, each measured alone, over the sum of both"),
 )}
 
 # By the method, where it has a meaning of its own there.
@@ -81,19 +73,12 @@ OVERRIDES = {
     ("throughput", "share"): Quantity("share", "Throughput kept", "share", "more",
                                       "computation beside the collective over computation alone"),
     ("compare", "total"): Quantity("total", "Time of the program", "time", "less", "from the start of the launcher to its end"),
-    ("applications", "total"): Quantity("total", "Time of the program", "time", "less", "from its start to the slowest rank's end"),
 }
 
 # The tool writes its own table when it is built (bench/program/benchmarks.def).
 TABLE = pathlib.Path(__file__).with_name("benchmarks.json")
 BENCHMARKS = {row["name"]: Benchmark(row["name"], row["question"], tuple(row["quantities"]), row["explanation"], row["x_title"])
               for row in json.loads(TABLE.read_text(encoding="utf-8"))}
-# That of bench/compare.
-BENCHMARKS["applications"] = Benchmark(
-    "applications", "How much faster are programs?", ("gain", "saved"),
-    "Each program runs with blocking collectives of the MPI, and with nonblocking ones on each engine. The bound is the "
-    "maximum gain by overlap; a larger gain comes from faster collectives.", "size")
-
 BENCHMARKS["compare"] = Benchmark(
     "compare", "Does Lapwing help the program?", ("ratio", "total"),
     "The same program without Lapwing and with it, in turns; each round has a ratio of its own.")

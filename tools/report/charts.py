@@ -120,8 +120,6 @@ def value_scale(panel, shared):
     low = min(min(spread.q1, spread.median) for spread in spreads)
     high = max(max(spread.q3, spread.median) for spread in spreads)
     if kind == "share":
-        if panel.quantity.name == "gain" and high < 0.6:
-            return {"type": "linear", "domain": [max(LOWEST_SHARE, min(0, low)), max(high * 1.1, 0.1)], "nice": True}, None
         if panel.quantity.better == "less" and high < 0.6:
             return {"type": "linear", "domain": [min(0, max(low, -high - 0.01)), max(high * 1.1, 0.01)], "nice": True}, None
         return {"type": "linear", "domain": [max(LOWEST_SHARE, min(0, low)), min(HIGHEST_SHARE, max(1.02, high))]}, None

@@ -49,7 +49,10 @@ std::string sentence(const Variant& native, const Variant& variant, double withi
     if (low > 1) return found("costs", estimate.middle - 1, low - 1, high - 1);
     std::string text = fmt::format("{}: no difference can be seen (it saves {} to {} %, 95 % of {} pairs)",
                                    name, percent(1 - high), percent(1 - low), pairs);
-    if (const std::size_t more = rounds_to_show(within, *estimate.interval, pairs))
+    const std::size_t more = rounds_to_show(within, *estimate.interval, pairs);
+    if (more > 1000)
+        text += fmt::format("; the times differ too much from round to round to show {:g} %", 100 * within);
+    else if (more > 0)
         text += fmt::format("; about {} would show {:g} %", counted(more, "more round"), 100 * within);
     return text;
 }

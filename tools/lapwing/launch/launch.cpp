@@ -190,12 +190,11 @@ std::string why_unknown(const std::string& command) {
     }
     const bool has_launcher = !launchers_on_path().empty();
     return fmt::format(
-        "'{0}' is neither a launcher of Open MPI or MPICH nor a program linked to one of them.\n"
-        "  If it is a script: lapwing run -- mpirun -n 2 {0} ...\n"
-        "  If it is another launcher, which passes its environment to the ranks: add --mpi openmpi, mpich "
-        "or abi\n"
-        "  If it is a wrapper such as 'timeout 60': put it before lapwing{1}",
-        command, has_launcher ? "" : "\nNo launcher of an MPI is on PATH. " + how_to_get_an_mpi());
+        "'{0}' is neither a launcher of Open MPI or MPICH nor a program linked to one of them. A script "
+        "needs a "
+        "launcher: mpirun -n 2 {0} ... For another launcher, which passes its environment to the ranks, add "
+        "--mpi openmpi, mpich or abi. A wrapper such as 'timeout 60' belongs before lapwing.{1}",
+        command, has_launcher ? "" : " No launcher of an MPI is on PATH. " + how_to_get_an_mpi());
 }
 
 }  // namespace
