@@ -194,6 +194,35 @@ void stays_away_once() {
     }
 }
 
+// A window that is counted when it is freed must have been counted when it was made.
+void freed_window() {
+#if MPI_VERSION >= 4
+    const auto free = [](MPI_Win window) { MPI_Win_free(&window); };
+    MPI_Win window = MPI_WIN_NULL;
+    char memory[64] = {};
+    void* allocated = nullptr;
+    MPI_Win_create_c(memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    free(window);
+    MPI_Win_allocate_c(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &allocated, &window);
+    free(window);
+    MPI_Win_allocate_shared_c(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &allocated, &window);
+    free(window);
+#endif
+    // One after the other: a lost count of one would not show beside a second message.
+    Exchange exchange;
+    for (int receiver = 0; receiver < 2; ++receiver) {
+        exchange.fill('a');
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (rank() == receiver) {
+            MPI_Irecv(exchange.in(), length, MPI_BYTE, other(), 1, MPI_COMM_WORLD, &request);
+            exchange.watch();
+        } else {
+            MPI_Isend(exchange.out(), length, MPI_BYTE, other(), 1, MPI_COMM_WORLD, &request);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
 // ---- The thread level ----
 
 void level(const std::string& asked) {
@@ -552,6 +581,7 @@ int main(int argc, char** argv) {
         {"pmpi", by_pmpi},
         {"late", late_receiver},
         {"once_away", stays_away_once},
+        {"freed_window", freed_window},
         {"exit", exit_without_finalize},
         {"abort", abort_job},
         {"attribute", attribute},
