@@ -178,6 +178,10 @@ class Faults(jobs.Test):
                 status, output = self.run(["plain"], 2, {variable: value}, through_lapwing)
                 self.expect(f"{variable}={value}{'' if through_lapwing else ' without lapwing run'}",
                             status not in (0, None) and hint in output and "all done" not in output, output)
+        for engine in ("auto", "mpi"):
+            status, output = self.run(["plain"], 2, {"LAPWING_PROGRESS_THREAD": "60000", "LAPWING_MESSAGES": "on", "LAPWING_ENGINE": engine})
+            self.expect(f"engine {engine}: a CPU that the machine has not", status not in (0, None) and "terminate called" not in output and
+                        "LAPWING_PROGRESS_THREAD=60000: this process may not use" in output and "all done" not in output, output)
 
     def ranks_that_differ(self):
         status, output = self.run_by_hand(2, "[ $RANK = 1 ] && export LAPWING_ALGORITHM=ialltoall=ring", [self.program, "plain"])

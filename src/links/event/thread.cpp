@@ -1,7 +1,6 @@
 #include "links/event/thread.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -15,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/floating_point.hpp"
+#include "base/values.hpp"
 
 namespace lapwing {
 
@@ -54,21 +54,18 @@ void take_short_slices() {
 }
 
 void place_thread(std::thread& thread, const std::vector<int>& processors) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (processors.empty() && sched_getaffinity(getpid(), sizeof set, &set) != 0)
+    // 65,536 CPUs: the kernel refuses a set for fewer CPUs than the machine may have.
+    std::vector<cpu_set_t> set(64);
+    const std::size_t bytes = set.size() * sizeof(cpu_set_t);
+    if (processors.empty() && sched_getaffinity(getpid(), bytes, set.data()) != 0)
         throw_system("sched_getaffinity");
-    for (const int processor : processors) {
-        if (processor < 0 || processor >= CPU_SETSIZE)
-            throw Error(ErrorCode::invalid_argument, fmt::format("CPU {} does not exist", processor));
-        CPU_SET(processor, &set);
-    }
-    const int error = pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);
+    for (const int processor : processors) CPU_SET_S(static_cast<unsigned>(processor), bytes, set.data());
+    const int error = pthread_setaffinity_np(thread.native_handle(), bytes, set.data());
     if (error != 0)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("this process may not use the CPUs {}: {}; `taskset -cp $$` lists the "
-                                "allowed CPUs",
-                                fmt::join(processors, ","), std::strerror(error)));
+                    fmt::format("LAPWING_PROGRESS_THREAD={}: this process may not use these CPUs: {}; "
+                                "`taskset -cp $$` lists the allowed CPUs",
+                                print_processors(processors), std::strerror(error)));
 }
 
 }  // namespace lapwing

@@ -132,11 +132,11 @@ bool start_runtime(bool collective) {
     make_own_communicator();
     begin_recording(runtime.threads);
     runtime.why_kept_out = why_kept_out(provided);
-    start_job(collective);
-    if (collective)
-        connect();
-    else
-        runtime.why_not = Fallback::late;
+    or_end([collective] {
+        start_job(collective);
+        if (collective) connect();
+    });
+    if (!collective) runtime.why_not = Fallback::late;
     int keyval = MPI_KEYVAL_INVALID;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &keyval, nullptr);
     PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);

@@ -69,15 +69,6 @@ void require_library_everywhere() {
             2);
 }
 
-template <typename Step>
-void or_end(Step step) {
-    try {
-        step();
-    } catch (const Error& error) {
-        end(error.what());
-    }
-}
-
 void warn_of_left(Collective collective, Fallback reason) {
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -237,36 +228,39 @@ std::string why_kept_out(int level) {
     return gate::can_close() ? "" : "this kernel refuses membarrier(2)";
 }
 
+void or_end(const std::function<void()>& steps) {
+    try {
+        steps();
+    } catch (const Error& error) {
+        end(error.what());
+    }
+}
+
 void start_job(bool collective) {
-    or_end([collective] {
-        const Settings settings = settings_of_job();
-        read(settings);
-        if (!collective) return;
-        require_library_everywhere();
-        runtime.job = std::make_unique<MpiJob>(settings, runtime.why_kept_out.empty());
-        try {
-            compare_settings(*runtime.job);
-        } catch (const Error& error) {
-            end(fmt::format("{}; pass the LAPWING_* variables to all hosts, as lapwing run does",
-                            error.what()));
-        }
-        compare_files(*runtime.job, runtime.options);
-        // Ranks may have different variables.
-        if (std::ranges::count(runtime.job->exchange_values(std::uint8_t{is_fault_tolerant()}), 1) > 0) {
-            // A rank may fail, and only the MPI can tell the others.
-            runtime.options.engine = "mpi";
-            runtime.why_not = Fallback::fault_tolerant;
-        }
-        if (runtime.job->rank() == 0 && runtime.report_form != "none")
-            runtime.report_mark = begin_report(runtime.report_mark);
-    });
+    const Settings settings = settings_of_job();
+    read(settings);
+    if (!collective) return;
+    require_library_everywhere();
+    runtime.job = std::make_unique<MpiJob>(settings, runtime.why_kept_out.empty());
+    try {
+        compare_settings(*runtime.job);
+    } catch (const Error& error) {
+        end(fmt::format("{}; pass the LAPWING_* variables to all hosts, as lapwing run does", error.what()));
+    }
+    compare_files(*runtime.job, runtime.options);
+    // Ranks may have different variables.
+    if (std::ranges::count(runtime.job->exchange_values(std::uint8_t{is_fault_tolerant()}), 1) > 0) {
+        // A rank may fail, and only the MPI can tell the others.
+        runtime.options.engine = "mpi";
+        runtime.why_not = Fallback::fault_tolerant;
+    }
+    if (runtime.job->rank() == 0 && runtime.report_form != "none")
+        runtime.report_mark = begin_report(runtime.report_mark);
 }
 
 void connect_job() {
-    or_end([] {
-        start_network();
-        if (!runtime.fault_tolerant()) start_watch();
-    });
+    start_network();
+    if (!runtime.fault_tolerant()) start_watch();
 }
 
 void report_job() {

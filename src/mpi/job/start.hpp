@@ -1,6 +1,7 @@
 // The start of a job (settings, their comparison between ranks, the network, the trace), and its end.
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace lapwing {
@@ -8,11 +9,14 @@ namespace lapwing {
 // Why no thread of Lapwing may call an MPI that provides this thread level; empty: it may.
 std::string why_kept_out(int level);
 
+// Runs steps of the start. An Error ends the job with its message.
+void or_end(const std::function<void()>& steps);
+
 // Reads the settings into `runtime`. `collective`: all ranks of MPI_COMM_WORLD call it together (from
-// MPI_Init), so that they can compare their settings. A wrong setting ends the job with its message.
+// MPI_Init), so that they can compare their settings. Throws Error.
 void start_job(bool collective);
 // By all ranks of MPI_COMM_WORLD: makes the network and the watch. It is known by now whether lists may call
-// the MPI.
+// the MPI. Throws Error.
 void connect_job();
 
 // Before MPI_Finalize, by all ranks of MPI_COMM_WORLD: writes the report that was asked for.
