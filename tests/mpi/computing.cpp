@@ -194,6 +194,30 @@ void stays_away_once() {
     }
 }
 
+// Another rank turns to a window where the program had always come back at once.
+void windows() {
+    const bool is_target = rank() == 0;
+    for (int round = 0; round < 3; ++round) {
+        // Without a window: Lapwing's thread falls asleep.
+        if (round == 2) compute(std::chrono::milliseconds(100));
+        std::vector<int> data(1);
+        MPI_Win window = MPI_WIN_NULL;
+        MPI_Win_create(data.data(), sizeof data[0], 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+        MPI_Win_fence(MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED, window);
+        if (round == 2 && !is_target) {
+            const int one = 1;
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+            MPI_Accumulate(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, window);
+            MPI_Win_unlock(0, window);
+        } else if (round == 2 && watches) {
+            const volatile int* const sum = data.data();
+            while (*sum == 0) {
+            }
+        }
+        MPI_Win_free(&window);
+    }
+}
+
 // A window that is counted when it is freed must have been counted when it was made.
 void freed_window() {
 #if MPI_VERSION >= 4
@@ -581,6 +605,7 @@ int main(int argc, char** argv) {
         {"pmpi", by_pmpi},
         {"late", late_receiver},
         {"once_away", stays_away_once},
+        {"windows", windows},
         {"freed_window", freed_window},
         {"exit", exit_without_finalize},
         {"abort", abort_job},

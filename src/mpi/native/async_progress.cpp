@@ -267,9 +267,9 @@ void AsyncProgress::left(const void* site) {
     const std::uintptr_t place = reinterpret_cast<std::uintptr_t>(from_program) + pending;
     Site& from = sites_[position(place)];
     // The program mostly comes back at once, and a look at the clock costs as much as a small message. If it
-    // stays away this time, its messages still move, at the slow pace.
+    // stays away this time, its messages still move, at the slow pace, and its windows are served.
     if (from.score.load(std::memory_order_relaxed) <= 0) {
-        if (pending > 0 && !pauses_.load(std::memory_order_relaxed)) {
+        if (!pauses_.load(std::memory_order_relaxed)) {
             if (episode_.load(std::memory_order_relaxed) == nullptr)
                 pace_.store(slow, std::memory_order_relaxed);
             wake();
