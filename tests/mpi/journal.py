@@ -4,7 +4,7 @@ import sys
 
 import jobs
 
-RUNS = [(2, []), (4, []), (1, []), (3, ["--engine", "kernel"]), (3, ["--engine", "mpi"]), (3, ["--blocking"])]
+RUNS = [(2, ["--engine", "host", "--messages", "on"]), (4, []), (1, []), (3, ["--engine", "kernel"]), (3, ["--engine", "mpi"]), (3, ["--blocking"])]
 
 
 def main():

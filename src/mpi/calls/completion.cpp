@@ -180,7 +180,8 @@ int complete_all_with_failure(int count, MPI_Request* handles, MPI_Status* statu
         if (find(handle) != nullptr) handle = MPI_REQUEST_NULL;
     }
     const bool wanted = statuses != MPI_STATUSES_IGNORE;
-    const int error = NEXT_Waitall(count, others.data(), statuses);
+    const int error =
+        natively(count, others.data(), [&] { return NEXT_Waitall(count, others.data(), statuses); });
     for (int i = 0; i < count; ++i) {
         if (wanted && error == MPI_SUCCESS) statuses[i].MPI_ERROR = MPI_SUCCESS;
         if (find(handles[i]) == nullptr)

@@ -8,6 +8,7 @@
 #include "base/messages.hpp"
 #include "mpi/native/members.hpp"
 #include "mpi/native/named_types.hpp"
+#include "mpi/native/pending_messages.hpp"
 #include "watch/mismatches.hpp"
 
 namespace lapwing {
@@ -167,6 +168,12 @@ RecordedOperation find_recorded_operation(MPI_Op op) {
     const auto* const found = std::ranges::find(operators, op);
     if (found == std::end(operators)) return {op, user_operation, true};
     return last_operation = {op, static_cast<std::uint8_t>(found - std::begin(operators) + 1), false};
+}
+
+watch::RankSnapshot snapshot_of_this_rank() {
+    watch::RankSnapshot snapshot = watch::journal().snapshot();
+    snapshot.messages = PendingMessages::pending();
+    return snapshot;
 }
 
 void compare_calls_at_end(Job& job) {

@@ -25,6 +25,7 @@
 #include "links/mpi/mpi_error.hpp"
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/metadata.hpp"
+#include "mpi/job/recording.hpp"
 #include "mpi/job/report.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/async_progress.hpp"
@@ -35,7 +36,6 @@
 #include "mpi/native/native.hpp"
 #include "mpi/native/pending_messages.hpp"
 #include "plan/options.hpp"
-#include "watch/journal.hpp"
 
 extern char** environ;
 
@@ -174,11 +174,7 @@ void start_network() {
 void start_watch() {
     Job& job = *runtime.job;
     watch::WatchOptions options;
-    options.snapshot = [] {
-        watch::RankSnapshot snapshot = watch::journal().snapshot();
-        snapshot.messages = PendingMessages::pending();
-        return snapshot;
-    };
+    options.snapshot = snapshot_of_this_rank;
     options.stall = std::chrono::seconds(number_in("LAPWING_STALL", job.settings().stall, 0, 86400));
     options.print = [&job](const std::string& text) { job.warn(text); };
     options.version = LAPWING_VERSION;
