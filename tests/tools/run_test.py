@@ -97,6 +97,16 @@ class Run(ToolTest):
         self.launcher("mpirun", "Intel(R) MPI Library for Linux* OS, Version 2021.8 Build 20221129")
         self.assertEqual(self.rewritten("--", "mpirun", "a")[1:4], ["-genv", "LD_PRELOAD", self.mpich])
 
+    def test_a_launcher_whose_file_tells_the_family_is_not_asked(self):
+        for name, mark, option in (("mpirun", b"libopen-rte.so.40", "-x"), ("mpiexec", b"HYDRA build details:", "-genv")):
+            file = self.prefix / "bin" / name
+            file.write_bytes(pathlib.Path(shutil.which("true")).read_bytes())  # says nothing of an MPI
+            self.wrong("--", name, "a", because="neither a launcher")
+            file.write_bytes(file.read_bytes() + mark)
+            self.assertEqual(self.rewritten("--", name, "a")[1], option)
+            # A program of such a name, and of any other.
+            self.wrong("--", shutil.copy2(file, self.prefix / "bin" / "mpi_ring"), because="neither a launcher")
+
     def test_a_program_of_the_standard_abi(self):
         abi = self.preload("liblapwing-abi.so")
         library = self.prefix / "libmpi_abi.so.1"
@@ -109,6 +119,12 @@ class Run(ToolTest):
         for word in (program, "program"):
             self.assertEqual(self.rewritten("--", "mpiexec", "-n", "2", word)[2:4], ["LD_PRELOAD", abi])
         self.assertEqual(self.rewritten("--", program)[1], f"LD_PRELOAD={abi}")
+        between, behind = self.prefix / "libbetween.so", self.prefix / "bin" / "behind"
+        subprocess.run([*compiler, between, "-shared", "-fPIC", library], check=True, text=True,
+                       input="int MPI_Finalize(void); int finalize(void) { return MPI_Finalize(); }")
+        subprocess.run([*compiler, behind, between, "-Wl,--allow-shlib-undefined"], check=True, text=True,
+                       input="int finalize(void); int main(void) { return finalize(); }")
+        self.assertEqual(self.rewritten("--", behind)[1], f"LD_PRELOAD={abi}")
         self.assertEqual(self.rewritten("--mpi", "mpich", "--", "mpiexec", program)[3], self.mpich)
         self.assertEqual(self.rewritten("--mpi", "abi", "--", "mpiexec", "a.py")[3], abi)
         # The name of a batch system's launcher does not tell the MPI, but the program does.

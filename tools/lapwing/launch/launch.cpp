@@ -214,14 +214,16 @@ Starter find_starter(const std::vector<std::string>& words, const std::string& m
     const std::optional<std::string> found = find_program(word);
     if (!found) throw Error(ErrorCode::invalid_argument, why_missing(word));
     const std::string& path = *found;
-    if (const MpiFamily* linked = family_of_program(path)) {
-        return {wanted != nullptr ? wanted : linked, Way::program};
+    const bool named = std::ranges::count(mpi_launchers, std::filesystem::path(word).filename().string()) > 0;
+    const MpiFamily* launcher = named ? family_of_launcher(path) : nullptr;
+    if (launcher == nullptr) {
+        if (const MpiFamily* linked = family_of_program(path)) {
+            return {wanted != nullptr ? wanted : linked, Way::program};
+        }
+        launcher = identify_launcher(word, path).family;
     }
-    const Launcher launcher = identify_launcher(word, path);
-    if (launcher.family != nullptr) {
-        return {wanted != nullptr ? wanted : family_of_job(*launcher.family, words),
-                way_of_launcher(*launcher.family)};
-    }
+    if (launcher != nullptr)
+        return {wanted != nullptr ? wanted : family_of_job(*launcher, words), way_of_launcher(*launcher)};
     if (wanted != nullptr) return {wanted, Way::environment};
     if (batch_command(word) != nullptr) {
         if (const MpiFamily* const of_job = family_in(words)) return {of_job, Way::environment};

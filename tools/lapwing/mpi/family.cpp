@@ -1,7 +1,6 @@
 #include "lapwing/mpi/family.hpp"
 
 #include <fmt/format.h>
-#include <limits.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -58,39 +57,68 @@ std::vector<std::string> signs_of(const std::string& family) {
     return {};  // the standard ABI has no launcher of its own
 }
 
-// Returns the dynamic loader that a program names. Returns nothing if the file is not a program of this
-// machine, or is linked statically.
-std::optional<std::string> loader_of(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    ElfW(Ehdr) header{};
-    const auto read_at = [&](std::uint64_t offset, void* out, std::size_t bytes) {
-        return file.seekg(static_cast<std::streamoff>(offset)) &&
-               file.read(static_cast<char*>(out), static_cast<std::streamsize>(bytes));
-    };
-    if (!read_at(0, &header, sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_phentsize != sizeof(ElfW(Phdr)))
-        return std::nullopt;
-    for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
-        ElfW(Phdr) segment{};
-        if (!read_at(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return std::nullopt;
-        if (segment.p_type != PT_INTERP || segment.p_filesz > PATH_MAX) continue;
-        std::string loader(segment.p_filesz, '\0');
-        if (!read_at(segment.p_offset, loader.data(), loader.size())) return std::nullopt;
-        return loader.c_str();  // without the null character
-    }
-    return std::nullopt;
+// What the files of most launchers contain. Open MPI 5's name no library of its runtime.
+std::string mark_of(const std::string& family) {
+    if (family == "openmpi") return "libopen-rte.so";
+    return family == "mpich" ? "HYDRA build details" : "";
 }
 
-// Returns the libraries that the program loads, in the form of `ldd`; empty if it loads none.
-std::string libraries_of(const std::string& path) {
-    const std::optional<std::string> loader = loader_of(path);
-    if (!loader || !find_program(*loader)) return "";
+// What the file of a program names itself. Empty if the file is not a program of this machine, or is linked
+// statically.
+struct Linkage {
+    std::string loader;
+    std::vector<std::string> libraries;
+};
+
+Linkage linkage_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    const auto read_at = [&](std::uint64_t offset, auto& out) {
+        return file.seekg(static_cast<std::streamoff>(offset)) &&
+               file.read(reinterpret_cast<char*>(&out), sizeof out);
+    };
+    const auto text_at = [&](std::uint64_t offset) {
+        std::string text;
+        if (file.seekg(static_cast<std::streamoff>(offset))) std::getline(file, text, '\0');
+        return text;
+    };
+    ElfW(Ehdr) header{};
+    if (!read_at(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header.e_phentsize != sizeof(ElfW(Phdr)))
+        return {};
+    Linkage found;
+    std::vector<std::uint64_t> names;  // their offsets in the table of strings
+    std::uint64_t strings = 0;         // the table's address, and then its offset in the file
+    std::vector<ElfW(Phdr)> segments(header.e_phnum);
+    for (std::uint64_t i = 0; i < segments.size(); ++i) {
+        if (!read_at(header.e_phoff + i * sizeof segments[i], segments[i])) return {};
+        if (segments[i].p_type == PT_INTERP) found.loader = text_at(segments[i].p_offset);
+        ElfW(Dyn) entry{};
+        for (std::uint64_t offset = segments[i].p_offset;
+             segments[i].p_type == PT_DYNAMIC && read_at(offset, entry) && entry.d_tag != DT_NULL;
+             offset += sizeof entry) {
+            if (entry.d_tag == DT_NEEDED) names.push_back(entry.d_un.d_val);
+            if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
+        }
+    }
+    const auto of_strings = std::ranges::find_if(segments, [&](const ElfW(Phdr) & segment) {
+        return segment.p_type == PT_LOAD && strings - segment.p_vaddr < segment.p_filesz;
+    });
+    if (of_strings == segments.end()) return {};
+    strings += of_strings->p_offset - of_strings->p_vaddr;
+    for (const std::uint64_t name : names) found.libraries.push_back(text_at(strings + name));
+    return found;
+}
+
+// Returns the libraries that the program loads, those of its libraries included, in the form of `ldd`; empty
+// if it loads none.
+std::string libraries_of(const std::string& path, const std::string& loader) {
+    if (loader.empty() || !find_program(loader)) return "";
     // As `ldd` does, but in 1 ms: that script asks the loaders of all architectures, which takes 6 to 15 ms.
     // With --list, glibc's loader prints nothing if a library is missing.
     const auto list =
-        contains(*loader, "ld-linux")
-            ? std::vector<std::string>{"/usr/bin/env", "LD_TRACE_LOADED_OBJECTS=1", *loader, path}
-            : std::vector<std::string>{*loader, "--list", path};
+        contains(loader, "ld-linux")
+            ? std::vector<std::string>{"/usr/bin/env", "LD_TRACE_LOADED_OBJECTS=1", loader, path}
+            : std::vector<std::string>{loader, "--list", path};
     return run_program(list, "", max_time_to_answer).out;
 }
 
@@ -106,7 +134,7 @@ std::optional<std::string> program_named(const std::string& word) {
 std::span<const MpiFamily> mpi_families() {
     static const MpiFamily families[] = {
 #define LAPWING_MPI_FAMILY(name, title, ...) \
-    {#name, title, "liblapwing-" #name ".so", {__VA_ARGS__}, signs_of(#name)},
+    {#name, title, "liblapwing-" #name ".so", {__VA_ARGS__}, signs_of(#name), mark_of(#name)},
 #include "base/mpi_families.def"
     };
     return families;
@@ -135,14 +163,28 @@ Launcher identify_launcher(const std::string& word, const std::string& path) {
     return {};
 }
 
-const MpiFamily* family_of_program(const std::string& path) {
-    const std::string list = libraries_of(path);
+const MpiFamily* family_of_launcher(const std::string& path) {
+    std::ostringstream content;
+    if (!is_script(path)) content << std::ifstream(path, std::ios::binary).rdbuf();
     for (const MpiFamily& family : mpi_families()) {
-        for (const std::string& library : family.libraries) {
-            if (contains(list, library + " ")) return &family;
-        }
+        if (!family.mark.empty() && contains(content.str(), family.mark)) return &family;
     }
     return nullptr;
+}
+
+const MpiFamily* family_of_program(const std::string& path) {
+    const Linkage linkage = linkage_of(path);
+    const auto family_with = [](const auto& has) -> const MpiFamily* {
+        for (const MpiFamily& family : mpi_families()) {
+            if (std::ranges::any_of(family.libraries, has)) return &family;
+        }
+        return nullptr;
+    };
+    const MpiFamily* const named = family_with(
+        [&](const std::string& library) { return std::ranges::count(linkage.libraries, library) > 0; });
+    if (named != nullptr) return named;
+    const std::string list = libraries_of(path, linkage.loader);
+    return family_with([&](const std::string& library) { return contains(list, library + " "); });
 }
 
 const MpiFamily* family_in(const std::vector<std::string>& words) {
@@ -161,9 +203,14 @@ const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std:
 std::string address_sanitizer_of(const std::vector<std::string>& words) {
     for (const std::string& word : words) {
         const std::optional<std::string> path = program_named(word);
-        std::istringstream lines(path ? libraries_of(*path) : "");
+        const Linkage linkage = path ? linkage_of(*path) : Linkage{};
+        const auto is_sanitizer = [](const std::string& library) {
+            return library.starts_with("libasan.so") || library.starts_with("libclang_rt.asan");
+        };
+        if (std::ranges::none_of(linkage.libraries, is_sanitizer)) continue;
+        std::istringstream lines(libraries_of(*path, linkage.loader));
         for (std::string name, arrow, file; lines >> name;) {
-            if (!name.starts_with("libasan.so") && !name.starts_with("libclang_rt.asan")) continue;
+            if (!is_sanitizer(name)) continue;
             if (lines >> arrow >> file && arrow == "=>" && file.front() == '/') return file;
         }
     }
