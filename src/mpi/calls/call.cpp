@@ -24,7 +24,7 @@ Communicator* taking_communicator(MPI_Comm communicator, Collective collective) 
         runtime.report.count_fallback(collective, Fallback::other_world);
         return nullptr;
     }
-    if (runtime.lists_without_mpi && !advances_without_mpi(*group)) {
+    if (!runtime.mode.lists_call_mpi && !advances_without_mpi(*group)) {
         runtime.report.count_fallback(collective, Fallback::no_hook);
         return nullptr;
     }

@@ -37,7 +37,7 @@ Communicator* taking_communicator(MPI_Comm communicator, Collective collective);
 // The native MPI runs this call while the program computes, perhaps with an operator of the program.
 inline void left_to_mpi(Collective collective) {
     if (runtime.makes_operators && is_reduction(collective) && async_progress.leave_messages())
-        runtime.why_no_messages =
+        runtime.mode.why_no_messages =
             "a nonblocking reduction is left to the MPI, perhaps by an operator of the program";
 }
 
@@ -59,7 +59,7 @@ template <typename Call, typename Start>
         runtime.report.count_fallback(Call::collective, Fallback::arguments);
         return {};
     }
-    if (runtime.lists_without_mpi && buffers.reduction) {
+    if (!runtime.mode.lists_call_mpi && buffers.reduction) {
         runtime.report.count_fallback(Call::collective, Fallback::no_hook);
         return {};
     }

@@ -63,7 +63,7 @@ void apply(MPI_Comm communicator, MPI_Info info) {
     if (group->begun()) {
         // Once there are links it is too late for another engine; a hint may be passed over.
         const bool unused = group->next_channel == 0 && group->next_persistent_channel == 0;
-        if (!runtime.lists_without_mpi || !unused) return;
+        if (runtime.mode.lists_call_mpi || !unused) return;
         unmake_group(*group);
     }
     if (!engine.empty()) {
@@ -109,7 +109,8 @@ LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
         const Communicator* group = find_communicator(communicator, &error);
         if (group == nullptr) return MPI_SUCCESS;
         PMPI_Info_set(*info, engine_key, group->options.engine.c_str());
-        const std::string messages = runtime.why_no_messages.empty() ? "on" : runtime.why_no_messages;
+        const std::string messages =
+            runtime.mode.why_no_messages.empty() ? "on" : runtime.mode.why_no_messages;
         PMPI_Info_set(*info, messages_key, messages.c_str());
         if (group->engine_used != nullptr) {
             const JobGroup& links = *group->group;

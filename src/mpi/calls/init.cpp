@@ -34,6 +34,26 @@ namespace {
 
 std::mutex start_mutex;
 
+ThreadLevel level_of(int level) {
+    return level >= MPI_THREAD_MULTIPLE     ? ThreadLevel::multiple
+           : level >= MPI_THREAD_SERIALIZED ? ThreadLevel::serialized
+           : level >= MPI_THREAD_FUNNELED   ? ThreadLevel::funneled
+                                            : ThreadLevel::single;
+}
+int level_in_mpi(ThreadLevel level) {
+    switch (level) {
+        case ThreadLevel::single:
+            return MPI_THREAD_SINGLE;
+        case ThreadLevel::funneled:
+            return MPI_THREAD_FUNNELED;
+        case ThreadLevel::serialized:
+            return MPI_THREAD_SERIALIZED;
+        case ThreadLevel::multiple:
+            break;
+    }
+    return MPI_THREAD_MULTIPLE;
+}
+
 // Nothing in MPI_Finalize waits longer for what another rank may never do.
 constexpr std::uint64_t patience = 5'000'000'000;
 
@@ -79,39 +99,36 @@ int finalize(MPI_Comm, int, void*, void*) {
 // With threads of the program, one may wait inside the MPI for a list that another one has completed: only
 // Lapwing's thread completes it in the MPI then.
 const Count& lists_to_advance() {
-    return runtime.lists_without_mpi ? request_table.in_flight() : request_table.live();
+    return runtime.mode.lists_call_mpi ? request_table.live() : request_table.in_flight();
 }
 
-void start_async_progress(Hook hook) {
-    const bool lists = runtime.takes_calls && runtime.network->needs_links_of_job() &&
-                       runtime.network->may_have_thread() && runtime.why_kept_out.empty();
-    const AsyncProgress::Duties duties{.advance_lists = try_progress,
-                                       .lists = &lists_to_advance(),
-                                       .polls_lists = lists || hook == Hook::polling,
-                                       .lists_call_mpi = !runtime.threads && !runtime.lists_without_mpi,
-                                       .threads = runtime.threads,
-                                       .messages = runtime.why_no_messages.empty()};
-    const bool runs = duties.polls_lists || duties.messages || hook == Hook::thread;
-    if (runs) async_progress.start(duties, read_progress_choice(runtime.job->settings()).processors);
-    gate::stays_open = !runs || (runtime.lists_without_mpi && !duties.messages);
+void start_async_progress() {
+    const bool over_mpi =
+        runtime.takes_calls && runtime.network->needs_links_of_job() && runtime.network->may_have_thread();
+    const ThreadDuties duties = runtime.mode.duties(over_mpi);
+    gate::stays_open = !duties.closes_gate;
+    if (duties.runs)
+        async_progress.start({duties, try_progress, &lists_to_advance()},
+                             read_progress_choice(runtime.job->settings()).processors);
 }
 
 void connect() {
-    Hook hook = Hook::none;
     if (runtime.options.engine != "mpi") {
-        hook = install_hook(progress_of_all, request_table.live(), runtime.threads);
+        const Hook hook = install_hook(progress_of_all, request_table.live(), runtime.mode.threads());
+        runtime.learn([hook](ProgressFacts& facts) { facts.hook = hook; });
         // Ranks may have asked for different levels.
-        const bool alone = hook == Hook::polling && !runtime.threads;
-        runtime.lists_without_mpi =
-            std::ranges::count(runtime.job->exchange_values(std::uint8_t{alone}), 1) > 0;
-        if (runtime.lists_without_mpi) runtime.job->keep_lists_off();
+        const auto outside = runtime.job->exchange_values(std::uint8_t{!runtime.mode.lists_call_mpi});
+        if (std::ranges::count(outside, 1) > 0) {
+            runtime.learn([](ProgressFacts& facts) { facts.others_stay_out = true; });
+            runtime.job->keep_lists_off();
+        }
         runtime.why_not = Fallback::no_hook;
     }
-    Entry::set_threads(runtime.threads || runtime.lists_without_mpi);
+    Entry::set_threads(runtime.mode.threads() || !runtime.mode.lists_call_mpi);
     connect_job();
-    runtime.takes_calls = hook != Hook::none;
+    runtime.takes_calls = runtime.mode.hook != Hook::none;
     agree_early(MPI_COMM_WORLD);
-    start_async_progress(hook);
+    start_async_progress();
 }
 
 }  // namespace
@@ -128,10 +145,13 @@ bool start_runtime(bool collective) {
     if (!initialized || finalized) return false;
     int provided = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&provided);
-    runtime.threads = provided == MPI_THREAD_MULTIPLE;
+    runtime.learn([level = level_of(provided)](ProgressFacts& facts) {
+        facts.level = level;
+        facts.gate_is_complete = gate::knows_all();
+        facts.has_membarrier = level != ThreadLevel::serialized || gate::can_close();
+    });
     make_own_communicator();
-    begin_recording(runtime.threads);
-    runtime.why_kept_out = why_kept_out(provided);
+    begin_recording(runtime.mode.threads());
     or_end([collective] {
         start_job(collective);
         if (collective) connect();
@@ -161,21 +181,22 @@ bool fills_one_host() {
            !has_spare_processors(std::atol(here));
 }
 
-// The level that Lapwing asks the MPI for. Open MPI 4 takes a lock for each message from
-// MPI_THREAD_SERIALIZED on.
+// The level that Lapwing asks the MPI for, where the program asks for `wanted`.
 int thread_level(int wanted) {
-    const auto is = [](const char* variable, const char* value) {
+    const auto value = [](const char* variable) {
         const char* const set = std::getenv(variable);
-        return set != nullptr && std::strcmp(set, value) == 0;
+        return std::string(set != nullptr ? set : "");
     };
-    // Without a hook, Lapwing's thread must enter the MPI at any time for lists over its messages, and for
-    // reproducible reductions by its operators.
-    const bool lists_enter =
-        is("LAPWING_NETWORK", "mpi") || is("LAPWING_REPRODUCIBLE", "1") || is("LAPWING_REPRODUCIBLE", "any");
-    if (lists_enter && !is("LAPWING_ENGINE", "mpi") && !offers_a_hook()) return MPI_THREAD_MULTIPLE;
-    if (is("LAPWING_MESSAGES", "off") || is("LAPWING_PROGRESS_THREAD", "none")) return wanted;
-    const bool enters = is("LAPWING_MESSAGES", "on") || !fills_one_host();
-    return enters ? std::max<int>(wanted, MPI_THREAD_SERIALIZED) : wanted;
+    const std::string reproducible = value("LAPWING_REPRODUCIBLE");
+    const bool by_mpi = value("LAPWING_NETWORK") == "mpi" || reproducible == "1" || reproducible == "any";
+    const LevelFacts facts{.wanted = level_of(wanted),
+                           .lists_enter = by_mpi && value("LAPWING_ENGINE") != "mpi",
+                           .offers_hook = !by_mpi || offers_a_hook(),
+                           .fills_one_host = fills_one_host(),
+                           .messages = value("LAPWING_MESSAGES"),
+                           .progress_thread = value("LAPWING_PROGRESS_THREAD")};
+    const ThreadLevel level = level_to_ask(facts);
+    return level == facts.wanted ? wanted : level_in_mpi(level);
 }
 
 // The level that the program has asked for, if the MPI was asked for more: the program is told what it would

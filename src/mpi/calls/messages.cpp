@@ -50,7 +50,7 @@ consteval bool is_persistent(std::string_view function) {
 
 void before_persistent_message() {
     if (runtime.loses_persistent_messages && async_progress.leave_messages())
-        runtime.why_no_messages =
+        runtime.mode.why_no_messages =
             "this MPI loses persistent messages that complete in the progress of a thread";
 }
 
@@ -59,7 +59,8 @@ void before_persistent_message() {
 // between its start and the last MPI_Pready.
 int partitioned_message_made(int error) {
     if (error == MPI_SUCCESS && async_progress.leave_messages())
-        runtime.why_no_messages = "this MPI loses partitioned messages while a thread drives its progress";
+        runtime.mode.why_no_messages =
+            "this MPI loses partitioned messages while a thread drives its progress";
     return error;
 }
 #endif

@@ -9,6 +9,7 @@
 #include "job/rank_locations.hpp"
 #include "mpi/job/mpi_job.hpp"
 #include "mpi/job/report.hpp"
+#include "mpi/native/progress_mode.hpp"
 #include "plan/planner.hpp"
 #include "watch/job_watch.hpp"
 
@@ -29,15 +30,19 @@ struct Runtime {
     bool loses_persistent_messages = false;
     bool takes_blocking = false;  // LAPWING_BLOCKING
     bool measures = false;        // a report or a timeline is wanted: clocks are read
-    bool threads = false;         // MPI_THREAD_MULTIPLE
-    // The MPI has no hook and admits one thread: lists must advance without it while the program is inside.
-    bool lists_without_mpi = false;
-    std::string why_kept_out;     // of the MPI, for a thread of Lapwing's; empty: it may enter
-    std::string why_no_messages;  // when that thread drives no messages of the program
+    ProgressFacts facts;          // those that are known by now
+    ProgressMode mode;            // by these; what the program does may end the messages later
     std::string report_form = "none";
     std::string report_file;
     std::string report_mark;
     Report report;
+
+    // A fact has become known.
+    template <typename Change>
+    void learn(Change change) {
+        change(facts);
+        mode = progress_mode(facts);
+    }
 
     // A rank may fail while the others continue: nothing of Lapwing may wait for a peer.
     bool fault_tolerant() const { return why_not == Fallback::fault_tolerant; }

@@ -30,7 +30,6 @@
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/callers.hpp"
-#include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/launcher.hpp"
 #include "mpi/native/native.hpp"
@@ -134,20 +133,13 @@ bool is_fault_tolerant() {
     return enabled != nullptr && *enabled;
 }
 
-// Why the program's messages do not move while it computes; empty: they do.
-std::string why_no_messages(const Settings& settings, const RankLocations& locations) {
-    check_word("LAPWING_MESSAGES", settings.messages, {"auto", "on", "off"});
-    if (runtime.fault_tolerant()) return name(Fallback::fault_tolerant);
-    if (settings.messages == "off") return "LAPWING_MESSAGES=off";
-    if (settings.progress_thread == "none") return "LAPWING_PROGRESS_THREAD=none";
-    if (settings.messages == "auto" && locations.all_on_one_host() && !locations.has_spare_processors())
-        return "all ranks are on one host without spare CPUs";
-    if (!runtime.why_kept_out.empty()) return runtime.why_kept_out;
+// The variable that has started a progress thread of the MPI's own, with its value; empty: none.
+std::string own_thread_of_mpi() {
     for (const char* own : {"MPIR_CVAR_ASYNC_PROGRESS", "MPICH_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS",
                             "OMPI_MCA_btl_tcp_progress_thread"}) {
         const char* const value = std::getenv(own);
         if (value != nullptr && std::strcmp(value, "0") != 0 && *value != '\0')
-            return fmt::format("the MPI has a progress thread of its own ({}={})", own, value);
+            return fmt::format("{}={}", own, value);
     }
     return "";
 }
@@ -162,7 +154,15 @@ void start_network() {
                                   settings.topology, tcp::host_name()));
     }
     begin_tracing(job, runtime.locations);
-    runtime.why_no_messages = why_no_messages(settings, runtime.locations);
+    check_word("LAPWING_MESSAGES", settings.messages, {"auto", "on", "off"});
+    runtime.learn([&](ProgressFacts& facts) {
+        if (runtime.fault_tolerant()) facts.fault_tolerant = name(Fallback::fault_tolerant);
+        facts.fills_one_host =
+            runtime.locations.all_on_one_host() && !runtime.locations.has_spare_processors();
+        facts.messages = settings.messages;
+        facts.progress_thread = settings.progress_thread;
+        facts.own_thread = own_thread_of_mpi();
+    });
     runtime.loses_persistent_messages =
         mpi_version().starts_with("Intel(R) MPI") || mpi_version().starts_with("MPICH 5.");
     if (runtime.options.engine == "mpi") return;
@@ -217,13 +217,6 @@ Progressed progressed(int ranks) {
 
 }  // namespace
 
-std::string why_kept_out(int level) {
-    if (level < MPI_THREAD_SERIALIZED) return "the MPI provides only MPI_THREAD_FUNNELED";
-    if (level == MPI_THREAD_MULTIPLE) return "";
-    if (!gate::knows_all()) return "this MPI is newer than the versions that Lapwing supports";
-    return gate::can_close() ? "" : "this kernel refuses membarrier(2)";
-}
-
 void or_end(const std::function<void()>& steps) {
     try {
         steps();
@@ -237,7 +230,7 @@ void start_job(bool collective) {
     read(settings);
     if (!collective) return;
     require_library_everywhere();
-    runtime.job = std::make_unique<MpiJob>(settings, runtime.why_kept_out.empty());
+    runtime.job = std::make_unique<MpiJob>(settings, runtime.mode.enters != ProgressMode::Enters::never);
     try {
         compare_settings(*runtime.job);
     } catch (const Error& error) {
@@ -279,7 +272,7 @@ void report_job() {
     if (runtime.watch != nullptr) manner.watch_trouble = runtime.watch->trouble();
     manner.before = collectives_before();
     manner.tools = bound_tools();
-    manner.no_messages = runtime.why_no_messages;
+    manner.no_messages = runtime.mode.why_no_messages;
     const AsyncProgress::Statistics thread = async_progress.statistics();
     runtime.report.messages = {.messages = pending_messages.total(),
                                .bytes = pending_messages.bytes(),

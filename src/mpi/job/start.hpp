@@ -6,9 +6,6 @@
 
 namespace lapwing {
 
-// Why no thread of Lapwing may call an MPI that provides this thread level; empty: it may.
-std::string why_kept_out(int level);
-
 // Runs steps of the start. An Error ends the job with its message.
 void or_end(const std::function<void()>& steps);
 

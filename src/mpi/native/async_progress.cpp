@@ -341,7 +341,7 @@ void AsyncProgress::serve() {
             std::this_thread::sleep_for(20us);
         }
         const bool lists = lists_in_flight();
-        const bool gated_lists = lists && duties_.lists_call_mpi;
+        const bool gated_lists = lists && duties_.lists_need_gate;
         const bool windows = windows_ > 0;
         const bool messages = serves_messages() && (windows || messages_ > 0);
         if (!lists && !messages) return;
@@ -379,7 +379,7 @@ void AsyncProgress::serve() {
 }
 
 AsyncProgress::Polled AsyncProgress::poll(bool with_lists) {
-    if (left_ || !gate::try_close(!duties_.threads)) return Polled::kept_out;
+    if (left_ || !gate::try_close(!duties_.any_time)) return Polled::kept_out;
     Polled polled = Polled::nothing;
     for (int i = 0; i < polls_in_a_row; ++i) {
         const std::uint64_t began = processor_time();
@@ -394,7 +394,7 @@ AsyncProgress::Polled AsyncProgress::poll(bool with_lists) {
         moving_.fetch_add(1, std::memory_order_relaxed);
         if (gate::is_wanted()) break;
     }
-    if (!duties_.threads) gate::open();
+    if (!duties_.any_time) gate::open();
     return polled;
 }
 

@@ -16,6 +16,7 @@
 #include "base/floating_point.hpp"
 #include "mpi/native/call_site.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/progress_mode.hpp"
 #include "mpi/native/time_in_calls.hpp"
 #include "watch/journal.hpp"
 
@@ -23,14 +24,10 @@ namespace lapwing {
 
 class AsyncProgress {
   public:
-    struct Duties {
+    struct Duties : ThreadDuties {
         // Advances all lists; returns how many collectives have completed.
         int (*advance_lists)() = nullptr;
         const Count* lists = nullptr;  // in flight
-        bool polls_lists = false;      // while the program computes
-        bool lists_call_mpi = false;   // which must not be entered while the program is inside
-        bool threads = false;          // MPI_THREAD_MULTIPLE: the thread may enter at any time
-        bool messages = false;         // large messages of the program
     };
     // After MPI_Init. `processors`: where the thread may run; empty: where the process may. Throws Error
     // (system, invalid_argument).

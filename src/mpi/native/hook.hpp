@@ -3,18 +3,13 @@
 #pragma once
 
 #include "mpi/native/entry.hpp"
+#include "mpi/native/progress_mode.hpp"
 
 namespace lapwing {
 
 // Whether the MPI's progress calls callbacks. If not, Lapwing's thread advances the lists.
 bool offers_a_hook();
 
-enum class Hook {
-    none,
-    callback,  // the MPI calls Lapwing, which may call the MPI
-    thread,    // the MPI calls Lapwing, which must not call the MPI: it asks Lapwing's thread
-    polling,   // the MPI has no callback: Lapwing's thread polls
-};
 // After MPI_Init. From now on lists advance by `progress`, which returns how many collectives have completed,
 // whenever the MPI makes progress and `in_flight` is not 0. `threads`: the MPI provides MPI_THREAD_MULTIPLE.
 // Hook::polling without it: `progress` must not call the MPI.

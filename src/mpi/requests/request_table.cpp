@@ -388,7 +388,7 @@ bool RequestTable::drain(std::uint64_t patience) {
 }
 
 int progress_of_all() {
-    const bool calls_mpi = !runtime.lists_without_mpi;
+    const bool calls_mpi = runtime.mode.lists_call_mpi;
     const int completed = request_table.progress(calls_mpi);
     // Peers may wait for data that this rank has sent, even if its own collective is complete.
     if (Fabric* const fabric = runtime.network->fabric();

@@ -90,7 +90,7 @@ bool finish_group(Communicator& group, std::uint64_t patience) {
 }
 
 int agree_early(MPI_Comm communicator) {
-    if (!runtime.lists_without_mpi || !runtime.takes_calls || communicator == MPI_COMM_NULL)
+    if (runtime.mode.lists_call_mpi || !runtime.takes_calls || communicator == MPI_COMM_NULL)
         return MPI_SUCCESS;
     return guarded([communicator] {
         int error = MPI_SUCCESS;

@@ -1,0 +1,73 @@
+// Who advances lists and messages: decided by pure functions from facts about the MPI, the system, the
+// settings and the other ranks. README.md has the table of cases.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lapwing {
+
+// MPI's levels, in their order.
+enum class ThreadLevel : std::uint8_t { single, funneled, serialized, multiple };
+
+// How lists advance when the program is inside a call of the MPI.
+enum class Hook : std::uint8_t {
+    none,      // there are no lists
+    callback,  // the MPI calls Lapwing, which may call the MPI
+    thread,    // the MPI calls Lapwing, which must not call the MPI: it asks Lapwing's thread
+    polling,   // the MPI has no callback: Lapwing's thread polls
+};
+
+// Before MPI_Init.
+struct LevelFacts {
+    ThreadLevel wanted = ThreadLevel::single;  // by the program
+    bool lists_enter = false;                  // lists send by the MPI, or reduce by its functions
+    bool offers_hook = true;
+    bool fills_one_host = false;  // all ranks are on one host without spare processors
+    std::string messages = "auto";
+    std::string progress_thread = "auto";
+};
+// The level that Lapwing asks the MPI for.
+ThreadLevel level_to_ask(const LevelFacts& facts);
+
+// After MPI_Init.
+struct ProgressFacts {
+    ThreadLevel level = ThreadLevel::single;  // that the MPI provides
+    bool gate_is_complete = true;             // every function of this MPI passes the gate
+    bool has_membarrier = true;
+    Hook hook = Hook::none;
+    bool others_stay_out = false;  // lists of another rank must not call the MPI
+    std::string fault_tolerant;    // why nothing may wait for a peer; empty: it may
+    bool fills_one_host = false;
+    std::string messages = "auto";         // LAPWING_MESSAGES
+    std::string progress_thread = "auto";  // LAPWING_PROGRESS_THREAD
+    std::string own_thread;                // of the MPI: the variable that started it, "NAME=VALUE"
+};
+
+// Of Lapwing's thread.
+struct ThreadDuties {
+    bool polls_lists = false;      // while the program computes
+    bool lists_need_gate = false;  // they call an MPI that admits one thread at a time
+    bool any_time = false;         // the thread may enter the MPI beside the program
+    bool messages = false;         // large messages of the program
+    bool runs = false;             // there is a thread
+    bool closes_gate = false;      // now and then
+};
+
+struct ProgressMode {
+    enum class Enters : std::uint8_t { never, gated, any_time };
+    Enters enters = Enters::never;  // Lapwing's thread, the MPI
+    std::string why_never;
+    Hook hook = Hook::none;
+    // Otherwise lists advance without the MPI: the ranks agree on a communicator when it is made, and what
+    // needs the MPI (operators, data that the MPI packs) is left to it or to the program's calls.
+    bool lists_call_mpi = true;
+    std::string why_no_messages;  // of the program, by the thread
+
+    bool threads() const { return enters == Enters::any_time; }  // MPI_THREAD_MULTIPLE
+    // `over_mpi`: lists travel by the MPI's messages, and the settings admit a thread for them.
+    ThreadDuties duties(bool over_mpi) const;
+};
+ProgressMode progress_mode(const ProgressFacts& facts);
+
+}  // namespace lapwing

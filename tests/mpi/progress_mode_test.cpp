@@ -1,0 +1,154 @@
+// Every row of the table in src/mpi/README.md: who advances lists and messages.
+#include "mpi/native/progress_mode.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace lapwing {
+namespace {
+
+constexpr ThreadLevel single = ThreadLevel::single;
+constexpr ThreadLevel funneled = ThreadLevel::funneled;
+constexpr ThreadLevel serialized = ThreadLevel::serialized;
+constexpr ThreadLevel multiple = ThreadLevel::multiple;
+
+TEST(LevelToAsk, IsTheProgramsWhereTheThreadNeverEnters) {
+    for (const ThreadLevel wanted : {single, funneled, serialized, multiple}) {
+        EXPECT_EQ(level_to_ask({.wanted = wanted, .messages = "off"}), wanted);
+        EXPECT_EQ(level_to_ask({.wanted = wanted, .messages = "on", .progress_thread = "none"}), wanted);
+        EXPECT_EQ(level_to_ask({.wanted = wanted, .fills_one_host = true}), wanted);
+    }
+}
+
+TEST(LevelToAsk, IsSerializedForMessages) {
+    EXPECT_EQ(level_to_ask({}), serialized);
+    EXPECT_EQ(level_to_ask({.wanted = funneled}), serialized);
+    EXPECT_EQ(level_to_ask({.wanted = multiple}), multiple);
+    EXPECT_EQ(level_to_ask({.fills_one_host = true, .messages = "on"}), serialized);
+}
+
+TEST(LevelToAsk, IsMultipleForListsThatEnterAnMpiWithoutHook) {
+    EXPECT_EQ(level_to_ask({.lists_enter = true, .offers_hook = false, .messages = "off"}), multiple);
+    EXPECT_EQ(level_to_ask({.lists_enter = true, .messages = "off"}), single);
+    EXPECT_EQ(level_to_ask({.offers_hook = false}), serialized);
+}
+
+// What lists and thread do: over other links, and over the MPI's messages.
+struct Row {
+    ThreadLevel level;
+    Hook hook;
+    bool lists_call_mpi;
+    std::vector<std::string> duties, over_mpi;
+};
+
+// The duties of a thread that serves no messages.
+std::vector<std::string> words(const ThreadDuties& duties) {
+    std::vector<std::string> found;
+    const auto add = [&found](bool is, const char* word) {
+        if (is) found.emplace_back(word);
+    };
+    add(duties.polls_lists, "polls");
+    add(duties.lists_need_gate, "gate");
+    add(duties.any_time, "any time");
+    add(duties.messages, "messages");
+    add(duties.runs, "runs");
+    add(duties.closes_gate, "closes");
+    return found;
+}
+
+TEST(ProgressMode, WhoAdvancesLists) {
+    const Row rows[] = {
+        {single, Hook::none, true, {"gate"}, {"gate"}},
+        {serialized, Hook::none, true, {"gate"}, {"gate"}},
+        {multiple, Hook::none, true, {"any time"}, {"any time"}},
+        {funneled, Hook::callback, true, {"gate"}, {"gate"}},
+        {serialized, Hook::callback, true, {"gate"}, {"polls", "gate", "runs", "closes"}},
+        {multiple, Hook::callback, true, {"any time"}, {"polls", "any time", "runs", "closes"}},
+        {multiple,
+         Hook::thread,
+         true,
+         {"any time", "runs", "closes"},
+         {"polls", "any time", "runs", "closes"}},
+        {funneled, Hook::polling, false, {"polls", "runs"}, {"polls", "runs"}},
+        {serialized, Hook::polling, false, {"polls", "runs"}, {"polls", "runs"}},
+        {multiple,
+         Hook::polling,
+         true,
+         {"polls", "any time", "runs", "closes"},
+         {"polls", "any time", "runs", "closes"}},
+    };
+    for (const Row& row : rows) {
+        SCOPED_TRACE(testing::Message() << "level " << int(row.level) << ", hook " << int(row.hook));
+        const ProgressMode mode = progress_mode({.level = row.level, .hook = row.hook, .messages = "off"});
+        EXPECT_EQ(mode.hook, row.hook);
+        EXPECT_EQ(mode.lists_call_mpi, row.lists_call_mpi);
+        EXPECT_EQ(words(mode.duties(false)), row.duties);
+        EXPECT_EQ(words(mode.duties(true)), row.over_mpi);
+        // Another rank's lists must not call the MPI, so this rank's must not either.
+        const ProgressMode together =
+            progress_mode({.level = row.level, .hook = row.hook, .others_stay_out = true, .messages = "off"});
+        EXPECT_FALSE(together.lists_call_mpi);
+        EXPECT_FALSE(together.duties(true).lists_need_gate);
+        EXPECT_FALSE(together.duties(true).closes_gate);
+        EXPECT_EQ(together.duties(false).runs, mode.duties(false).runs);
+    }
+}
+
+TEST(ProgressMode, MessagesNeedTheGateWhereListsDoNot) {
+    const ThreadDuties duties = progress_mode({.level = serialized, .hook = Hook::polling}).duties(false);
+    EXPECT_EQ(words(duties), (std::vector<std::string>{"polls", "messages", "runs", "closes"}));
+    EXPECT_EQ(words(progress_mode({.level = serialized}).duties(false)),
+              (std::vector<std::string>{"gate", "messages", "runs", "closes"}));
+}
+
+TEST(ProgressMode, WhenTheThreadEntersTheMpi) {
+    using Enters = ProgressMode::Enters;
+    struct Case {
+        ProgressFacts facts;
+        Enters enters;
+        std::string why;
+    };
+    const Case cases[] = {
+        {{.level = single}, Enters::never, "the MPI provides only MPI_THREAD_FUNNELED"},
+        {{.level = funneled}, Enters::never, "the MPI provides only MPI_THREAD_FUNNELED"},
+        {{.level = serialized}, Enters::gated, ""},
+        {{.level = serialized, .gate_is_complete = false},
+         Enters::never,
+         "this MPI is newer than the versions that Lapwing supports"},
+        {{.level = serialized, .has_membarrier = false}, Enters::never, "this kernel refuses membarrier(2)"},
+        {{.level = multiple}, Enters::any_time, ""},
+        {{.level = multiple, .gate_is_complete = false, .has_membarrier = false}, Enters::any_time, ""},
+    };
+    for (const Case& one : cases) {
+        const ProgressMode mode = progress_mode(one.facts);
+        EXPECT_EQ(mode.enters, one.enters);
+        EXPECT_EQ(mode.threads(), one.facts.level == multiple);
+        EXPECT_EQ(mode.why_never, one.why);
+        EXPECT_EQ(mode.why_no_messages, one.why);
+        EXPECT_EQ(mode.duties(false).messages, one.why.empty());
+    }
+}
+
+// The first reason of several is the one that the report names.
+TEST(ProgressMode, WhyMessagesDoNotMove) {
+    ProgressFacts facts = {.level = serialized, .own_thread = "MPIR_CVAR_ASYNC_PROGRESS=1"};
+    const auto why = [&facts] { return progress_mode(facts).why_no_messages; };
+    EXPECT_EQ(why(), "the MPI has a progress thread of its own (MPIR_CVAR_ASYNC_PROGRESS=1)");
+    facts.level = single;
+    EXPECT_EQ(why(), "the MPI provides only MPI_THREAD_FUNNELED");
+    facts.fills_one_host = true;
+    EXPECT_EQ(why(), "all ranks are on one host without spare CPUs");
+    facts.messages = "on";
+    EXPECT_EQ(why(), "the MPI provides only MPI_THREAD_FUNNELED");
+    facts.progress_thread = "none";
+    EXPECT_EQ(why(), "LAPWING_PROGRESS_THREAD=none");
+    facts.messages = "off";
+    EXPECT_EQ(why(), "LAPWING_MESSAGES=off");
+    facts.fault_tolerant = "the MPI runs fault-tolerant";
+    EXPECT_EQ(why(), "the MPI runs fault-tolerant");
+}
+
+}  // namespace
+}  // namespace lapwing
