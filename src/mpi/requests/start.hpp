@@ -43,7 +43,7 @@ Started make_persistent(Communicator& group, Problem& problem, const UserBuffers
 // over the group. Outside of Entry.
 bool finish_group(Communicator& group, std::uint64_t patience = UINT64_MAX);
 
-// Where lists must advance without the MPI (Runtime::lists_without_mpi), the ranks agree when the
+// Where lists must advance without the MPI (ProgressMode::lists_call_mpi is false), the ranks agree when the
 // communicator is made: later the program may wait in the MPI for what needs the first list, and so the
 // agreement, which only calls of the MPI complete. In a call that is collective over the communicator and may
 // wait for other ranks. Does nothing elsewhere, or if they have agreed. Returns the MPI's error code.
