@@ -315,7 +315,7 @@ def many_ranks():
 
 def slowdown():
     """What --reproducible costs."""
-    for level in ("0", "1", "any"):
+    for level in ("off", "fixed", "any"):
         yield benched(f"reproducible {level}", "latency --form nonblocking --engine host,kernel --collective iallreduce --bytes 8,1Ki,64Ki,1Mi --rounds 9", ranks=4, hosts=4,
                       cluster="--rate none --cores-per-host all", variables={"LAPWING_REPRODUCIBLE": level})
 
@@ -326,7 +326,7 @@ def suite():
     for mpi in ("debian-openmpi", "pypi-mpich"):
         for hosts, cluster, only in ((4, "--rate 100mbit", ""), (2, f"{EACH_CORE} --rate 1gbit", ""), (0, "", " --only methods")):
             place = f"{hosts or 1}-host{'s' if hosts else ''}-{mpi}"
-            yield benched(f"suite {place}", f"all --results RESULTS{only}", ranks=hosts or 2, hosts=hosts, cluster=cluster, mpi=mpi, file=f"suite/{place}")
+            yield benched(f"suite {place}", f"all --output-directory RESULTS{only}", ranks=hosts or 2, hosts=hosts, cluster=cluster, mpi=mpi, file=f"suite/{place}")
 
 
 def overlap():

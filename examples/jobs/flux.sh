@@ -16,4 +16,4 @@ options=()
 # Ranks of different hosts reach each other over this network only, if the hosts have several.
 # export LAPWING_TCP_INTERFACE=ib0
 
-lapwing run --mpi "$mpi" --report --report-file lapwing.txt -- flux run -n 32 "${options[@]}" "${@:-./program}"
+lapwing run --mpi "$mpi" --report --output lapwing.txt -- flux run -n 32 "${options[@]}" "${@:-./program}"

@@ -13,4 +13,4 @@ cd "${PBS_O_WORKDIR:-.}"
 # export LAPWING_TCP_INTERFACE=ib0
 
 ranks=$(wc -l <"${PBS_NODEFILE:?this is a job script: qsub $0}")
-lapwing run --report --report-file "lapwing-${PBS_JOBID:-0}.txt" -- mpirun -n "$ranks" "${@:-./program}"
+lapwing run --report --output "lapwing-${PBS_JOBID:-0}.txt" -- mpirun -n "$ranks" "${@:-./program}"

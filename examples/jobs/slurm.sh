@@ -23,4 +23,4 @@ esac
 # Ranks of different hosts reach each other over this network only, if the hosts have several.
 # export LAPWING_TCP_INTERFACE=ib0
 
-lapwing run --mpi "$mpi" --report --report-file "lapwing-${SLURM_JOB_ID:-0}.txt" -- srun --mpi="$start" "${@:-./program}"
+lapwing run --mpi "$mpi" --report --output "lapwing-${SLURM_JOB_ID:-0}.txt" -- srun --mpi="$start" "${@:-./program}"

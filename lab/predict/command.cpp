@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "base/messages.hpp"
-#include "base/output_file.hpp"
 #include "command_line/command_line.hpp"
 #include "laboratory.hpp"
+#include "lapwing/common/result_output.hpp"
 #include "lapwing/common/values.hpp"
 #include "predict/collectives.hpp"
 
@@ -27,18 +27,10 @@ int predict(const CommandLine& app, const PredictOptions& options) {
         fmt::print("{}\n", needs);
         return success;
     }
-    std::optional<OutputFile> file;
-    if (!options.json.empty() && options.json != "-") file.emplace(options.json, "the result");
+    ResultOutput output(options.json, options.output);
     print_message("{}\n", needs);
     run(study, jobs, [&](std::size_t i, ProgressBar& bar) { simulate_case(study, all.cases[i], bar); });
-    const std::string json = options.json.empty() ? "" : as_json(study, all).dump(1) + "\n";
-    if (file) {
-        file->write(json);
-        file->close();
-        print_note("{}", as_table(study, all));
-    } else {
-        fmt::print("{}", options.json == "-" ? json : as_table(study, all));
-    }
+    output.write([&] { return as_table(study, all); }, [&] { return as_json(study, all).dump(1) + "\n"; });
     const bool complete = all.too_large.empty() && std::all_of(jobs.begin(), jobs.end(), [](const Job* job) {
                               return job->left_out.empty();
                           });
@@ -57,7 +49,7 @@ Command add_predict(CommandLine& tool) {
         "  lapwing predict barrier,iallreduce --ranks 16:1Mi\n"
         "  lapwing predict ibcast --ranks 1024 --bytes 1Ki:1Mi --algorithm all --work 0\n"
         "  lapwing predict ialltoall --ranks 512 --bytes 4Ki --network torus:8x8x8 --tests 0,100\n"
-        "  lapwing predict barrier --ranks 64:16Ki --work 1ms --noise 10hz:2500us,1000hz:25us --json "
+        "  lapwing predict barrier --ranks 64:16Ki --work 1ms --noise 10hz:2500us,1000hz:25us --json -o "
         "noise.json\n"
         "\nEach rank's task list runs in simulated time. Nothing is measured: constants from few ranks may "
         "not "
@@ -65,7 +57,7 @@ Command add_predict(CommandLine& tool) {
         "many. The same options give the same result. The exit status is 0; 1 if cases were left out for "
         "lack of "
         "time\n"
-        "or memory; 2 if nothing was simulated.");
+        "or memory; 125 if nothing was simulated.");
     return {app, [app, options] { return predict(*app, *options); }};
 }
 

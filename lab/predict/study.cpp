@@ -179,12 +179,14 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
         ->range(1, 1024);
     text("--memory", options.memory, "N",
          "Memory limit, such as 4Gi; cases that need more are left out (a quarter of this machine's memory)");
-    app.add_option("--time", options.seconds,
-                   "Time limit in seconds; cases that would exceed it are left out (no limit)")
+    app.add_option("--seconds", options.seconds,
+                   "Time limit; cases that would exceed it are left out (no limit)")
         ->type_name("S")
         ->range(0.0, 1e9);
     app.add_flag("--dry-run", options.dry_run, "Print the time and memory needed, simulate nothing");
-    text("--json", options.json, "FILE", "Write the result for `lapwing report`; - for standard output");
+    app.add_flag("--json", options.json, "Print JSON, which `lapwing report` draws, in place of the tables");
+    text("-o,--output", options.output, "FILE",
+         "Write the result to FILE; with --json, the tables are still printed");
 }
 
 simulate::Parameters Study::parameters(const simulate::Engine& engine, const Problem& problem,

@@ -49,7 +49,8 @@ struct PredictOptions {
     std::string memory;
     double seconds = 0;
     bool dry_run = false;
-    std::string json;
+    bool json = false;
+    std::string output;
 };
 
 void add_predict_options(CommandLine& app, PredictOptions& options);

@@ -199,7 +199,7 @@ Command add_verify(CommandLine& tool) {
         "  lapwing verify --collective alltoall --algorithm bruck --ranks 100\n"
         "  lapwing explain gather --ranks 6 --format text -o gather.list && lapwing verify gather.list\n"
         "\nThe exit status is 0 when all is proven; 1 with a counter-example, which is printed, or when no "
-        "algorithm\napplies to any of the problems; 2 when a file or an option is wrong.");
+        "algorithm\napplies to any of the problems; 125 when a file or an option is wrong.");
     return {app, [app, options] { return verify(*app, *options); }};
 }
 

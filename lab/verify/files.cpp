@@ -36,7 +36,7 @@ struct Verified {
     std::string why_no_chains;  // when the lists have none
 
     int status() const {
-        return !error.empty() ? wrong_usage : !violations.empty() ? violations_found : success;
+        return !error.empty() ? not_started : !violations.empty() ? violations_found : success;
     }
 };
 

@@ -83,7 +83,7 @@ def _mpi_on_path():
 def report(job, options=(), **more):
     """The report of a job as a dictionary, with what `lapwing run --json` writes.
 
-    `job` is the path of a file that `lapwing run --json --report-file` has written, or the words of a command, launcher first, which is
+    `job` is the path of a file that `lapwing run --json --output` has written, or the words of a command, launcher first, which is
     run by `lapwing run`, with `options` such as ["--engine", "kernel"]. `more` goes to subprocess.run. A job that fails raises
     subprocess.CalledProcessError.
     """
@@ -91,7 +91,7 @@ def report(job, options=(), **more):
         return json.loads(pathlib.Path(job).read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="lapwing-") as directory:
         file = pathlib.Path(directory) / "report.json"
-        subprocess.run([tool_path(), "run", "--json", "--report-file", file, *options, "--", *job], check=True, **more)
+        subprocess.run([tool_path(), "run", "--json", "--output", file, *options, "--", *job], check=True, **more)
         try:
             return json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):

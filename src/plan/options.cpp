@@ -38,8 +38,8 @@ PlanOptions read_plan_options(const Settings& settings, const std::vector<std::s
     options.requested = RequestedAlgorithms::parse(settings.algorithm);
     if (!settings.tuning.empty())
         options.tuning = std::make_shared<const Tuning>(Tuning::read(settings.tuning));
-    check_word("LAPWING_REPRODUCIBLE", settings.reproducible, {"0", "1", "any"});
-    options.reproducible = settings.reproducible != "0";
+    check_word("LAPWING_REPRODUCIBLE", settings.reproducible, {"off", "fixed", "any"});
+    options.reproducible = settings.reproducible != "off";
     options.any_ranks = settings.reproducible == "any";
     options.check = parse_check(settings.check, options.reproducible);
     options.max_bytes_by_memory = max_bytes_by_memory(settings);

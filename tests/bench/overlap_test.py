@@ -19,7 +19,7 @@ class Measured(LaunchedTest):
     def measure(self, *options, what="overlap", rounds=2, passes=1, iterations=2, ranks=2, status=0, tool=TOOL, **variables):
         """Runs the benchmark. Returns its JSON (None if it wrote none) and its output."""
         file = self.scratch / "result.json"
-        output = self.start("bench", what, "--rounds", rounds, "--passes", passes, "--iterations", iterations, "--json", file,
+        output = self.start("bench", what, "--rounds", rounds, "--passes", passes, "--iterations", iterations, "--json", "-o", file,
                             *options, ranks=ranks, status=status, seconds=150, tool=tool, **variables)
         result = json.loads(file.read_text()) if file.exists() else None
         file.unlink(missing_ok=True)
@@ -104,7 +104,7 @@ class Overlap(Measured):
         self.assertIn("the row host of MPI_Ibcast is not what it says", output)
 
     def test_json_to_standard_output(self):
-        out, _ = self.call("bench", "overlap", "--json", "-", "--engine", "native", "--collective", "ibarrier",
+        out, _ = self.call("bench", "overlap", "--json", "--engine", "native", "--collective", "ibarrier",
                            "--rounds", "2", "--passes", "1", "--iterations", "2", "--", *jobs.launcher(MPI, 2), **launcher_environment())
         self.assertEqual(json.loads(out)["rows"][0]["collective"], "MPI_Ibarrier")
 

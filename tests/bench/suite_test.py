@@ -84,7 +84,7 @@ class Suite(LaunchedTest):
     def test_each_benchmark_writes_its_rows(self):
         for name, (options, quantities, expected) in BENCHMARKS.items():
             with self.subTest(name):
-                output = self.bench(name, *TINY, *options, "--json", self.scratch / f"{name}.json")
+                output = self.bench(name, *TINY, *options, "--json", "-o", self.scratch / f"{name}.json")
                 result = self.read(name)
                 self.check_head(result, name)
                 self.assertEqual([key(row) for row in result["rows"]], expected)
@@ -122,7 +122,7 @@ class Suite(LaunchedTest):
 
     def test_overlap_by_steps_and_for_a_fixed_time(self):
         file = self.scratch / "overlap.json"
-        self.bench("overlap", *TINY, "--steps", "--method", "wait,fixed", "--collective", "ibarrier", "--json", file)
+        self.bench("overlap", *TINY, "--steps", "--method", "wait,fixed", "--collective", "ibarrier", "--json", "-o", file)
         rows = json.loads(file.read_text())["rows"]
         self.assertEqual([(row["method"], row.get("parameter", {}).get("value")) for row in rows],
                          [("wait", tenth / 10) for tenth in range(1, 11)] + [("fixed", None)])
@@ -145,7 +145,7 @@ class Suite(LaunchedTest):
     def test_methods_joins_its_jobs(self):
         file = self.scratch / "methods.json"
         self.bench("methods", "--rounds", "4", "--passes", "2", "--iterations", "2", "--bytes", "4Ki", "--collective", "ibcast",
-                   "--variant", "native:native:", "--variant", "copies:host:LAPWING_TRANSFER=processor", "--json", file)
+                   "--variant", "native:native:", "--variant", "copies:host:LAPWING_TRANSFER=processor", "--json", "-o", file)
         result = json.loads(file.read_text())
         self.check_head(result, "methods")
         self.assertEqual([job["variant"] for job in result["jobs"]], ["native", "copies"])
@@ -156,7 +156,7 @@ class Suite(LaunchedTest):
             self.check_row(row, {"base", "overlap", "overhead"}, 4, [engine])
 
     def test_all_writes_a_directory(self):
-        output = self.bench("all", "--results", self.scratch / "new" / "results", "--quick", "--only",
+        output = self.bench("all", "--output-directory", self.scratch / "new" / "results", "--quick", "--only",
                             "connections,throughput", "--engine", "native,host")
         self.assertIn("== throughput (1 of 2) ==", output)
         files = sorted(path.name for path in (self.scratch / "new" / "results").iterdir())
@@ -180,10 +180,10 @@ class Suite(LaunchedTest):
         wrong("methods", "--variant", "fast", because="write NAME:ENGINE:VARIABLES")
         wrong("methods", "--variant", "fast:host:TRANSFER=kernel", because="must have the form LAPWING_NAME=VALUE")
         wrong("methods", "--variant", "fast:host:LAPWING_TRANSFER=quick", because="LAPWING_TRANSFER")
-        wrong("all", because="--results")
-        wrong("all", "--results", "/proc/nowhere", because="'/proc/nowhere'")
-        wrong("all", "--results", self.scratch, "--only", "noize", because="'noise'")
-        self.refused("bench", "all", "--results", self.scratch, because="no launcher")
+        wrong("all", because="--output-directory")
+        wrong("all", "--output-directory", "/proc/nowhere", because="'/proc/nowhere'")
+        wrong("all", "--output-directory", self.scratch, "--only", "noize", because="'noise'")
+        self.refused("bench", "all", "--output-directory", self.scratch, because="no launcher")
 
     def test_help_says_where_it_comes_from(self):
         for row in self.table():

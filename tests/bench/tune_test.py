@@ -5,7 +5,7 @@ import unittest
 
 from launched import BUILD, MPI, TOOL, LaunchedTest
 
-TINY = ("--rounds", 3, "--time", 0, "--bytes", "64,1Ki")
+TINY = ("--rounds", 3, "--seconds", 0, "--bytes", "64,1Ki")
 
 
 class Tune(LaunchedTest):
@@ -87,7 +87,7 @@ class Tune(LaunchedTest):
         self.assertIn("must be 2 to 2, because the job has 2 ranks", output)
         self.assertEqual(list(self.file.parent.iterdir()), [])
         self.file.write_text("{}")
-        output = self.tune("--engine", "host", "--add", status=2)
+        output = self.tune("--engine", "host", "--add", status=125)
         self.assertIn("is not a tuning file", output)
         self.assertEqual(self.file.read_text(), "{}")
 

@@ -21,7 +21,7 @@ class DoctorTest(ClusterTest):
         """The doctor's findings on a cluster, after `prepare` has run in its head."""
         told = self.scratch / "told.json"
         launcher = launcher or f"mpirun.{MPI} -n {ranks or hosts}"
-        script = f"{prepare}\n{TOOL} doctor --limit {limit} --json -- {launcher} > {told}; echo status $?"
+        script = f"{prepare}\n{TOOL} doctor --seconds {limit} --json -- {launcher} > {told}; echo status $?"
         output = self.shell(hosts, script, "--rate", "none", limit=100, **variables)
         found = json.loads(told.read_text())
         self.assertIn(f"status {status}\n", output, json.dumps(found["problems"], indent=1))

@@ -143,8 +143,8 @@ class Command(ClusterTest):
         output = self.shell(1, "echo in | ssh -x -l someone -o Some=thing -p 22 user@node1 cat; "
                                "echo in | ssh -n node1 'cat; echo \"a  b\"'; ssh 10.77.0.1 echo c  d")
         self.assertEqual(output, "in\na  b\nc d\n")
-        self.assertIn("'node1'", self.shell(1, "ssh nod1 true", status=2))
-        self.assertIn("no host", self.shell(1, "ssh -x", status=2))
+        self.assertIn("'node1'", self.shell(1, "ssh nod1 true", status=125))
+        self.assertIn("no host", self.shell(1, "ssh -x", status=125))
 
     def test_as_another_user(self):
         if os.getuid() != 0:
@@ -156,7 +156,7 @@ class Command(ClusterTest):
         status, out, err = self.execute(
             [*user, tool, "cluster", "--hosts", 2, "--rate", "100mbit", "--", "sh", "-c",
              "ssh node2 'hostname; ls /sys/class/net'; id -u; kill -9 $$"], cwd="/", env=environment(PATH="/usr/bin:/bin"))
-        if status == 2:
+        if status == 125:
             self.assertIn("run as root", err)
             self.skipTest(err)
         self.assertEqual((status, out.split()), (137, ["node2", "eth0", "lo", "0"]), err)
@@ -171,7 +171,7 @@ class Command(ClusterTest):
 
 class Wrong(ClusterTest):
     def wrong(self, *words, because, **more):
-        output = self.cluster(*words, status=2, **more)
+        output = self.cluster(*words, status=125, **more)
         self.assertIn(because, output)
         self.assertEqual(output.count("\n"), 1, output)
 
@@ -190,7 +190,7 @@ class Wrong(ClusterTest):
 
     def test_outside_of_a_cluster(self):
         status, _, err = self.execute([TOOL, "cluster-shell", "node1", "true"])
-        self.assertEqual(status, 2)
+        self.assertEqual(status, 125)
         self.assertIn("inside `lapwing cluster`", err)
 
     def test_without_namespaces(self):
@@ -200,7 +200,7 @@ class Wrong(ClusterTest):
                                        script, "sh", TOOL, "cluster", "--hosts", 1, "--", "true"])
         if "unshare" in err.split("\n")[0].split(":")[0]:
             self.skipTest(err)
-        self.assertEqual(status, 2, err)
+        self.assertEqual(status, 125, err)
         self.assertIn("run as root", err)
 
 

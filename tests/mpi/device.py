@@ -14,7 +14,7 @@ RUNS = [
     (2, {}, ["--threads"]),
     (3, {"LAPWING_ENGINE": "kernel"}, []),
     (2, {"LAPWING_ENGINE": "kernel"}, ["--threads"]),
-    (2, {"LAPWING_BLOCKING": "1"}, []),
+    (2, {"LAPWING_BLOCKING": "on"}, []),
 ]
 
 

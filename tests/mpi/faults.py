@@ -226,19 +226,19 @@ class Faults(jobs.Test):
         self.expect("a program of the other MPI", status not in (0, None) and "linked to" in output, output)
 
     def a_report_that_cannot_be_written(self):
-        status, output = self.run(["plain"], 2, options=["--report", "--report-file", "/nowhere/report"])
-        self.expect("a report file that cannot be written", status == 2 and "/nowhere/report" in output and
+        status, output = self.run(["plain"], 2, options=["--report", "--output", "/nowhere/report"])
+        self.expect("a report file that cannot be written", status == 125 and "/nowhere/report" in output and
                     "all done" not in output, output)
         full = "cannot be written to /dev/full: No space left on device"
-        status, output = self.run(["plain"], 2, options=["--report", "--report-file", "/dev/full"])
-        self.expect("a report file that takes nothing", status == 2 and full in output and "all done" not in output, output)
+        status, output = self.run(["plain"], 2, options=["--report", "--output", "/dev/full"])
+        self.expect("a report file that takes nothing", status == 125 and full in output and "all done" not in output, output)
         status, output = self.run(["plain"], 2, {"LAPWING_REPORT": "text", "LAPWING_REPORT_FILE": "/dev/full"}, False)
         self.expect("without lapwing run the report is not lost",
                     status == 0 and full in output and "MPI_Ibarrier" in output, output)
         with tempfile.TemporaryDirectory() as scratch:
             pipe = f"{scratch}/pipe"
             os.mkfifo(pipe)
-            status, output = self.run(["plain"], 2, options=["--report-file", pipe])
+            status, output = self.run(["plain"], 2, options=["--output", pipe])
         self.expect("a pipe without a reader does not hold up the end of the job", status == 0 and "MPI_Ibarrier" in output and
                     f"the report cannot be written to {pipe}: no program reads this pipe; here it is" in output, output)
         self.a_full_disk()
@@ -255,14 +255,14 @@ class Faults(jobs.Test):
             self.expect("a file of the program gets no message", file.read_text() == "", file.read_text())
 
     def a_report_that_is_lost(self):
-        for options in (["--report"], ["--report-file", f"/tmp/lapwing-faults-{os.getpid()}"]):
+        for options in (["--report"], ["--output", f"/tmp/lapwing-faults-{os.getpid()}"]):
             status, output = self.run(["leaves"], 2, options=options)
             # What the program itself printed may be lost: launchers end the other ranks when the first one leaves so.
             self.expect(f"a program that ends without MPI_Finalize, {options[0]}", status not in (0, None) and
                         "rank 0 ended without MPI_Finalize" in output, output)
         status, output = self.run_job(2, ["env", "-u", "LD_PRELOAD", self.program, "plain"], ["--report"])
         self.expect("a program that does not load Lapwing",
-                    status == 1 and "MPI_Init" in output, output)
+                    status == 125 and "MPI_Init" in output, output)
 
     def a_full_disk(self):
         with tempfile.TemporaryDirectory() as scratch:
@@ -270,10 +270,10 @@ class Faults(jobs.Test):
             apart = jobs.on_small_disk(disk, "4k")
             if not apart:
                 return
-            command = self.under(["--report", "--report-file", disk / "report"], 2, [self.program, "plain"])
+            command = self.under(["--report", "--output", disk / "report"], 2, [self.program, "plain"])
             fill = f'head -c 4096 /dev/zero >{disk}/all; exec "$@"'
             status, output = jobs.execute([*apart, "sh", "-c", fill, "sh", *command], 60, self.environment)
-        self.expect("a report on a full disk", status == 2 and f"{disk}/report" in output and "all done" not in output, output)
+        self.expect("a report on a full disk", status == 125 and f"{disk}/report" in output and "all done" not in output, output)
 
 
 def main():

@@ -25,7 +25,7 @@ class Networks(jobs.Test):
             report = pathlib.Path(scratch) / "report.json"
             environment = self.environment | jobs.NETWORKS.get(self.network, {}) | variables
             launch = f"mpirun.{self.mpi} -n {ranks} {under} {self.build}/tests/{program}"
-            script = jobs.with_fault(fault, f"timeout --kill-after=2 {limit - 10} {self.tool} run --report --json --report-file {report} "
+            script = jobs.with_fault(fault, f"timeout --kill-after=2 {limit - 10} {self.tool} run --report --json --output {report} "
                                             f"{' '.join(options)} -- {launch}")
             environment.setdefault("LAPWING_NETWORK", self.network)
             command = [self.tool, "cluster", "--hosts", hosts, "--", "sh", "-c", script]

@@ -24,7 +24,7 @@ class Profile(jobs.Test):
         apart = jobs.on_small_disk(disk, "4k")
         if not apart:
             return
-        status, output = jobs.execute([*apart, self.tool, "profile", "--file", disk / "new", "--", *jobs.launcher(self.mpi, 2), *program],
+        status, output = jobs.execute([*apart, self.tool, "profile", "--output", disk / "new", "--", *jobs.launcher(self.mpi, 2), *program],
                                       60, self.environment)
         self.expect("a full disk costs the profile only, and is named once", status == 0 and "all done" in output and
                     output.count("No space left on device") == output.count("lapwing") == 1, output)
@@ -41,7 +41,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)  # where parts are left, if any
         file = pathlib.Path(scratch) / "profile.json"
-        status, output = test.run(["--json", "--file", file], program)
+        status, output = test.run(["--json", "--output", file], program)
         found = json.loads(file.read_text())
         # An extension in Open MPI 4.
         calls = {row["function"].replace("MPIX_", "MPI_"): row for row in found["calls"]}
@@ -96,7 +96,7 @@ def main():
         test.expect("what is dropped is told", status == 0 and "events were dropped" in output, output)
         fortran = build / "tests" / f"f90-{mpi}"
         if fortran.exists():
-            status, output = test.run(["--json", "--file", file], [fortran], 2)
+            status, output = test.run(["--json", "--output", file], [fortran], 2)
             rows = json.loads(file.read_text())["calls"]
             test.expect("a Fortran program's own functions are named", status == 0 and rows and all(
                 row["module"].endswith(f"f90-{mpi}") and row.get("symbol") for row in rows), output + str(rows))
@@ -104,8 +104,8 @@ def main():
         if late.exists():
             status, output = test.run([], [late, build / "tests" / f"late_library-{mpi}"], 2)
             test.expect("a program that loads its MPI late", status == 0 and "MPI_Ialltoall" in output, output)
-        status, output = test.run(["--file", "/no/directory/file"], program)
-        test.expect("a file that cannot be written", status == 2 and "all done" not in output and
+        status, output = test.run(["--output", "/no/directory/file"], program)
+        test.expect("a file that cannot be written", status == 125 and "all done" not in output and
                     "/no/directory/file" in output, output)
         status, output = test.run([], [build / "tests" / f"faults-{mpi}", "killed", "1", "offered"], 3)
         test.expect("a rank that is killed", status not in (0, None) and "did not reach MPI_Finalize" in output, output)

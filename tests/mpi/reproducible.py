@@ -40,7 +40,7 @@ def left_to_mpi(report):
 
 
 def lines_of(test, level, placement, engine, network="tcp", ranks=5, contributors=()):
-    """The lines with the bits of the sums of one job; a Failure if they are not in the fixed bracketing (level 1), or if the MPI ran
+    """The lines with the bits of the sums of one job; a Failure if they are not in the fixed bracketing (level fixed), or if the MPI ran
     reductions. With `contributors` only these ranks of MPI_COMM_WORLD have numbers to add, whatever the placement."""
     hosts, kind = PLACEMENTS[placement]
     per_host = -(-ranks // hosts) if hosts else 0
@@ -57,7 +57,7 @@ def lines_of(test, level, placement, engine, network="tcp", ranks=5, contributor
     if status != 0 or not lines or left_to_mpi(report):
         raise Failure(f"{placement}, {engine}, {network}: status {status}\n{output}\n{report}")
     failed, compared = wrong(lines)
-    if level == "1" and not contributors and (failed or not compared):
+    if level == "fixed" and not contributors and (failed or not compared):
         raise Failure(f"{placement}, {engine}, {network}: {failed} of {compared} results are not in the fixed bracketing")
     return lines
 
@@ -121,15 +121,15 @@ def differing(lines, reference):
 
 
 def any_ranks(test):
-    """The same four contributions on 4 and 5 ranks in three orders. Level 1 is the planted fault: there the order matters."""
-    for level in ("any", "1"):
+    """The same four contributions on 4 and 5 ranks in three orders. Level fixed is the planted fault: there the order matters."""
+    for level in ("any", "fixed"):
         first = None
         for ranks, placement, engine in ((4, "1 host", "host"), (4, "2 hosts, in turn", "kernel"), (5, "4 hosts, shuffled", "thread")):
             lines = lines_of(test, level, placement, engine, ranks=ranks, contributors=[4])
             first = first or lines
             count = differing(lines, first)
             test.expect(f"{ranks} ranks on {placement}: {count} sums have other bits by --reproducible={level}",
-                        (count > 0) == (level == "1" and placement != "1 host"), f"{lines}")
+                        (count > 0) == (level == "fixed" and placement != "1 host"), f"{lines}")
 
 
 def main():
@@ -138,7 +138,7 @@ def main():
     reference = None
     # Jobs of MPICH on several hosts take long.
     for placement, engine, network in (JOBS if test.mpi == "openmpi" else JOBS[:3]) if has_hosts else []:
-        lines = lines_of(test, "1", placement, engine, network)
+        lines = lines_of(test, "fixed", placement, engine, network)
         reference = reference or lines
         test.expect(f"{placement}, {engine}, {network}: the same bits", lines == reference)
     if reference:
@@ -152,7 +152,7 @@ def main():
         status, output = test.run_job(2, [test.built("drop_in"), "--gtest_filter=Communicator.Intercommunicators*"], options)
         test.expect(f"an intercommunicator's {' '.join(options)}", status == 0 and output.count(left) == len(options), f"{status} {output}")
     status, output = test.run_job(2, [test.built("drop_in"), "--gtest_filter=-*"], ["--reproducible", "--engine", "mpi"])
-    test.expect("the engine mpi is refused", status != 0 and "LAPWING_REPRODUCIBLE=1 needs an engine" in output, f"{status} {output}")
+    test.expect("the engine mpi is refused", status != 0 and "LAPWING_REPRODUCIBLE=fixed needs an engine" in output, f"{status} {output}")
     return test.status()
 
 

@@ -73,8 +73,14 @@ class Status(jobs.Test):
         said = {}
         while time.monotonic() < deadline and process.poll() is None:
             status, out, _ = self.ask(str(process.pid), "--json")
-            said = json.loads(out) if status == 0 else said
-            if said and good(said):
+            if status not in (0, 1):
+                continue
+            said = json.loads(out)
+            # The status tells what cannot go on from what may.
+            stands = any(finding["kind"] in ("mismatch", "cycle") for finding in said["findings"])
+            if (status == 1) != stands:
+                self.expect(f"status {status} of these findings", False, out)
+            if good(said):
                 return True, said
             time.sleep(0.2)
         return False, said
@@ -124,7 +130,7 @@ class Status(jobs.Test):
 
     def who_may_ask(self):
         status, out, err = self.ask("12345678")
-        self.expect("an unknown job", status == 2 and "no job '12345678' on this host" in err, out + err)
+        self.expect("an unknown job", status == 125 and "no job '12345678' on this host" in err, out + err)
         if os.getuid() != 0:
             return
         process, output = self.start(["sleep", GUILTY])
@@ -141,7 +147,7 @@ class Status(jobs.Test):
         self.expect("the superuser's list has the jobs of all users, also one that does not answer",
                     "root (uid 0)" in out and "no rank of job 0123abcd on this host answers" in err, out + err)
         text = self.end(process, output)
-        self.expect("another user is refused", done.returncode == 2 and "belongs to root (uid 0)" in done.stderr,
+        self.expect("another user is refused", done.returncode == 125 and "belongs to root (uid 0)" in done.stderr,
                     done.stdout + done.stderr + text)
 
 

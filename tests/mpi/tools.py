@@ -94,7 +94,7 @@ def main():
         print("mpich: Debian's MPICH 4.0.2 cannot spawn, without Lapwing either (\"Error in spawn call\")", flush=True)
     else:
         with tempfile.TemporaryDirectory() as scratch:
-            for options in (["--report"], ["--report", "--report-file", f"{scratch}/report"], ["--trace", f"{scratch}/trace"]):
+            for options in (["--report"], ["--report", "--output", f"{scratch}/report"], ["--trace", f"{scratch}/trace"]):
                 status, output = test.run_job(2, [program], options)
                 reports = output.count("2 of 6 collectives taken")
                 expect(f"a job that spawns another, {options[-1].split('/')[-1]}", status == 0 and output.count("all right") == 4 and

@@ -60,7 +60,7 @@ class Topology(jobs.Test):
         with tempfile.TemporaryDirectory() as scratch:
             file = pathlib.Path(scratch) / "my.topology"
             file.write_text("node2 elsewhere node1\n")
-            told, output = self.told(4, "--file", file, hosts=2)
+            told, output = self.told(4, "--from", file, hosts=2)
             kernel = told.get("engine") == "kernel"
             by_host = {host["name"]: host["ranks"] for host in told.get("hosts", [])}
             self.expect("two hosts in the order of a file", list(by_host) == ["node2", "node1"] and
@@ -69,7 +69,7 @@ class Topology(jobs.Test):
                         re.fullmatch(r"tcp \(.* on eth0\)", told["network"]) and
                         ("the kernel engine" in told["network"]) == kernel, output)
             file.write_text("nod2")
-            status, output = self.show(2, "--file", file, "--engine", "host", hosts=2)
+            status, output = self.show(2, "--from", file, "--engine", "host", hosts=2)
             self.expect("hosts that the file does not name", status == 0 and
                         "\nbetween hosts: mpi (the native MPI, which a thread calls every 0.2 ms)\n" in output and
                         f"node2 is not in {file}" in output and "'nod2'" in output, output)

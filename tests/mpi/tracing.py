@@ -168,12 +168,12 @@ def main():
                     1 in with_tasks and with_tasks | dropped == {0, 1, 2} == {event["pid"] for event in trace["traceEvents"]}, output)
 
         status, output = test.run(["--trace", "/no/directory/file"], test.transpose())
-        test.expect("a file that cannot be written", status == 2 and "cannot be written to /no/directory/file: No such file"
+        test.expect("a file that cannot be written", status == 125 and "cannot be written to /no/directory/file: No such file"
                     in output and "transposed" not in output, output)
         status, output = test.run([], test.transpose(), LAPWING_TRACE="/no/directory")
         test.expect("a directory that is not on every host costs the timeline only", status == 0 and
                     output.count("its directory must be there on every host") == 1 and "transposed" in output, output)
-        test.expect("a number that is none", test.run(["--trace", file], test.transpose(), LAPWING_TRACE_EVENTS="many")[0] == 2)
+        test.expect("a number that is none", test.run(["--trace", file], test.transpose(), LAPWING_TRACE_EVENTS="many")[0] == 125)
         waits(test, scratch)
         full_disk(test, scratch)
         clocks_of_hosts(test, scratch)

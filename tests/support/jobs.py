@@ -66,7 +66,7 @@ def with_report(before, options, words, limit, environment):
     is empty if the job wrote none."""
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch) / "report.json"
-        command = [*before, "run", "--report", "--json", "--report-file", report, *options, "--", *words]
+        command = [*before, "run", "--report", "--json", "--output", report, *options, "--", *words]
         return *execute(command, limit, environment), report_in(report)
 
 

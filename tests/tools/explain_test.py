@@ -116,7 +116,7 @@ class EveryCollective(ToolTest):
         self.refused_each([("--hosts", hosts, f"'{hosts}'") for hosts in
                            ("2x", "x4", "2x0", "0x2", "1+x", "0,,1", "2x4x1", "1+2,3", "9999999x9999999")], "explain", "barrier")
         self.refused_each([("--hosts", "2x4", "--ranks", 4, "8 ranks"), ("--hosts",)], "explain", "barrier")
-        _, err = self.call("explain", "barrier", "--ranks", 4, "--algorithm", "two_level", status=2)
+        _, err = self.call("explain", "barrier", "--ranks", 4, "--algorithm", "two_level", status=125)
         self.assertIn("--hosts", err)
 
     def test_groups_inside_hosts(self):

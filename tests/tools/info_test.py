@@ -66,10 +66,10 @@ class Info(ToolTest):
             self.assertRegex(row["reason"], reason)
 
     def test_wrong_variable_is_reported_last(self):
-        out, err = self.call("info", status=2, LAPWING_ENGINE="hots")
+        out, err = self.call("info", status=125, LAPWING_ENGINE="hots")
         self.assertIn("\nvariables\n", out)
         self.assertIn("'host'", err)
-        _, err = self.call("info", status=2, LAPWING_ALGORITM="x")
+        _, err = self.call("info", status=125, LAPWING_ALGORITM="x")
         self.assertIn("'LAPWING_ALGORITHM'", err)
 
     def test_every_variable(self):
@@ -93,14 +93,14 @@ class Tool(ToolTest):
             self.assertNotIn("probe", out)
 
     def test_nothing_to_do(self):
-        self.assertTrue(self.call(status=2)[1])
+        self.assertTrue(self.call(status=125)[1])
         self.refused("--versoin", because="'--version'")
 
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "w") as full:
             environment = clean_environment()
             done = subprocess.run([TOOL, "info"], stdout=full, stderr=subprocess.PIPE, env=environment)
-        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.returncode, 125)
         self.assertTrue(done.stderr)
 
 

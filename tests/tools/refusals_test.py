@@ -12,7 +12,7 @@ NUMBERS = {  # commands, and all their options that take a number
     ("status",): "watch",
     ("explain", "barrier"): "ranks", ("explain", "alltoallv", "--ranks", "4"): "root rank numa caches bytes sizes hosts",
     ("cluster", *LAUNCH): "hosts mtu seed", ("cluster", "--hosts", "2", *LAUNCH): "rate burst delay loss slow cores-per-host network",
-    ("doctor", *LAUNCH): "limit", ("tune", *LAUNCH): "rounds time ranks bytes",
+    ("doctor", *LAUNCH): "seconds", ("tune", *LAUNCH): "rounds seconds ranks bytes",
     ("bench", "overlap", *LAUNCH): "iterations rounds seconds work-factor quantum bytes",
     ("bench", "window", *LAUNCH): "window", ("bench", "concurrent", *LAUNCH): "collectives tests",
     ("bench", "overhead", *LAUNCH): "bytes-per-test", ("bench", "noise", *LAUNCH): "frequency burst", ("run", *LAUNCH): "stall",
@@ -21,15 +21,15 @@ NUMBERS = {  # commands, and all their options that take a number
 BAD_NUMBERS = ("nan", "-1", "1e999", "3x", "99999999999999999999")
 WORDS = [  # a command, and what its message names
     *[(("run", f"--{name}=foo", "--", "true"), f"--{name}") for name in ("engine", "network", "algorithm", "reproducible", "blocking")],
-    (("run", "--blocking", "auto", "--", "true"), "--blocking: unknown value 'auto'; valid: 0, 1"),
+    (("run", "--blocking", "auto", "--", "true"), "--blocking: unknown value 'auto'; valid: on, off"),
     (("run", "--mpi", "foo", "--", "true"), "--mpi"), (("run", "--json=auto", "--", "true"), "--json takes no value"),
-    (("run", "-O", "x"), "'-O'; valid: "), (("bench", "foo"), "valid: all, overlap"),
+    (("run", "-O", "x"), "'-O'; did you mean '-o'"), (("bench", "foo"), "valid: all, overlap"),
     *[(("explain", "allreduce", "--ranks", "4", f"--{name}", "foo"), f"--{name}")
       for name in "op type bytes hosts engine algorithm level format".split()],
     (("explain", "barrier", "--ranks", "4", "-o", "b.png"), "b.png"),
     *[(("run", f"--{name}", "", "--", "true"), f"--{name}") for name in ("trace", "report-file", "engine")],
     # Options that would have no effect.
-    (("doctor", "--nic", "--limit", "9"), "--limit cannot be used with --nic"),
+    (("doctor", "--nic", "--seconds", "9"), "--seconds cannot be used with --nic"),
     *[(("cluster", "--hosts", "2", *options, "--", "true"), named) for *options, named in (
         ("--rate", "none", "--burst", "64Ki", "--burst cannot be used with --rate none"),
         ("--rate", "none", "--slow", "1:1mbit", "--slow cannot be used with --rate none"), ("--seed", "2", "--seed needs --loss or --delay"),
@@ -92,14 +92,14 @@ class Refusals(RefusalTest):
         path = f"{self.scratch}:{os.environ['PATH']}"
         job = ("--", "mpirun", "a")
         for file in ("/dev/null/x", "/dev/full", self.scratch):
-            for command in (("run", "--report-file"), ("run", "--trace"), ("profile", "--file"), ("compare", "-o"), ("bench", "overlap", "--json"),
+            for command in (("run", "--output"), ("run", "--trace"), ("profile", "--output"), ("compare", "-o"), ("bench", "overlap", "-o"),
                             ("tune", "-o")):
                 with self.subTest(command=command, file=file):
                     words = job if command[0] in ("run", "profile", "compare") else job[:2]
                     self.refused(*command, file, *words, because=str(file), PATH=path)
             self.refused("explain", "barrier", "--ranks", 2, "--format", "text", "-o", file, because=str(file))
         self.refused("run", "--report", *job, because="TMPDIR (/dev/null/x)", PATH=path, TMPDIR="/dev/null/x")
-        _, err = self.call("run", "--trace", self.scratch / "t.json", *job, status=1, PATH=path)
+        _, err = self.call("run", "--trace", self.scratch / "t.json", *job, status=125, PATH=path)
         self.assertIn("no rank wrote a timeline", err)
 
     def test_a_strange_machine(self):
@@ -109,7 +109,7 @@ class Refusals(RefusalTest):
         full = f"mount -t tmpfs -o size=4k none {disk} && head -c 4096 /dev/zero > {disk}/all && "
         for script, words, named in (
                 (full, f"run --mpi openmpi --trace {disk}/t.json -- true", str(disk)),
-                (full, f"run --mpi openmpi --report-file {disk}/r -- true", str(disk)),
+                (full, f"run --mpi openmpi --output {disk}/r -- true", str(disk)),
                 ("mount -t tmpfs none /proc && ", "run --mpi openmpi -- true", "/proc/self/exe"),
                 (f"cd {disk} && rmdir {disk} && ", "run --mpi openmpi --trace t.json -- true", "the working directory")):
             command = ["unshare", "--map-root-user", "--mount", "sh", "-c", f"{script} exec {TOOL} {words}"]
@@ -117,7 +117,7 @@ class Refusals(RefusalTest):
                 self.skipTest("no mounts")
             with self.subTest(words=words, script=script):
                 done = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, timeout=60)
-                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (125, "", 1), done.stderr)
                 self.assertIn(named, done.stderr)
 
 

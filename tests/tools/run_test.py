@@ -87,8 +87,8 @@ class Run(ToolTest):
     def test_mpich(self):
         self.assertEqual(
             self.rewritten("--report", "--blocking", "--reproducible", "--", "mpiexec", "-n", "2", "./a"),
-            ["mpiexec", "-genv", "LD_PRELOAD", self.mpich, "-genv", "LAPWING_BLOCKING", "1",
-             "-genv", "LAPWING_REPRODUCIBLE", "1", "-genv", "LAPWING_REPORT", "text", "-n", "2", "./a"],
+            ["mpiexec", "-genv", "LD_PRELOAD", self.mpich, "-genv", "LAPWING_BLOCKING", "on",
+             "-genv", "LAPWING_REPRODUCIBLE", "fixed", "-genv", "LAPWING_REPORT", "text", "-n", "2", "./a"],
         )
 
     def test_the_answer_counts_and_not_the_name(self):
@@ -132,7 +132,7 @@ class Run(ToolTest):
         self.assertEqual(self.rewritten("--", "srun", "-n", "2", program)[1], f"LD_PRELOAD={abi}")
 
     def test_variables_are_passed_on(self):
-        words = self.rewritten("--", "mpirun", "a", LAPWING_ENGINE="mpi", LAPWING_BLOCKING="0")
+        words = self.rewritten("--", "mpirun", "a", LAPWING_ENGINE="mpi", LAPWING_BLOCKING="off")
         self.assertEqual(words[3:], ["-x", "LAPWING_ENGINE=mpi", "a"])
         words = self.rewritten("--engine", "auto", "--", "mpirun", "a", LAPWING_ENGINE="mpi")
         self.assertEqual(words[3:], ["-x", "LAPWING_ENGINE=auto", "a"])
@@ -158,9 +158,9 @@ class Run(ToolTest):
 
     def test_report(self):
         file = self.prefix / "report.json"
-        words = self.rewritten("--report", "--json", "--report-file", file, "--", "mpirun", "a")
+        words = self.rewritten("--report", "--json", "--output", file, "--", "mpirun", "a")
         self.assertEqual(words[3:], ["-x", "LAPWING_REPORT=json", "-x", f"LAPWING_REPORT_FILE={file}", "a"])
-        words = self.rewritten("--report-file", file, "--", "mpirun", "a")
+        words = self.rewritten("--output", file, "--", "mpirun", "a")
         self.assertIn("LAPWING_REPORT=text", words)
 
     def test_trace(self):
@@ -178,7 +178,7 @@ class Run(ToolTest):
         ready = self.prefix / "ready"
         os.mkfifo(ready)
         self.launcher("mpirun", OPENMPI, then=f"setsid sleep 987653 &\nsh -c 'echo > {ready}; exec sleep 987652'\nexit 4")
-        for options in (["--trace", self.prefix / "timeline.json"], ["--report-file", self.prefix / "report"]):
+        for options in (["--trace", self.prefix / "timeline.json"], ["--output", self.prefix / "report"]):
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
                 mark = f"{options[0]} {number}"
                 words = [self.tool, "run", *options, "--", "mpirun", "a"]
@@ -204,7 +204,7 @@ class Run(ToolTest):
         """The process that collects the ranks' files is killed: its guard removes them, or else the next run."""
         place = self.prefix / "place"
         place.mkdir()
-        run = ("run", "--trace", place / "t.json", "--report-file", place / "r", "--", "mpirun", "a")
+        run = ("run", "--trace", place / "t.json", "--output", place / "r", "--", "mpirun", "a")
         for both in (False, True):
             process = self.started(*run, TMPDIR=str(place))
             self.assertEqual(len(list(place.iterdir())), 2)
@@ -219,7 +219,7 @@ class Run(ToolTest):
         self.assertEqual(len(list(place.iterdir())), 2)
         # Not those of a job that runs.
         self.launcher("mpirun", OPENMPI, then="exit 0")
-        self.call(*run, tool=self.tool, status=1, PATH=self.path, TMPDIR=str(place))
+        self.call(*run, tool=self.tool, status=125, PATH=self.path, TMPDIR=str(place))
         self.assertEqual(len(list(place.iterdir())), 2)
         running.terminate()
         running.wait(timeout=100)
@@ -230,7 +230,7 @@ class Run(ToolTest):
         programs.mkdir(parents=True)
         place = self.prefix / "place"
         place.mkdir()
-        for program, *words in (("bench", "bench", "overlap", "--json"), ("tune", "tune", "-o")):
+        for program, *words in (("bench", "bench", "overlap", "-o"), ("tune", "tune", "-o")):
             self.script(f"lapwing-{program}-openmpi", "", programs)
             for old in ("", "old"):
                 if old:
@@ -243,34 +243,34 @@ class Run(ToolTest):
 
     def test_a_report_that_is_lost(self):
         report = self.prefix / "report"
-        run = ("run", "--report-file", report, "--", "mpirun", "a")
+        run = ("run", "--output", report, "--", "mpirun", "a")
         # What rank 0 leaves: an empty mark in MPI_Init; the report, and something in the mark, in MPI_Finalize.
         self.launcher("mpirun", OPENMPI, then=f"echo all > {report}")
         self.call(*run, tool=self.tool, PATH=self.path)
         self.assertEqual(report.read_text(), "all\n")
         self.launcher("mpirun", OPENMPI, then=f': > {report}; for word; do case $word in *_MARK=*) : > "${{word#*=}}"; esac; done')
-        _, err = self.call(*run, tool=self.tool, status=1, PATH=self.path)
+        _, err = self.call(*run, tool=self.tool, status=125, PATH=self.path)
         self.assertIn("MPI_Finalize", err)
         self.assertFalse(report.exists())
-        for then, status in (("exit 0", 1), ("exit 7", 7), ("kill -TERM $$", -15)):
+        for then, status in (("exit 0", 125), ("exit 7", 7), ("kill -TERM $$", -15)):
             report.write_text("of an earlier run\n")
             self.launcher("mpirun", OPENMPI, then=then)
             _, err = self.call(*run, tool=self.tool, status=status, PATH=self.path)
             self.assertIn("MPI_Init", err)
             self.assertFalse(report.exists())
         # The report goes to standard error. On a host that lacks the mark's directory, rank 0 leaves another mark.
-        for left, status in (("exit 0", 1), ("exit 7", 7), ('for word; do case $word in *_MARK=*) '
+        for left, status in (("exit 0", 125), ("exit 7", 7), ('for word; do case $word in *_MARK=*) '
                                                             'echo > "$(basename "$(dirname "${word#*=}")").mark"; esac; done', 0)):
             self.launcher("mpirun", OPENMPI, then=left)
             _, err = self.call("run", "--report", "--", "mpirun", "a", tool=self.tool, status=status, PATH=self.path, cwd=self.prefix)
             self.assertEqual("MPI_Init" in err, status != 0)
             self.assertEqual(list(self.prefix.glob("lapwing-report-*")), [])
-        for left, status in (("all", 0), ("", 1)):
+        for left, status in (("all", 0), ("", 125)):
             self.launcher("mpirun", OPENMPI, then=f'for word; do case $word in *_MARK=*) printf "{left}" > "${{word#*=}}"; esac; done')
             _, err = self.call("run", "--report", "--", "mpirun", "a", tool=self.tool, status=status, PATH=self.path)
-            self.assertEqual("MPI_Finalize" in err, status == 1, err)
+            self.assertEqual("MPI_Finalize" in err, status == 125, err)
         self.launcher("mpirun", OPENMPI, then="exit 0")
-        self.call("run", "--report-file", "/dev/null", "--", "mpirun", "a", tool=self.tool, PATH=self.path)
+        self.call("run", "--output", "/dev/null", "--", "mpirun", "a", tool=self.tool, PATH=self.path)
 
     def test_a_timeline_that_finds_no_room(self):
         link = self.prefix / "link"

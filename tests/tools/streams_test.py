@@ -13,7 +13,7 @@ RESULTS = ("info", "info --algorithms", "explain barrier --ranks 4", "completion
 # Those that print messages, and no result on standard output.
 MESSAGES = ("", "nothing", "explain", "info --nothing", "completion fish-and-chips", "status nosuchjob", "report", "report missing -o page",
             "run --report -- mpirun a", "run --report -- false", "run --trace t.json -- mpirun a", "profile -- mpirun a", "topology -- mpirun",
-            "bench overlap --json b.json -- mpirun", "bench all --results all --only latency -- mpirun", "tune -- mpirun", "topology",
+            "bench overlap --json -o b.json -- mpirun", "bench all --output-directory all --only latency -- mpirun", "tune -- mpirun", "topology",
             "doctor -- false", "cluster --hosts 2 --delay 1ms -- true", "cluster --hosts 2 -- false")
 
 
@@ -38,7 +38,7 @@ class Streams(ToolTest):
                 with self.subTest(words=words, broken=broken):
                     ended, _, err = self.status_with(words, broken)
                     lost = has_result and broken.startswith(">")
-                    self.assertEqual(ended, 2 if lost else status, err)
+                    self.assertEqual(ended, 125 if lost else status, err)
                     if lost and "2>&-" not in broken:
                         self.assertIn("write", err)
         words = " ".join(RESULTS + MESSAGES)

@@ -27,7 +27,7 @@ class ToolTest(ScratchTest):
 
     def refused(self, *arguments, because, **more):
         """Expects exit status 2, an empty standard output and the reason on standard error. Returns the reason."""
-        out, err = self.call(*arguments, status=2, **more)
+        out, err = self.call(*arguments, status=125, **more)
         self.assertEqual(out, "")
         self.assertIn(because, err)
         self.assertEqual(err.count("\n"), 1, err)

@@ -15,22 +15,22 @@ class Network(ToolTest):
     def test_hosts_in_their_order(self):
         file = self.write("a\nmesh 2x2 n[1-4]")
         hosts = ["a", "n1", "n2", "n4", "n3"]
-        self.assertEqual(self.call("topology", "--file", file)[0].splitlines(), hosts)
-        self.assertEqual(json.loads(self.call("topology", "--json", "--file", file)[0]), {"hosts": hosts})
+        self.assertEqual(self.call("topology", "--from", file)[0].splitlines(), hosts)
+        self.assertEqual(json.loads(self.call("topology", "--json", "--from", file)[0]), {"hosts": hosts})
 
     def test_what_is_wrong(self):
-        self.refused("topology", "--file", "/nowhere/t", because="the topology file '/nowhere/t' cannot be read")
+        self.refused("topology", "--from", "/nowhere/t", because="the topology file '/nowhere/t' cannot be read")
         file = self.write("a\nb a\n")
-        for words in (("topology", "--file", file), ("run", "--topology", file, "--", "true")):
+        for words in (("topology", "--from", file), ("run", "--topology", file, "--", "true")):
             self.refused(*words, because=f"{file}:2: a is already named on line 1")
         self.refused("run", "--", "true", because=f"{file}:2: ", LAPWING_TOPOLOGY=file)
         file = self.write("a\nb\x1b]0;title\x07\n")
-        self.refused("topology", "--file", file, because=f"{file}:2: 'b\\x1b]0;title\\x07': a host name")
+        self.refused("topology", "--from", file, because=f"{file}:2: 'b\\x1b]0;title\\x07': a host name")
         self.refused("topology", "--engine", "host", because="need a job")
         self.refused("topology", because="name a topology file")
         self.refused("topology", "--", because="no launcher")
         self.refused("topology", "mpirun", "-n", "2", because="'--' is missing before the launcher")
-        self.refused("topology", "--flie", "x", because="did you mean '--file'?")
+        self.refused("topology", "--form", "x", because="did you mean '--from'?")
         self.refused("topology", "--engine", "hots", "--", "mpirun", because="did you mean 'host'?")
 
 

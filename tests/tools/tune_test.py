@@ -69,7 +69,7 @@ class WrongFiles(WithFile):
         place = f"{wrong}: tables[0].choices.alltoall[0].take: "
         for err in (self.refused("explain", "alltoall", "--ranks", 4, because=place, LAPWING_TUNING=wrong),
                     self.refused("run", "--tuning", wrong, "--", "mpirun", "-n", 2, "true", because=place),
-                    self.call("info", status=2, LAPWING_TUNING=wrong)[1]):
+                    self.call("info", status=125, LAPWING_TUNING=wrong)[1]):
             self.assertIn(place, err)
             self.assertIn("'pairwise'", err)
         wrong = self.write("control.json", {"lapwing_tuning": 1, "tables": [], "a\x1b[2J\nb": 1})

@@ -1,10 +1,13 @@
 #include "command_line/command_line.hpp"
 
-#include <CLI/CLI.hpp>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -15,14 +18,102 @@
 namespace lapwing {
 namespace {
 
-constexpr std::size_t column_of_meanings = 32;
+constexpr std::size_t column_of_meanings = 28;
 
-class UsageFormatter : public CLI::Formatter {
+// Of --help: the terminal's, within bounds.
+std::size_t width_of_help() {
+    constexpr std::size_t usual = 80;
+    winsize size{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return usual;
+    return std::clamp<std::size_t>(size.ws_col, usual, 120);
+}
+
+std::vector<std::string> split(const std::string& text, char at) {
+    std::vector<std::string> parts;
+    std::istringstream rest(text);
+    for (std::string part; std::getline(rest, part, at);) parts.push_back(part);
+    return parts;
+}
+
+// Breaks a text at blanks; `between` ends each line but the last and begins the next one.
+std::string wrap(const std::string& text, std::size_t width, const std::string& between) {
+    std::string result;
+    std::size_t length = 0;  // of the line
+    for (std::string word : split(text, ' ')) {
+        // A long list is broken behind a comma.
+        for (std::size_t comma; word.size() > width && (comma = word.rfind(',', width - 1)) < word.size();) {
+            result += (length > 0 ? between : "") + word.substr(0, comma + 1);
+            word.erase(0, comma + 1);
+            length = width;
+        }
+        if (length > 0 && length + 1 + word.size() > width) {
+            result += between + word;
+            length = word.size();
+        } else {
+            result += (length > 0 ? " " : "") + word;
+            length += (length > 0 ? 1 : 0) + word.size();
+        }
+    }
+    return result;
+}
+
+// Lines that follow each other are one paragraph; what is indented is a command, and stays one when it is
+// broken.
+std::string wrap_paragraphs(const std::string& text) {
+    const std::size_t width = width_of_help();
+    std::string result;
+    std::string paragraph;
+    const auto end_paragraph = [&] {
+        if (!paragraph.empty()) result += wrap(paragraph, width, "\n") + "\n";
+        paragraph.clear();
+    };
+    for (const std::string& line : split(text, '\n')) {
+        if (!line.empty() && !line.starts_with(' ')) {
+            paragraph += (paragraph.empty() ? "" : " ") + line;
+            if (line.ends_with(':')) end_paragraph();
+            continue;
+        }
+        end_paragraph();
+        result += (line.empty() ? "" : "  " + wrap(line.substr(2), width - 8, " \\\n      ")) + "\n";
+    }
+    end_paragraph();
+    return result;
+}
+
+class HelpFormatter : public CLI::Formatter {
   public:
-    explicit UsageFormatter(std::string usage) : usage_(std::move(usage)) {}
-    std::string make_usage(const CLI::App*, std::string) const override { return usage_ + "\n"; }
+    explicit HelpFormatter(std::string usage = "") : usage_(std::move(usage)) {
+        column_width(column_of_meanings);
+    }
+    std::string make_usage(const CLI::App* app, std::string name) const override {
+        return usage_.empty() ? CLI::Formatter::make_usage(app, name) : wrap_paragraphs(usage_);
+    }
+    std::string make_description(const CLI::App* app) const override {
+        return wrap_paragraphs(app->get_description());
+    }
+    std::string make_footer(const CLI::App* app) const override { return wrap_paragraphs(app->get_footer()); }
+    std::string make_subcommand(const CLI::App* app) const override {
+        return in_columns("  " + app->get_name(), app->get_description());
+    }
+    std::string make_option(const CLI::Option* option, bool positional) const override {
+        const bool may_be_left_out = option->get_expected_min() == 0 && option->get_expected_max() == 1;
+        std::string value = option->get_expected_max() == 0 ? "" : option->get_type_name();
+        if (may_be_left_out && !value.empty()) value = "[" + value + "]";
+        const std::string name = make_option_name(option, positional);
+        std::string meaning = option->get_description();
+        const std::string usual = may_be_left_out ? "" : option->get_default_str();
+        if (!usual.empty() && !value.empty()) meaning += " (default " + usual + ")";
+        return in_columns("  " + name + (value.empty() ? "" : " " + value), meaning);
+    }
 
   private:
+    static std::string in_columns(const std::string& name, const std::string& meaning) {
+        const std::string new_line = "\n" + std::string(column_of_meanings, ' ');
+        const bool fits = name.size() + 2 <= column_of_meanings;
+        return name + (fits ? std::string(column_of_meanings - name.size(), ' ') : new_line) +
+               wrap(meaning, width_of_help() - column_of_meanings, new_line) + "\n";
+    }
+
     std::string usage_;
 };
 
@@ -69,7 +160,9 @@ CommandLineOption* CommandLineOption::range(double min, double max) {
 }
 
 CommandLineOption* CommandLineOption::choices(const std::vector<std::string>& valid) {
-    option_->check(CLI::Validator(CLI::IsMember(valid).get_description()));  // for --help
+    std::string words;  // for --help
+    for (const std::string& word : valid) words += (words.empty() ? "" : "|") + word;
+    option_->type_name(words);
     return check([=](const auto& name, const auto& value) { check_word(name, value, valid); });
 }
 
@@ -90,7 +183,7 @@ CommandLineOption* CommandLineOption::show_default() {
 
 CommandLine::CommandLine(const std::string& name, const std::string& about)
     : own_(std::make_unique<CLI::App>(about, name)), app_(own_.get()) {
-    app_->get_formatter()->column_width(column_of_meanings);
+    app_->formatter(std::make_shared<HelpFormatter>());
     remember(app_->get_help_ptr());
 }
 
@@ -173,8 +266,7 @@ void CommandLine::footer(const std::string& text) {
 }
 
 void CommandLine::usage(const std::string& line) {
-    app_->formatter(std::make_shared<UsageFormatter>(line));
-    app_->get_formatter()->column_width(column_of_meanings);
+    app_->formatter(std::make_shared<HelpFormatter>(line));
 }
 
 void CommandLine::allow_extras() {

@@ -94,7 +94,7 @@ void add_values(const std::string& type, Completion& completion) {
     const auto add = [&](const char* word, const char* meaning) {
         completion.candidates.push_back({word, meaning});
     };
-    if (type.starts_with("FILE") || type.starts_with("DIR") || type == "PAGE") {
+    if (type.starts_with("FILE") || type.starts_with("DIR")) {
         completion.rest = "files";
     } else if (type == "E" || type == "E,...") {
         add("auto", "chosen by Lapwing");

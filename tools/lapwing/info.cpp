@@ -272,7 +272,7 @@ Command add_info(CommandLine& tool) {
         "  lapwing info --variables\n"
         "  lapwing info --algorithms\n"
         "  lapwing info --json\n\n"
-        "The exit status is 2 if a LAPWING_* variable is unknown or has an invalid value.");
+        "The exit status is 125 if a LAPWING_* variable is unknown or has an invalid value.");
     return {app, [options] {
                 if (options->algorithms && options->variables)
                     throw_invalid("use either --algorithms or --variables, not both");

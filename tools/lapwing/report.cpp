@@ -58,27 +58,27 @@ int make_page(const Options& options) {
 Command add_report(CommandLine& tool) {
     auto options = std::make_shared<Options>();
     CommandLine* app = tool.add_subcommand("report", "Create an HTML page from results");
-    app->usage("Usage: lapwing report FILE|DIRECTORY... -o PAGE [OPTIONS]");
+    app->usage("Usage: lapwing report FILE|DIRECTORY... -o FILE [OPTIONS]");
     app->add_option("files", options->files,
                     "Results of `lapwing bench --json` and `lapwing predict --json`; for a directory, all "
                     "*.json files in "
                     "it and in its subdirectories")
         ->type_name("FILE|DIRECTORY");
-    app->add_option("-o,--output", options->output, "Write the page to PAGE; - for standard output")
-        ->type_name("PAGE");
+    app->add_option("-o,--output", options->output, "Write the page to FILE; - for standard output")
+        ->type_name("FILE");
     app->add_option("--title", options->title, "The page's title")->type_name("TEXT");
     app->add_option("--vega", options->vega, "Directory with the files of Debian's package libjs-vega")
         ->type_name("DIR");
     app->footer(
         "Examples:\n"
-        "  lapwing bench overlap --json overlap.json -- mpirun -n 2\n"
+        "  lapwing bench overlap --json -o overlap.json -- mpirun -n 2\n"
         "  lapwing report overlap.json -o report.html\n"
         "  lapwing report results/ --title 'Our cluster' -o report.html\n"
         "\n"
         "The page is one file that needs no network: plots and tables. Creating it needs python3 and "
         "libjs-vega; viewing\n"
         "it needs a browser. The exit status is 0; 1 if files of a directory were skipped, with the reason "
-        "for each; 2 if\n"
+        "for each; 125 if\n"
         "no page was written.");
     return {app, [options] { return make_page(*options); }};
 }

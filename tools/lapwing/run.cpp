@@ -25,7 +25,7 @@ struct Options {
     SettingOptions settings;
     bool report = false;
     bool json = false;
-    std::string report_file;
+    std::string output;
     std::string trace;
     std::string mpi;
     bool dry_run = false;
@@ -33,10 +33,10 @@ struct Options {
 
 Settings settings_of(const Options& options) {
     Settings settings = tool::settings_of(options.settings);
-    if (options.report || (!options.report_file.empty() && settings.report == "none"))
-        settings.report = "text";
+    require_output_of_json(options.json, options.output);
+    if (options.report || (!options.output.empty() && settings.report == "none")) settings.report = "text";
     if (options.json) settings.report = "json";
-    if (!options.report_file.empty()) settings.report_file = std::filesystem::absolute(options.report_file);
+    if (!options.output.empty()) settings.report_file = std::filesystem::absolute(options.output);
     if (!options.trace.empty()) settings.trace = std::filesystem::absolute(options.trace).string() + ".parts";
     return settings;
 }
@@ -52,7 +52,7 @@ int collect_timeline(JobDirectory& recordings, const std::string& file, int stat
             for (const std::string& remark : remarks_on_timeline(parts))
                 print_message("{}: {}\n", file, remark);
         }
-        if (no_rank_began && status == 0) return violations_found << 8;
+        if (no_rank_began && status == 0) return not_started << 8;
     } catch (const std::exception& error) {
         recordings.keep();
         print_message("lapwing run: {}; the ranks' recordings are in {}\n", error.what(), recordings.path());
@@ -74,7 +74,7 @@ int run_and_wait(const Starter& starter, const Words& words, Settings settings, 
         leave_guard({report ? &report->directory() : nullptr, recordings ? &*recordings : nullptr});
         status = run_job(arrange(starter, words.words, settings));
         if (recordings) status = collect_timeline(*recordings, trace, status);
-        if (report && !report->check(status != 0) && status == 0) status = violations_found << 8;
+        if (report && !report->check(status != 0) && status == 0) status = not_started << 8;
     }
     return end_as(status);
 }
@@ -103,11 +103,11 @@ Command add_run(CommandLine& tool, const Words& words) {
                                            "large messages progress while it computes");
     app->usage("Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...");
     add_setting_options(*app, options->settings);
+    app->begin_group("Output");
     app->add_flag("--report", options->report,
                   "At the end, print which calls Lapwing ran, which it left to the MPI, and why");
-    app->add_flag("--json", options->json, "Print the report as JSON");
-    app->add_option("--report-file", options->report_file,
-                    "Write the report to FILE instead of standard error")
+    app->add_flag("--json", options->json, "Write the report as JSON; needs --output");
+    app->add_option("-o,--output", options->output, "Write the report to FILE instead of standard error")
         ->type_name("FILE");
     app->add_option("--trace", options->trace,
                     "Write a timeline of all ranks, for Perfetto (ui.perfetto.dev) or Chrome")
@@ -126,9 +126,9 @@ Command add_run(CommandLine& tool, const Words& words) {
         "of the program. A script has no library: add --mpi abi. For Intel MPI use mpich. Options override "
         "the LAPWING_* "
         "variables,\n"
-        "which `lapwing info --variables` lists. The exit status is the launcher's; 2 if nothing was "
-        "started; 1 if\n"
-        "the launcher returned 0 but no rank wrote a report or a timeline. If the disk is full, lapwing "
+        "which `lapwing info --variables` lists. The exit status is the launcher's; 125 if "
+        "nothing was started, or if the launcher returned 0 but no rank wrote a report or a timeline. If the "
+        "disk is full, lapwing "
         "prints a\n"
         "message and does not change the exit status.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job

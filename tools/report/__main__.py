@@ -11,7 +11,7 @@ import page
 import results
 import vega_library
 
-NOTHING_WRITTEN = 2
+NOTHING_WRITTEN = 125
 SOMETHING_LEFT_OUT = 1
 
 

@@ -11,7 +11,7 @@ ROUND = ["--constants", "latency=5us,task=1us,per_byte=1ns,copy=0ns,copy_per_byt
 
 class Simulated(ToolTest):
     def rows(self, *arguments):
-        out, _ = self.call("predict", *arguments, "--json", "-")
+        out, _ = self.call("predict", *arguments, "--json")
         result = json.loads(out)
         self.assertTrue(result["simulated"])
         return [(row, engine) for row in result["rows"] for engine in row["engines"]]
@@ -139,7 +139,7 @@ class Predict(Simulated):
         self.assertIn("barrier: two_level declines: the hosts of the ranks are unknown (4096 ranks)", out)
         self.refused("predict", "iallgather", "--ranks", "1Mi", "--algorithm", "flat", because="--memory")
         self.refused("predict", "barrier", "--ranks", 4096, "--algorithm", "all", "--memory", "1Ki", because="nothing can be simulated")
-        out, _ = self.call("predict", "barrier", "--ranks", "16,256Ki", "--time", "0.1", status=1)
+        out, _ = self.call("predict", "barrier", "--ranks", "16,256Ki", "--seconds", "0.1", status=1)
         self.assertIn("left out: barrier, 262144 ranks", out)
 
     def test_what_is_wrong_is_refused(self):
@@ -169,7 +169,7 @@ class Predict(Simulated):
                 (("ialltoallv", "--ranks", 8192), "limited to 4096 ranks"),
                 (("barrier", "--ranks", 4, "--tuning", self.scratch / "none"), "none")):
             with self.subTest(words=words):
-                _, err = self.call("predict", *words, status=2)
+                _, err = self.call("predict", *words, status=125)
                 self.assertIn(because, err)
 
 

@@ -23,7 +23,7 @@ class Refusals(RefusalTest):
 
     def test_words(self):
         self.refuses_words(WORDS)
-        _, err = self.call("verify", "--algorithm", "foo", status=2)
+        _, err = self.call("verify", "--algorithm", "foo", status=125)
         self.assertEqual(err.count("bruck,"), 1)
 
     def test_settings(self):

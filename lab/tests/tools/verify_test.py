@@ -112,9 +112,9 @@ class Files(ToolTest):
         out, _ = self.call("verify", self.file(out))
         out, _ = self.call("predict", "iallgather", "--ranks", "2", "--bytes", "8", "--work", "0", "--algorithm", f"ring,{choice}")
         self.assertIn(choice, out)
-        _, err = self.call("explain", "allgather", "--ranks", "3", "--bytes", "5", "--algorithm", choice, status=2)
+        _, err = self.call("explain", "allgather", "--ranks", "3", "--bytes", "5", "--algorithm", choice, status=125)
         self.assertIn("declines this problem: the file has no lists for this number of ranks", err)
-        _, err = self.call("explain", "alltoall", "--ranks", "2", "--bytes", "5", "--algorithm", choice, status=2)
+        _, err = self.call("explain", "alltoall", "--ranks", "2", "--bytes", "5", "--algorithm", choice, status=125)
         self.assertIn("has no lists of alltoall; it has those of allgather", err)
         wrong = f"file:{self.file(IN_CHUNKS.replace('in[1+1]', 'in[0+1]', 1), 'wrong')}"
         out, _ = self.call("explain", "allgather", "--ranks", "2", "--bytes", "4", LAPWING_ALGORITHM=f"iallgather={wrong}")
@@ -127,7 +127,7 @@ class Files(ToolTest):
         out, _ = self.call("verify", self.file(swapped), status=1)
         self.assertIn("out[0+4] holds in[4+4] of rank 0, must hold in[0+4] of rank 0", out)
         file = self.file(WITH_PARTS.replace("0:4+4\n", "0:4+8\n"))
-        _, err = self.call("verify", file, status=2)
+        _, err = self.call("verify", file, status=125)
         self.assertEqual(err, f"{file}:3:1: neighbor_alltoall: rank 0 sends 4 bytes to rank 1, which expects 8\n")
         out, _ = self.call("verify", "--json", self.file(WITH_PARTS))
         self.assertEqual(json.loads(out)["files"][0]["problem"]["parts"][1]["receives"][1],
@@ -185,15 +185,15 @@ class Files(ToolTest):
 
     def test_not_parsable(self):
         file = self.file(RIGHT.replace("send", "sned"))
-        _, err = self.call("verify", file, status=2)
+        _, err = self.call("verify", file, status=125)
         self.assertTrue(err.startswith(f"{file}:4:3: "), err)
         self.assertIn("'send'", err)
 
     def test_not_readable(self):
         missing = self.scratch / "missing"
-        _, err = self.call("verify", missing, status=2)
+        _, err = self.call("verify", missing, status=125)
         self.assertEqual(err, f"{missing}: No such file or directory\n")
-        _, err = self.call("verify", self.scratch, status=2)
+        _, err = self.call("verify", self.scratch, status=125)
         self.assertIn("is a directory", err)
 
     def test_several(self):
@@ -202,14 +202,14 @@ class Files(ToolTest):
         out, _ = self.call("verify", right, wrong, status=1)
         self.assertIn("right: proved", out)
         self.assertIn("wrong: ", out)
-        out, err = self.call("verify", wrong, self.scratch / "missing", right, status=2)
+        out, err = self.call("verify", wrong, self.scratch / "missing", right, status=125)
         self.assertIn("right: proved", out)
         self.assertIn("missing", err)
 
     def test_json(self):
         right = self.file(RIGHT, "right")
         wrong = self.file(RIGHT.replace("  wait 0 1\n", ""), "wrong")
-        out, _ = self.call("verify", "--json", right, wrong, self.scratch / "missing", status=2)
+        out, _ = self.call("verify", "--json", right, wrong, self.scratch / "missing", status=125)
         files = json.loads(out)["files"]
         self.assertEqual(files[0]["violations"], [])
         self.assertEqual(files[0]["chains"], 2)

@@ -188,7 +188,7 @@ int thread_level(int wanted) {
         return std::string(set != nullptr ? set : "");
     };
     const std::string reproducible = value("LAPWING_REPRODUCIBLE");
-    const bool by_mpi = value("LAPWING_NETWORK") == "mpi" || reproducible == "1" || reproducible == "any";
+    const bool by_mpi = value("LAPWING_NETWORK") == "mpi" || reproducible == "fixed" || reproducible == "any";
     const LevelFacts facts{.wanted = level_of(wanted),
                            .lists_enter = by_mpi && value("LAPWING_ENGINE") != "mpi",
                            .offers_hook = !by_mpi || offers_a_hook(),

@@ -87,8 +87,8 @@ void read(const Settings& settings) {
                             settings.reproducible));
         runtime.report.warn_of_left = warn_of_left;
     }
-    check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1"});
-    runtime.takes_blocking = settings.blocking == "1";
+    check_word("LAPWING_BLOCKING", settings.blocking, {"off", "on"});
+    runtime.takes_blocking = settings.blocking == "on";
     check_word("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     runtime.report_form = settings.report;
     runtime.report_file = settings.report_file;

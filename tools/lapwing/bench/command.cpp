@@ -20,12 +20,12 @@ namespace {
 constexpr const char* about_status =
     "\n"
     "lapwing appends its own program, built for the launcher's MPI, to the launcher command. The exit\n"
-    "status is 0 if every requested engine ran all calls, 1 if one did not or gave a wrong result, 2 if\n"
+    "status is 0 if every requested engine ran all calls, 1 if one did not or gave a wrong result, 125 if\n"
     "nothing was started.";
 
 // What one of all benchmarks, or all, are called with.
 struct All {
-    std::string results;
+    std::string directory;
     std::string only;
     std::string engines;
     bool quick = false;
@@ -70,7 +70,7 @@ int run_part(const Part& part, const All& all, const std::vector<std::string>& l
     if (!all.engines.empty() && *part.benchmark->engines != 0) add({"--engine", all.engines});
     if (!all.interface.empty()) add({"--interface", all.interface});
     if (!all.mpi.empty()) add({"--mpi", all.mpi});
-    add({"--json", (std::filesystem::path(all.results) / (part.file + ".json")).string()});
+    add({"--json", "-o", (std::filesystem::path(all.directory) / (part.file + ".json")).string()});
 
     CommandLine app(part.benchmark->name, "");
     add_options(app, options);
@@ -81,7 +81,7 @@ int run_part(const Part& part, const All& all, const std::vector<std::string>& l
 }
 
 int run_suite(const CommandLine& app, const All& all, const Words& words) {
-    require_words(app, words, "launcher", "lapwing bench all --results DIRECTORY", "no launcher",
+    require_words(app, words, "launcher", "lapwing bench all --output-directory DIRECTORY", "no launcher",
                   "mpirun -n 2");
     std::vector<std::string> names;
     const std::vector<Part> parts = parts_of_all();
@@ -92,8 +92,8 @@ int run_suite(const CommandLine& app, const All& all, const Words& words) {
                            [&](const std::string& word) { return names[pick("benchmark", word, names)]; });
     }
     std::error_code error;
-    std::filesystem::create_directories(all.results, error);
-    if (error) throw Error(ErrorCode::system, fmt::format("'{}': {}", all.results, error.message()));
+    std::filesystem::create_directories(all.directory, error);
+    if (error) throw Error(ErrorCode::system, fmt::format("'{}': {}", all.directory, error.message()));
     int status = success;
     int number = 0;
     for (const Part& part : parts) {
@@ -103,15 +103,16 @@ int run_suite(const CommandLine& app, const All& all, const Words& words) {
         ++number;
         if (run_part(part, all, words.words) != success) status = violations_found;
     }
-    print_note("\nwritten to {}\n", all.results);
+    print_note("\nwritten to {}\n", all.directory);
     return status;
 }
 
 void add_all(CommandLine& bench, const std::shared_ptr<All>& all) {
     CommandLine* app = bench.add_subcommand("all", "Run every benchmark, into a directory of JSON files");
     app->allow_extras();
-    app->usage("Usage: lapwing bench all --results DIRECTORY [OPTIONS] -- LAUNCHER ARGUMENTS...");
-    app->add_option("--results", all->results, "Directory for the files; created if it does not exist")
+    app->usage("Usage: lapwing bench all --output-directory DIRECTORY [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->add_option("--output-directory", all->directory,
+                    "Directory for the files; created if it does not exist")
         ->type_name("DIRECTORY")
         ->required();
     app->add_flag("--quick", all->quick, "Few sizes and rounds: three minutes instead of half an hour");
@@ -126,8 +127,9 @@ void add_all(CommandLine& bench, const std::shared_ptr<All>& all) {
     app->add_option("--mpi", all->mpi, mpis_of_launchers)->type_name("M");
     app->footer(
         "Examples:\n"
-        "  lapwing bench all --results results -- mpirun -n 2\n"
-        "  lapwing cluster --hosts 4 --rate 1gbit -- lapwing bench all --quick --results results -- mpirun "
+        "  lapwing bench all --output-directory results -- mpirun -n 2\n"
+        "  lapwing cluster --hosts 4 --rate 1gbit -- lapwing bench all --quick --output-directory results -- "
+        "mpirun "
         "-n "
         "4\n");
 }
@@ -165,7 +167,7 @@ int run(const CommandLine& bench, const std::vector<std::unique_ptr<BenchOptions
         if (options->benchmark->name != app.name()) continue;
         return run_benchmark(*options, words.words, own_command_line());
     }
-    return wrong_usage;
+    return not_started;
 }
 
 }  // namespace
@@ -176,14 +178,14 @@ Command add_bench(CommandLine& tool, const Words& words) {
     app->footer(
         "Examples:\n"
         "  lapwing bench overlap -- mpirun -n 2\n"
-        "  lapwing bench overlap --collective ialltoall --bytes 64Ki,256Ki --json overlap.json -- mpiexec "
+        "  lapwing bench overlap --collective ialltoall --bytes 64Ki,256Ki --json -o overlap.json -- mpiexec "
         "-n 2\n"
         "  lapwing cluster --hosts 4 --rate 100mbit -- lapwing bench tests -- mpirun -n 4\n"
-        "  lapwing bench all --quick --results results -- mpirun -n 2\n\n"
+        "  lapwing bench all --quick --output-directory results -- mpirun -n 2\n\n"
         "`lapwing bench BENCHMARK --help` describes one, and names the figure of the paper that it "
         "reproduces.\n"
         "The exit status is 0 if every requested engine ran, 1 if an engine did not run or gave a wrong "
-        "result, 2 if\n"
+        "result, 125 if\n"
         "nothing was started.");
     auto all = std::make_shared<All>();
     // For the build: what `lapwing report` reads.

@@ -215,8 +215,9 @@ void add_options(CommandLine& app, BenchOptions& options) {
                    "Algorithms, such as "
                    "ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
-    app.add_option("--json", options.json,
-                   "Write all results, with every sample, to FILE; - for standard output")
+    app.add_flag("--json", options.json, "Print JSON, with every sample, in place of the tables");
+    app.add_option("-o,--output", options.output,
+                   "Write the result to FILE; with --json, the tables are still printed")
         ->type_name("FILE");
     add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
     // For tests: makes a byte of this engine's results wrong, which must be found.

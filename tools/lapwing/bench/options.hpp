@@ -26,7 +26,8 @@ struct BenchOptions {
     std::string interface;
     std::string algorithm;
     std::string mpi;
-    std::string json;
+    bool json = false;
+    std::string output;
     bool dry_run = false;
     std::string corrupt;
 

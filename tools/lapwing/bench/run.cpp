@@ -11,10 +11,10 @@
 
 #include "base/error.hpp"
 #include "base/messages.hpp"
-#include "base/output_file.hpp"
 #include "lapwing/bench/proof.hpp"
 #include "lapwing/bench/statistics.hpp"
 #include "lapwing/common/command.hpp"
+#include "lapwing/common/result_output.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/program.hpp"
@@ -105,28 +105,6 @@ Settings settings_with(const std::vector<std::string>& variables, std::span<cons
     return checked_settings(given, environment.data());
 }
 
-// Standard output belongs to the JSON when it goes there.
-class Output {
-  public:
-    explicit Output(const std::string& path) : path_(path) {
-        if (!path.empty() && path != "-") file_.emplace(path, "the result");
-    }
-    void write(const Json& result) {
-        if (path_ == "-") {
-            fmt::print("{}\n", result.dump(1));
-            return;
-        }
-        if (!file_) return fmt::print("{}", bench_tables(result));
-        print_note("{}", bench_tables(result));
-        file_->write(result.dump(1) + "\n");
-        file_->close();
-    }
-
-  private:
-    std::string path_;
-    std::optional<OutputFile> file_;
-};
-
 // One of the jobs that a benchmark runs in turns: of one engine or, in methods, of one variant.
 struct BenchJob {
     std::string variant;  // empty but in methods
@@ -151,7 +129,7 @@ Settings lapwing_settings(const BenchOptions& options, const std::string& engine
     const bool blocking = std::find(forms.begin(), forms.end(), "blocking") != forms.end();
     const GivenSetting given[] = {{nullptr, &Settings::engine, if_given(engine == "native" ? "" : engine)},
                                   {"--algorithm", &Settings::algorithm, if_given(options.algorithm)},
-                                  {nullptr, &Settings::blocking, blocking ? if_given("1") : std::nullopt},
+                                  {nullptr, &Settings::blocking, blocking ? if_given("on") : std::nullopt},
                                   {nullptr, &Settings::report, "json"}};
     return settings_with(variables, given);
 }
@@ -254,7 +232,7 @@ int run_benchmark(const BenchOptions& options, const std::vector<std::string>& l
         for (const BenchJob& job : jobs) fmt::print("{}", print(job.launch()));
         return success;
     }
-    Output output(options.json);
+    ResultOutput output(options.json, options.output);
     if (!run_all(options, jobs)) return violations_found;
     Json result = {{"benchmark", options.benchmark->name},
                    {"lapwing", LAPWING_VERSION},
@@ -282,7 +260,7 @@ int run_benchmark(const BenchOptions& options, const std::vector<std::string>& l
     result["settings"]["compute"] = result.at("compute");
     summarize(result);
     result["conclusion"] = conclusion(result);
-    output.write(result);
+    output.write([&] { return bench_tables(result); }, [&] { return result.dump(1) + "\n"; });
     const std::string trouble = unconfirmed(result);
     if (trouble.empty()) return success;
     print_message("lapwing bench: {}\n", trouble);

@@ -37,8 +37,8 @@ bool heard(int descriptor) {
 [[noreturn]] void be_first(const ClusterShape& shape, const Words& words, const sigset_t& mask, int alive,
                            int started) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (heard(alive)) _exit(wrong_usage);  // the tool has died before that took effect
-    int status = wrong_usage;
+    if (heard(alive)) _exit(not_started);  // the tool has died before that took effect
+    int status = not_started;
     try {
         status = run_cluster(shape, words.words, mask, started);
     } catch (const std::exception& error) {
@@ -131,8 +131,7 @@ Command add_cluster(CommandLine& tool, const Words& words) {
     app->add_option("--mtu", options->mtu, "Maximum packet size in bytes (9000)")
         ->type_name("BYTES")
         ->range(576, 65535);
-    app->add_option("--burst", options->burst,
-                    "Burst size of a link's traffic shaper in bytes; see docs/cluster.md")
+    app->add_option("--burst", options->burst, "Burst size of a link's traffic shaper in bytes")
         ->type_name("BYTES");
     app->add_option(
            "--cores-per-host", options->cores_per_host,
@@ -154,7 +153,7 @@ Command add_cluster(CommandLine& tool, const Words& words) {
         "Intel MPI\n"
         "place ranks on the hosts, `ssh node2 COMMAND` runs a command on one of them, and `ip link set "
         "node2 down`\n"
-        "cuts its link. Everything is removed at the end. The exit status is COMMAND's, or 2 when nothing "
+        "cuts its link. Everything is removed at the end. The exit status is COMMAND's, or 125 when nothing "
         "was started.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};

@@ -73,7 +73,7 @@ void close_streams() {
         say(channel, "+");
     } catch (const std::exception& error) {
         say(channel, error.what());
-        _exit(2);
+        _exit(not_started);
     }
     while (true) pause();
 }
@@ -92,7 +92,7 @@ void close_streams() {
         });
     } catch (const std::exception& error) {
         say(channel, error.what());
-        _exit(2);
+        _exit(not_started);
     }
 }
 
@@ -119,10 +119,8 @@ void make_hosts(ClusterShape& shape) {
     if (shape.impaired()) {
         shape.netem = !shape.asked_for_seed && kernel_has_netem();
         if (shape.relayed()) {
-            print_message(
-                "lapwing cluster: a relay process delays and drops packets{}; it uses CPU time "
-                "(docs/cluster.md)\n",
-                shape.asked_for_seed ? "" : ", because this kernel has no netem");
+            print_message("lapwing cluster: a relay process delays and drops packets{}; it uses CPU time\n",
+                          shape.asked_for_seed ? "" : ", because this kernel has no netem");
             if (split_off(shape.relay, "the relay", channel)) relay(shape, channel);
         }
     }

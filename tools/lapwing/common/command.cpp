@@ -9,6 +9,7 @@
 
 namespace lapwing::tool {
 void add_launch_options(CommandLine& app, std::string& mpi, bool& dry_run, const char* mpis) {
+    app.begin_group("Launch");
     app.add_option("--mpi", mpi, mpis)->type_name("M");
     app.add_flag("--dry-run", dry_run, "Print the command without running it");
 }
@@ -43,6 +44,10 @@ void refuse_given(const CommandLine& app, std::initializer_list<const char*> opt
     for (const char* option : options) {
         if (app.count(option) > 0) throw_invalid(fmt::format("{} {}", option, why));
     }
+}
+
+void require_output_of_json(bool json, const std::string& output) {
+    if (json && output.empty()) throw_invalid("--json needs --output FILE: standard output is the program's");
 }
 
 }  // namespace lapwing::tool

@@ -15,7 +15,7 @@ namespace lapwing::tool {
 // Exit statuses. `run` ends with the status of the launcher.
 inline constexpr int success = 0;
 inline constexpr int violations_found = 1;
-inline constexpr int wrong_usage = 2;
+inline constexpr int not_started = 125;  // as env and timeout have it
 
 struct Command {
     CommandLine* options = nullptr;
@@ -50,6 +50,8 @@ void refuse_unknown_options(const CommandLine& options, bool extra_words_allowed
 
 // Throws Error (invalid_argument) if one of `options` was given: "OPTION WHY".
 void refuse_given(const CommandLine& app, std::initializer_list<const char*> options, const std::string& why);
+// Of a subcommand whose standard output is the program's. Throws Error (invalid_argument).
+void require_output_of_json(bool json, const std::string& output);
 
 Command add_explain(CommandLine& tool);
 Command add_info(CommandLine& tool);

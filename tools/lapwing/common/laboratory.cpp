@@ -38,11 +38,11 @@ int run_laboratory(char** arguments) {
             "lapwing: '{}' is a command of the laboratory, which is not installed: install the package "
             "{}, or run make lab in Lapwing's source\n",
             arguments[1], laboratory);
-        return wrong_usage;
+        return not_started;
     }
     execv(path->c_str(), arguments);
     print_message("lapwing: cannot start {}: {}\n", *path, std::strerror(errno));
-    return wrong_usage;
+    return not_started;
 }
 
 }  // namespace lapwing::tool

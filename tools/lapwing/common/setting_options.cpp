@@ -9,6 +9,7 @@
 namespace lapwing::tool {
 
 void add_setting_options(CommandLine& app, SettingOptions& options) {
+    app.begin_group("What Lapwing does");
     app.add_option("--engine", options.engine,
                    fmt::format("Engine: {} (LAPWING_ENGINE)", fmt::join(engine_names(), ", ")))
         ->type_name("E");
@@ -26,21 +27,25 @@ void add_setting_options(CommandLine& app, SettingOptions& options) {
                    "The order of hosts in the network; see `lapwing topology --help`")
         ->type_name("FILE");
     app.add_option("--blocking", options.blocking,
-                   "1: run blocking collectives as well; 0: only nonblocking ones (LAPWING_BLOCKING)")
-        ->type_name("SWITCH")
-        ->choices({"0", "1"})
-        ->optional_value("1");
-    app.add_option("--messages", options.messages,
-                   "Progress large nonblocking messages during computation; auto (default): if the job spans "
-                   "hosts, or each rank has a second CPU")
+                   "Run blocking collectives as well (LAPWING_BLOCKING); alone: on")
         ->type_name("WHEN")
-        ->choices({"auto", "on", "off"});
-    app.add_option("--reproducible", options.reproducible,
-                   "Bitwise reproducible reductions, blocking ones included. 1: for a fixed number of ranks; "
-                   "any: sums, minima and maxima for any number of ranks (1)")
+        ->choices({"on", "off"})
+        ->optional_value("on");
+    app.add_option(
+           "--messages", options.messages,
+           "Progress large messages during computation: auto, on, off; auto: if the job spans hosts, or "
+           "each rank has a second CPU; alone: on")
+        ->type_name("WHEN")
+        ->choices({"auto", "on", "off"})
+        ->optional_value("on");
+    app.add_option(
+           "--reproducible", options.reproducible,
+           "Bitwise reproducible reductions, blocking ones included: off; fixed, for a fixed number of "
+           "ranks; any, sums, minima and maxima for any number of ranks; alone: fixed")
         ->type_name("RANKS")
-        ->choices({"1", "any"})
-        ->optional_value("1");
+        ->choices({"off", "fixed", "any"})
+        ->optional_value("fixed");
+    app.begin_group("Diagnosis");
     app.add_option("--stall", options.stall,
                    "Print which ranks wait for which others when a rank has waited for S seconds; 0: "
                    "never (60)")

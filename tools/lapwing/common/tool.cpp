@@ -73,7 +73,7 @@ int run_subcommand(std::vector<std::string> arguments, const Tool& program, std:
     }
     if (arguments.empty()) {
         print_message("{}", tool.help());
-        return wrong_usage;
+        return not_started;
     }
     const std::string subcommand = subcommand_of(arguments, commands);
     if (!subcommand.empty()) who += " " + subcommand;
@@ -96,7 +96,7 @@ int run_subcommand(std::vector<std::string> arguments, const Tool& program, std:
         return status;
     }
     refuse_unknown_options(tool, false);
-    return wrong_usage;
+    return not_started;
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ int run_tool(int argument_count, char** arguments, const Tool& program) {
         return run_subcommand({arguments + 1, arguments + argument_count}, program, who);
     } catch (const std::bad_alloc&) {
         print_message("{}: out of memory; try fewer ranks, or smaller files\n", who);
-        return wrong_usage;
+        return not_started;
     } catch (const std::filesystem::filesystem_error& error) {
         std::fflush(stdout);
         std::error_code deleted;
@@ -117,11 +117,11 @@ int run_tool(int argument_count, char** arguments, const Tool& program) {
             deleted ? "the working directory" : (error.path1().empty() ? here : error.path1()).string();
         print_message("{}: {}: {}{}\n", who, printable(file), error.code().message(),
                       file.starts_with("/proc/") ? "; is /proc mounted?" : "");
-        return wrong_usage;
+        return not_started;
     } catch (const std::exception& error) {
         std::fflush(stdout);
         print_message("{}: {}\n", who, error.what());
-        return wrong_usage;
+        return not_started;
     }
 }
 

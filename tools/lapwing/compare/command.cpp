@@ -288,7 +288,7 @@ Command add_compare(CommandLine& tool, const Words& words) {
         "fails. If standard\n"
         "input is a file, each run reads it from the beginning. The exit status is 0 if all runs ended "
         "with 0, whatever\n"
-        "the answer; 1 if a run failed, or has other results than the first one; 2 if nothing was "
+        "the answer; 1 if a run failed, or has other results than the first one; 125 if nothing was "
         "started. Ctrl-C ends\n"
         "the run, and lapwing prints the answer of the complete rounds.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job

@@ -157,7 +157,7 @@ OrderedJson as_json(const Examination& found, const std::vector<std::string>& la
 
 int doctor(const CommandLine& app, const Options& options, const Words& words) {
     if (options.nic) {
-        refuse_given(app, {"--limit", "--mpi", "--dry-run"},
+        refuse_given(app, {"--seconds", "--mpi", "--dry-run"},
                      "cannot be used with --nic, which starts nothing");
         if (words.separated) throw_invalid("--nic examines the cards of this host and starts nothing");
         return examine_nics(options.card, options.json);
@@ -193,7 +193,7 @@ Command add_doctor(CommandLine& tool, const Words& words) {
         "Usage: lapwing doctor [OPTIONS] -- LAUNCHER ARGUMENTS...\n"
         "       lapwing doctor --nic [--card NAME] [--json]");
     app->add_flag("--json", options->json, "Print JSON");
-    app->add_option("--limit", options->limit, "Time limit in seconds for all steps (60)")
+    app->add_option("--seconds", options->limit, "Time limit for all steps (60)")
         ->type_name("S")
         ->range(5, 86400);
     app->add_flag("--nic", options->nic,
@@ -210,9 +210,8 @@ Command add_doctor(CommandLine& tool, const Words& words) {
         "The launcher starts three jobs: the first examines each host, the second tries connections "
         "between the hosts,\n"
         "the third is a small MPI program with Lapwing. Problems are printed first, each with advice. "
-        "docs/doctor.md lists\n"
-        "the checks. The exit status is 0 if there is no problem (hints are possible), 1 if there is one "
-        "(Lapwing may still work), 2 if nothing was started.");
+        "The exit status is 0 if there is no problem (hints are possible), 1 if there is one "
+        "(Lapwing may still work), 125 if nothing was started.");
     return {app, [app, options, &words] { return doctor(*app, *options, words); }, false, true};
 }
 

@@ -126,7 +126,7 @@ void judge_result(const JobToExamine& job, const JobReport& report, const nlohma
     if (messages != "on" && job.settings.messages != "off")
         findings.add({Severity::hint, "Lapwing", "",
                       fmt::format("messages do not progress while the program computes: {}", messages),
-                      "see the section Messages of docs/guide.md"});
+                      "`lapwing run --messages` has the choices"});
     const bool kernel_engine_is_everywhere = std::all_of(
         report.hosts.begin(), report.hosts.end(),
         [](const HostReport& host) { return why_unavailable(host.of("engines"), "kernel").empty(); });

@@ -130,7 +130,7 @@ int examine_nics(const std::string& name, bool json) {
         for (const Transcript& card : cards) fmt::print("{}\n", print(card));
         if (cards.empty()) fmt::print("No ConnectX card to test: {}.\n", nics.none);
     }
-    if (cards.empty()) return wrong_usage;
+    if (cards.empty()) return not_started;
     const bool all_work =
         std::all_of(cards.begin(), cards.end(), [](const Transcript& one) { return one.works(); });
     return all_work ? success : violations_found;

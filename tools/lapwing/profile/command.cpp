@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
     std::string mpi;
-    std::string file;
+    std::string output;
     bool json = false;
     bool dry_run = false;
 };
@@ -224,17 +224,18 @@ bool ranks_could_not_write(const std::filesystem::path& directory) {
 }
 
 int run(const CommandLine& app, const Options& options, const Words& words) {
+    require_output_of_json(options.json, options.output);
     require_words(app, words, "command", "lapwing profile", "no command to run", "mpirun -n 2 ./program");
     Settings settings = checked_settings();
     const Starter starter = find_starter(words.words, options.mpi);
     const std::filesystem::path place =
-        std::filesystem::absolute(options.file.empty() ? "lapwing-profile" : options.file);
+        std::filesystem::absolute(options.output.empty() ? "lapwing-profile" : options.output);
     settings.trace = place.string() + ".parts";
     if (options.dry_run) {
         fmt::print("{}", print(arrange(starter, words.words, settings, Preload::profile)));
         return success;
     }
-    if (!options.file.empty()) const OutputFile profile(place, "the profile");
+    if (!options.output.empty()) const OutputFile profile(place, "the profile");
     int status = 0;
     {
         const JobDirectory recordings(place.string() + ".parts");
@@ -247,7 +248,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
                 const Profile profile = analyse(parts);
                 say(options.json ? as_json(profile).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
                                  : as_text(profile),
-                    options.file);
+                    options.output);
                 warn(profile);
             } else if (!ranks_could_not_write(settings.trace)) {
                 throw Error(ErrorCode::system,
@@ -256,7 +257,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
             }
         } catch (const std::exception& error) {
             print_message("lapwing profile: {}\n", error.what());
-            if (status == 0) status = violations_found << 8;
+            if (status == 0) status = not_started << 8;
         }
     }
     return end_as(status);
@@ -270,21 +271,20 @@ Command add_profile(CommandLine& tool, const Words& words) {
         "profile",
         "Measure how long a program waits for collectives and messages, and what overlap would save");
     app->usage("Usage: lapwing profile [OPTIONS] -- LAUNCHER ARGUMENTS...");
-    app->add_flag("--json", options->json, "Print JSON");
-    app->add_option("--file", options->file, "Write the profile to FILE instead of standard error")
+    app->add_flag("--json", options->json, "Write JSON; needs --output");
+    app->add_option("-o,--output", options->output, "Write the profile to FILE instead of standard error")
         ->type_name("FILE");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"
         "  lapwing profile -- mpirun -n 2 ./program\n"
-        "  lapwing profile --json --file profile.json -- mpiexec -n 16 python3 program.py\n"
+        "  lapwing profile --json -o profile.json -- mpiexec -n 16 python3 program.py\n"
         "\n"
         "The program runs on its own MPI; lapwing times its collectives and its messages.\n"
         "Compile it with -g to see source lines. The ranks write to a temporary directory beside FILE, or "
         "in the\n"
-        "working directory, on a file system that all hosts share. The exit status is the launcher's; 1 "
-        "if the\n"
-        "launcher returned 0 but there is no profile; 2 if nothing was started.");
+        "working directory, on a file system that all hosts share. The exit status is the launcher's; "
+        "125 if nothing was started, or if the launcher returned 0 but there is no profile.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }

@@ -194,20 +194,26 @@ FoundJob named(const std::vector<FoundJob>& jobs, const std::string& word) {
     return found.front();
 }
 
-void show(RankClient& client, bool json) {
+// Returns the exit status.
+int show(RankClient& client, bool json) {
     const std::vector<watch::Answer> answers = client.collect();
     const std::vector<watch::Finding> findings = watch::diagnose(answers);
     const watch::JobDescription& job = client.description();
+    const bool stands = std::ranges::any_of(findings, [](const watch::Finding& finding) {
+        return finding.kind == watch::Finding::Kind::mismatch || finding.kind == watch::Finding::Kind::cycle;
+    });
+    const int found = stands ? violations_found : success;
     if (json) {
         Json all = {{"job", job_as_json(job)}};
         all.update(Json::parse(watch::as_json(answers, findings)));
         fmt::print("{}\n", all.dump(2));
-        return;
+        return found;
     }
     fmt::print("Job {}: {}, {} on {}, running for {}\n", job.job, job.program, counted(job.ranks, "rank"),
                hosts_in_words(job.hosts), watch::duration(job.age * 1'000'000'000));
     if (!job.trouble.empty()) fmt::print("Some ranks cannot be queried: {}\n", job.trouble);
     fmt::print("\n{}", watch::in_words(answers, findings));
+    return found;
 }
 
 int status(const Options& options) {
@@ -221,8 +227,7 @@ int status(const Options& options) {
     }
     const FoundJob job = options.job.empty() ? jobs.front() : named(jobs, options.job);
     RankClient client(job);
-    show(client, options.json);
-    return success;
+    return show(client, options.json);
 }
 
 }  // namespace
@@ -246,7 +251,9 @@ Command add_status(CommandLine& tool) {
         "of\n"
         "`lapwing cluster`, or in a container: `nsenter --target PID --net lapwing status`, with the process "
         "ID of a\n"
-        "rank. The exit status is 0 if the job answered, and 2 otherwise.");
+        "rank. The exit status is 1 if the job cannot go on: ranks wait for each other, or their collectives "
+        "do not "
+        "match; 125 if no job answered; otherwise 0.");
     return {app, [options] { return status(*options); }};
 }
 

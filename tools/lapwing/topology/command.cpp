@@ -47,7 +47,7 @@ int show_network(const Options& options) {
 }
 
 int show_job(const Options& options, const Words& words) {
-    const GivenSetting given[] = {{"--file", &Settings::topology, if_given(options.file)},
+    const GivenSetting given[] = {{"--from", &Settings::topology, if_given(options.file)},
                                   {"--engine", &Settings::engine, if_given(options.engine)},
                                   {nullptr, &Settings::report, "none"}};
     const Settings settings = checked_settings(given);
@@ -81,7 +81,7 @@ int show(const CommandLine& app, const Options& options, const Words& words) {
             throw_invalid("--engine, --mpi and --dry-run need a job: lapwing topology -- mpirun -n 2");
         if (options.file.empty()) {
             throw_invalid(
-                "name a topology file (--file) or a job, such as: lapwing topology -- mpirun -n 2; "
+                "name a topology file (--from) or a job, such as: lapwing topology -- mpirun -n 2; "
                 "hwloc's lstopo draws this machine");
         }
         return show_network(options);
@@ -97,9 +97,9 @@ Command add_topology(CommandLine& tool, const Words& words) {
     CommandLine* app =
         tool.add_subcommand("topology", "Show the order of hosts in the network, or where a job's ranks run");
     app->usage(
-        "Usage: lapwing topology --file FILE [--json]\n"
+        "Usage: lapwing topology --from FILE [--json]\n"
         "       lapwing topology [OPTIONS] -- LAUNCHER ARGUMENTS...");
-    app->add_option("--file", options->file,
+    app->add_option("--from", options->file,
                     "The order of hosts in the network; for a job LAPWING_TOPOLOGY by default")
         ->type_name("FILE");
     app->add_flag("--json", options->json, "Print JSON");
@@ -107,16 +107,16 @@ Command add_topology(CommandLine& tool, const Words& words) {
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
     app->footer(
         "Examples:\n"
-        "  lapwing topology --file cluster.topology\n"
+        "  lapwing topology --from cluster.topology\n"
         "  lapwing topology -- mpirun -n 2\n"
-        "  lapwing topology --file cluster.topology -- mpirun -n 64 --map-by node\n\n"
+        "  lapwing topology --from cluster.topology -- mpirun -n 64 --map-by node\n\n"
         "With a launcher it shows where the ranks run, in the order that the task lists use; lapwing "
         "appends its own\n"
         "program to the launcher command. A topology file lists the hosts in network order, neighbours "
         "side by side:\n"
         "  node1 node[05-08]\n"
         "  torus 4x4 node[01-16]\n"
-        "The exit status is 1 if the job failed, 2 if nothing was started.");
+        "The exit status is 1 if the job failed, 125 if nothing was started.");
     return {app, [app, options, &words] { return show(*app, *options, words); }, false, true};
 }
 

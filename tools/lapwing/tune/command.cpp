@@ -209,7 +209,7 @@ void add_options(CommandLine& app, Options& options) {
     app.add_option("--rounds", options.rounds, "Maximum number of rounds through all algorithms (25)")
         ->type_name("N")
         ->range(3, 100000);
-    app.add_option("--time", options.seconds, "Approximate total time in seconds (300)")
+    app.add_option("--seconds", options.seconds, "Approximate total time (300)")
         ->type_name("S")
         ->range(0.0, 1e6);
     app.add_option("-o,--output", options.output, "The file (lapwing-tuning.json)")->type_name("FILE");
@@ -230,12 +230,12 @@ Command add_tune(CommandLine& tool, const Words& words) {
     app->footer(
         "Examples:\n"
         "  lapwing tune -- mpirun -n 16\n"
-        "  lapwing tune --ranks 4,8,16 --engine kernel --time 900 -o cluster.json -- mpirun -n 16\n"
+        "  lapwing tune --ranks 4,8,16 --engine kernel --seconds 900 -o cluster.json -- mpirun -n 16\n"
         "  lapwing tune --engine host --add -o cluster.json -- mpirun -n 2\n"
         "  lapwing run --tuning cluster.json -- mpirun -n 16 ./program\n\n"
         "lapwing appends its own program to the launcher command. Run no other programs meanwhile. The "
         "exit status\n"
-        "is 0 if the file is complete, 1 if the job failed or an engine of --engine could not run, 2 if "
+        "is 0 if the file is complete, 1 if the job failed or an engine of --engine could not run, 125 if "
         "nothing was started.");
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }
