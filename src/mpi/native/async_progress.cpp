@@ -26,32 +26,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of messages: a short one is over soon, and a long one must not pay for many polls.
-constexpr std::chrono::nanoseconds first_pause = 200us;
-constexpr std::chrono::nanoseconds default_pause = 1ms;
-// After so many polls that moved nothing.
-constexpr int patience = 16;
-constexpr std::chrono::nanoseconds longest_pause = 5ms;
-// Where the MPI moves messages by itself, or the program mostly does, this costs nothing, and a long message
-// still moves if they do not.
-constexpr std::chrono::nanoseconds slow_pause = 10ms;
-constexpr std::chrono::nanoseconds longest_slow_pause = 80ms;
-// After more processor time than the messages in flight are worth: a peer that sends nothing for minutes must
-// cost less than half a percent of a processor. A MiB over 100 Mbit/s takes 2 ms of it.
-constexpr std::chrono::nanoseconds pause_in_vain = 20ms;
-constexpr std::uint64_t worth_of_messages(std::uint64_t bytes) {
-    return 10'000'000 + 4 * bytes;
-}
 // A program on the same processor becomes later by so many times the thread's processor time: by switches and
 // cold caches, too.
 constexpr std::uint64_t disturbance = 2;
 constexpr std::uint32_t episodes_between_trials = 64;
 constexpr std::uint32_t most_episodes_between_trials = 4096;
-// Nobody can tell when another rank turns to a window.
-constexpr std::chrono::nanoseconds pause_of_windows = 2ms;
 // The program must stay outside the MPI for so long.
 constexpr std::uint64_t worth_nanoseconds = 200'000;
-constexpr std::chrono::nanoseconds pause_of_lists = 200us;
 // Polls in a row while they move data; then the program may enter.
 constexpr int polls_in_a_row = 16;
 constexpr std::int8_t highest_score = 4;
@@ -198,7 +179,9 @@ void AsyncProgress::help() {
 }
 
 void AsyncProgress::list_started() {
-    if (duties_.polls_lists) wake();
+    if (!duties_.polls_lists) return;
+    poll_pace_.began(0);
+    wake();
 }
 
 void AsyncProgress::add(std::atomic<int>& count, int difference) {
@@ -269,7 +252,7 @@ void AsyncProgress::left(const void* site) {
     // The program mostly comes back at once, and a look at the clock costs as much as a small message. If it
     // stays away this time, its messages still move, at the slow pace, and its windows are served.
     if (from.score.load(std::memory_order_relaxed) <= 0) {
-        if (!pauses_.load(std::memory_order_relaxed)) {
+        if (poll_pace_.wakes(pauses_.load(std::memory_order_relaxed), false, false)) {
             if (episode_.load(std::memory_order_relaxed) == nullptr)
                 pace_.store(slow, std::memory_order_relaxed);
             wake();
@@ -284,7 +267,9 @@ void AsyncProgress::left(const void* site) {
     if (pending > 0 && episode_.load(std::memory_order_relaxed) == nullptr)
         begin_episode(
             transfers_[position(64 * place + static_cast<unsigned>(std::bit_width(bytes_.load())))]);
-    if (pace_.load(std::memory_order_relaxed) == fast || !pauses_.load(std::memory_order_relaxed)) wake();
+    if (poll_pace_.wakes(pauses_.load(std::memory_order_relaxed), true,
+                         pace_.load(std::memory_order_relaxed) == slow))
+        wake();
 }
 
 void AsyncProgress::returned() {
@@ -327,69 +312,57 @@ void AsyncProgress::work() {
     own_record_ = nullptr;
 }
 
+// What this thread has to advance.
+PollPace::Work AsyncProgress::work_in_flight() const {
+    const bool serves = serves_messages();
+    return {.messages = serves && messages_ > 0,
+            .bytes = bytes_.load(std::memory_order_relaxed),
+            .windows = serves && windows_ > 0,
+            .lists = duties_.polls_lists && *duties_.lists > 0,
+            .lists_always = !duties_.lists_need_gate,
+            .slow = serves && messages_ > 0 && pace_.load(std::memory_order_relaxed) == slow,
+            .in_episode = episode_.load(std::memory_order_relaxed) != nullptr};
+}
+
 // Until there is nothing to do for this thread.
 void AsyncProgress::serve() {
-    std::chrono::nanoseconds pause = first_pause;
-    std::chrono::nanoseconds next_slow_pause = slow_pause;
-    int idle = 0;
-    int kept_out = 0;
-    std::uint64_t spent_at_wake = processor_time();  // the program left the MPI, or a list started
+    poll_pace_.begin();
     while (!ending_) {
         while (asked_.exchange(false)) {
             // Stays awake while the MPI asks at least once per pause.
             duties_.advance_lists();
             std::this_thread::sleep_for(20us);
         }
-        const bool lists = lists_in_flight();
-        const bool gated_lists = lists && duties_.lists_need_gate;
-        const bool windows = windows_ > 0;
-        const bool messages = serves_messages() && (windows || messages_ > 0);
-        if (!lists && !messages) return;
+        const PollPace::Work work = work_in_flight();
+        if (!work.lists && !work.messages && !work.windows) return;
         const std::uint32_t seen = wakes_;
         if (asked_) continue;
-        // A program that waits in the MPI wakes the thread when it leaves.
-        const bool waits = kept_out >= 2 && !lists;
-        if (messages && (waits || (!windows && pace_.load(std::memory_order_relaxed) == slow))) {
-            pause = next_slow_pause;
-            // Where the slow pace was learned, messages have needed no more.
-            if (!waits && episode_.load(std::memory_order_relaxed) != nullptr)
-                next_slow_pause = std::min(2 * next_slow_pause, longest_slow_pause);
-        } else if (messages && !windows &&
-                   processor_time() - spent_at_wake > worth_of_messages(bytes_.load())) {
-            pause = pause_in_vain;
-        }
+        const std::uint64_t before = processor_time();
         pauses_.store(true, std::memory_order_relaxed);
-        sleep(seen, lists && (kept_out == 0 || !gated_lists) ? std::min(pause, pause_of_lists) : pause);
+        sleep(seen, poll_pace_.next_pause(work));
         pauses_.store(false, std::memory_order_relaxed);
-        if (wakes_ != seen) {
-            pause = first_pause;
-            next_slow_pause = slow_pause;
-            spent_at_wake = processor_time();
+        if (wakes_ != seen) poll_pace_.woken();
+        Polled polled = Polled::kept_out;
+        if (work.lists && work.lists_always) {
+            const std::uint64_t began = processor_time();
+            duties_.advance_lists();
+            polled = meter_of_lists_.moves(processor_time() - began) ? Polled::moved : Polled::nothing;
         }
-        if (lists && !gated_lists) duties_.advance_lists();
-        if (!messages && !gated_lists) continue;
-        const Polled polled = poll(gated_lists);
-        kept_out = polled == Polled::kept_out ? kept_out + 1 : 0;
-        idle = polled == Polled::moved ? 0 : idle + 1;
-        // One operation on a window takes several small messages, one after the other.
-        if (polled == Polled::moved && messages_ == 0) pause = first_pause;
-        const auto longest = idle < patience ? default_pause : windows ? pause_of_windows : longest_pause;
-        pause = std::min(pause * 3 / 2, longest);
+        if (work.messages || work.windows || !work.lists_always)
+            polled = std::max(polled, poll(work.lists && !work.lists_always));
+        poll_pace_.polled(polled, work, static_cast<std::int64_t>(processor_time() - before));
     }
 }
 
-AsyncProgress::Polled AsyncProgress::poll(bool with_lists) {
+Polled AsyncProgress::poll(bool with_lists) {
     if (left_ || !gate::try_close(!duties_.any_time)) return Polled::kept_out;
     Polled polled = Polled::nothing;
     for (int i = 0; i < polls_in_a_row; ++i) {
         const std::uint64_t began = processor_time();
         if (with_lists) duties_.advance_lists();
         ProgramFloatingPoint::compute(&floating_point_, progress_mpi);
-        const std::uint64_t cost = processor_time() - began;
         polls_.fetch_add(1, std::memory_order_relaxed);
-        const bool moves = cost > 3 * idle_cost_ + 1000;
-        idle_cost_ = std::min(cost, idle_cost_ + idle_cost_ / 16 + 1);
-        if (!moves) break;
+        if (!meter_.moves(processor_time() - began)) break;
         polled = Polled::moved;
         moving_.fetch_add(1, std::memory_order_relaxed);
         if (gate::is_wanted()) break;

@@ -16,6 +16,7 @@
 #include "base/floating_point.hpp"
 #include "mpi/native/call_site.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/poll_pace.hpp"
 #include "mpi/native/progress_mode.hpp"
 #include "mpi/native/time_in_calls.hpp"
 #include "watch/journal.hpp"
@@ -51,6 +52,7 @@ class AsyncProgress {
     // when it makes progress.
     void add_message(std::uint64_t bytes) {
         bytes_.fetch_add(bytes, std::memory_order_relaxed);
+        poll_pace_.began(bytes);
         add(messages_, 1);
     }
     void remove_message(std::uint64_t bytes) {
@@ -90,7 +92,6 @@ class AsyncProgress {
         std::atomic<std::uint32_t> pause_of_trials{64};  // in episodes
     };
     enum Pace : std::uint8_t { fast, slow };
-    enum class Polled : std::uint8_t { kept_out, nothing, moved };
 
     void add(std::atomic<int>& count, int difference);
     static Pace choose_pace(const Transfer& transfer);
@@ -101,7 +102,7 @@ class AsyncProgress {
     void serve();
     Polled poll(bool with_lists);
     void sleep(std::uint32_t seen, std::chrono::nanoseconds limit);
-    bool lists_in_flight() const { return duties_.polls_lists && *duties_.lists > 0; }
+    PollPace::Work work_in_flight() const;
     void wake();
 
     Duties duties_;
@@ -129,8 +130,9 @@ class AsyncProgress {
     std::atomic<std::uint64_t> spent_before_{0};
     std::atomic<bool> pauses_{false};  // the thread wakes up by itself
     clockid_t clock_{};                // of the thread's processor time
-    // Of polls, in nanoseconds of the processor.
-    std::uint64_t idle_cost_ = 5'000;  // the least so far
+    PollPace poll_pace_;
+    PollMeter meter_;           // of polls
+    PollMeter meter_of_lists_;  // that advance beside polls
     std::atomic<std::uint64_t> polls_{0};
     std::atomic<std::uint64_t> moving_{0};
     std::atomic<std::uint64_t> spent_{0};
