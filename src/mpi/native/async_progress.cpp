@@ -234,10 +234,7 @@ void AsyncProgress::end_episode() {
 }
 
 void AsyncProgress::observe() {
-    if (serves_messages() && messages_ + windows_ > 0)
-        gate::attention.fetch_or(gate::observed);
-    else
-        gate::attention.fetch_and(~gate::observed);
+    gate::observe([this] { return serves_messages_ && messages_ + windows_ > 0; });
 }
 
 void AsyncProgress::left(const void* site) {

@@ -24,6 +24,19 @@ inline constinit std::atomic<std::uint32_t> attention{0};
 // MPI, which makes no calls of MPI functions in them.
 inline constinit std::atomic<bool> stays_open{false};
 
+// Sets `observed` if needed() holds, and clears it otherwise. Threads that change what needed() reads call
+// this afterwards, and may do so at once: the last one to write the flag looks again.
+template <typename Needed>
+void observe(Needed needed) {
+    for (bool now = needed(), set = !now; set != now; now = needed()) {
+        set = now;
+        if (set)
+            attention.fetch_or(observed);
+        else
+            attention.fetch_and(~observed);
+    }
+}
+
 // The slow halves of a call: with attention.
 void enter();
 void leave(const void* site);
