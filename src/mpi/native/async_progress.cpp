@@ -259,7 +259,7 @@ void AsyncProgress::left(const void* site) {
         if (skipped % calls_per_sample != 0) return;
     }
     left_from_.store(&from, std::memory_order_relaxed);
-    left_at_.store(nanoseconds(), std::memory_order_relaxed);
+    left_at_.store(nanoseconds(), std::memory_order_release);
     if (from.score.load(std::memory_order_relaxed) <= 0) return;
     if (pending > 0 && episode_.load(std::memory_order_relaxed) == nullptr)
         begin_episode(
@@ -271,7 +271,8 @@ void AsyncProgress::left(const void* site) {
 
 void AsyncProgress::returned() {
     floating_point_.raise();
-    const std::uint64_t since = left_at_.load(std::memory_order_relaxed);
+    // Another thread may have left.
+    const std::uint64_t since = left_at_.load(std::memory_order_acquire);
     const bool in_episode = episode_.load(std::memory_order_relaxed) != nullptr;
     if (since == 0 && !(in_episode && in_calls_.counts())) return;
     const std::uint64_t now = nanoseconds();
