@@ -1,10 +1,12 @@
 #include "watch/journal.hpp"
 
+#include <pthread.h>
 #include <sodium.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <span>
 #include <thread>
 #include <utility>
@@ -24,14 +26,6 @@ CommunicatorId digest(std::span<const Word> words) {
                          reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr, 0);
     return id;
 }
-
-// Ends the record of a thread with the thread.
-struct ThreadEnd {
-    ThreadRecord* record = nullptr;
-    ~ThreadEnd() {
-        if (record != nullptr) record->used.store(0, std::memory_order_release);
-    }
-};
 
 void write(CallRecord& record, const CallWords& words) {
     record.function.store(words.function, std::memory_order_relaxed);
@@ -66,8 +60,18 @@ ThreadRecord& Journal::add_thread() {
     }
     record->state.fetch_and(~(ThreadRecord::inside | ThreadRecord::writing), std::memory_order_relaxed);
     record->depth.store(0, std::memory_order_relaxed);
-    static thread_local ThreadEnd end;
-    end.record = record;
+    // Ends the record with the thread, after the thread's own objects, whose destructors may call MPI. A call
+    // that comes still later makes a record again. The main thread's lasts until the process ends.
+    static const auto end = [] {
+        pthread_key_t key{};
+        const int error = ::pthread_key_create(&key, [](void* ended) {
+            this_thread_ = nullptr;
+            static_cast<ThreadRecord*>(ended)->used.store(0, std::memory_order_release);
+        });
+        // Without a free key, records are not used again.
+        return error == 0 ? key : pthread_key_t{PTHREAD_KEYS_MAX};
+    }();
+    ::pthread_setspecific(end, record);
     this_thread_ = record;
     return *record;
 }

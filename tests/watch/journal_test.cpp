@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include <thread>
 
 #include "watch/symbols.hpp"
@@ -319,6 +321,35 @@ TEST(SourceLines, FindsTheLineOrTheModule) {
                 testing::AnyOf(HasSubstr("journal_test.cpp:"), HasSubstr("watch_test+0x")));
     EXPECT_EQ(lines.before(nullptr), "");
     EXPECT_THAT(lines.before(reinterpret_cast<const void*>(std::uintptr_t{16})), HasSubstr("0x"));
+}
+
+// A thread's own objects end before the thread does, and may call MPI.
+TEST_F(JournalTest, ShowsCallsOfDestructorsAtTheEndOfAThread) {
+    static std::atomic<int> shown{0};
+    struct Later {
+        void begin() {}
+        ~Later() {
+            const InCall inside("MPI_Win_free", nullptr);
+            shown += static_cast<int>(
+                std::ranges::count(journal().snapshot().current, "MPI_Win_free", &CurrentCall::function));
+        }
+    };
+    const auto records = [] {
+        int count = 0;
+        for (const ThreadRecord* one = thread_records; one != nullptr; one = one->next) ++count;
+        return count;
+    };
+    const int before = records();
+    for (int i = 0; i < 3; ++i) {
+        std::thread([] {
+            static thread_local Later later;
+            later.begin();  // made before the thread's record
+            const InCall inside("MPI_Barrier", nullptr);
+        }).join();
+    }
+    EXPECT_EQ(shown, 3);
+    // The records of threads that have ended are used again.
+    EXPECT_LE(records(), before + 1);
 }
 
 }  // namespace
