@@ -482,6 +482,32 @@ void reduction() {
     check(elsewhere == 0, "the operator ran in another thread");
 }
 
+// A list of Lapwing's is in flight beside a reduction that the MPI runs.
+void reduction_beside_list() {
+    MPI_Comm of_mpi = MPI_COMM_NULL;
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Op operation = MPI_OP_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "lapwing_engine", "mpi");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &of_mpi);
+    MPI_Info_free(&info);
+    MPI_Op_create(sum, 1, &operation);
+    int data = 0;
+    std::vector<int> in(1'000, rank() + 1);
+    std::vector<int> out(in.size(), 0);
+    MPI_Request requests[2];
+    if (rank() == 0) MPI_Ibcast(&data, 1, MPI_INT, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Iallreduce(in.data(), out.data(), static_cast<int>(in.size()), MPI_INT, operation, of_mpi,
+                   &requests[1]);
+    compute(std::chrono::milliseconds(300));
+    if (rank() == 1) MPI_Ibcast(&data, 1, MPI_INT, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    check(out == std::vector<int>(in.size(), 3), "wrong sum");
+    check(elsewhere == 0, "the operator ran in another thread");
+    MPI_Op_free(&operation);
+    MPI_Comm_free(&of_mpi);
+}
+
 void handle_error(MPI_Comm*, int*, ...) {
     note_thread();
 }
@@ -615,6 +641,7 @@ int main(int argc, char** argv) {
         {"children", children},
         {"signals", signals},
         {"reduction", reduction},
+        {"reduction_beside_list", reduction_beside_list},
         {"callbacks", callbacks},
         {"spawned", spawned},
         {"traps", exchange_once},
@@ -628,7 +655,9 @@ int main(int argc, char** argv) {
     if (part == "level") {
         level(argument);
     } else {
-        MPI_Init(nullptr, nullptr);
+        int provided = MPI_THREAD_SINGLE;
+        MPI_Init_thread(nullptr, nullptr, argument == "multiple" ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
+                        &provided);
         parts.at(part)();
     }
     say("all right");

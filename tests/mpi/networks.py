@@ -104,6 +104,10 @@ class Networks(jobs.Test):
         status, output, report = self.run(2, 2, f"drop_in-{self.mpi} --threads '{DROP_IN}'")
         self.expect("programs with threads", status == 0 and report and
                     report["network"] == "mpi (the native MPI, which a thread calls every 0.2 ms)", f"{status} {output} {report}")
+        for level in ("single", "multiple"):
+            status, output, _ = self.run(2, 2, f"computing-{self.mpi} reduction_beside_list {level}")
+            self.expect(f"{level}: an operator of the program runs in the program's threads while a list is in flight",
+                        status == 0 and output == "all right\n", f"{status} {output}")
 
     def a_first_reduction(self):
         """What Lapwing asks the MPI before the first reduction makes progress, which advances the barrier by the MPI's messages."""

@@ -50,7 +50,7 @@ std::vector<std::string> words(const ThreadDuties& duties) {
         if (is) found.emplace_back(word);
     };
     add(duties.polls_lists, "polls");
-    add(duties.lists_need_gate, "gate");
+    add(duties.lists_in_polls, "in polls");
     add(duties.any_time, "any time");
     add(duties.messages, "messages");
     add(duties.runs, "runs");
@@ -60,17 +60,21 @@ std::vector<std::string> words(const ThreadDuties& duties) {
 
 TEST(ProgressMode, WhoAdvancesLists) {
     const Row rows[] = {
-        {single, Hook::none, true, {"gate"}, {"gate"}},
-        {serialized, Hook::none, true, {"gate"}, {"gate"}},
-        {multiple, Hook::none, true, {"any time"}, {"any time"}},
-        {funneled, Hook::callback, true, {"gate"}, {"gate"}},
-        {serialized, Hook::callback, true, {"gate"}, {"polls", "gate", "runs", "closes"}},
-        {multiple, Hook::callback, true, {"any time"}, {"polls", "any time", "runs", "closes"}},
+        {single, Hook::none, true, {"in polls"}, {"in polls"}},
+        {serialized, Hook::none, true, {"in polls"}, {"in polls"}},
+        {multiple, Hook::none, true, {"in polls", "any time"}, {"in polls", "any time"}},
+        {funneled, Hook::callback, true, {"in polls"}, {"in polls"}},
+        {serialized, Hook::callback, true, {"in polls"}, {"polls", "in polls", "runs", "closes"}},
+        {multiple,
+         Hook::callback,
+         true,
+         {"in polls", "any time"},
+         {"polls", "in polls", "any time", "runs", "closes"}},
         {multiple,
          Hook::thread,
          true,
-         {"any time", "runs", "closes"},
-         {"polls", "any time", "runs", "closes"}},
+         {"in polls", "any time", "runs", "closes"},
+         {"polls", "in polls", "any time", "runs", "closes"}},
         {funneled, Hook::polling, false, {"polls", "runs"}, {"polls", "runs"}},
         {serialized, Hook::polling, false, {"polls", "runs"}, {"polls", "runs"}},
         {multiple,
@@ -90,7 +94,7 @@ TEST(ProgressMode, WhoAdvancesLists) {
         const ProgressMode together =
             progress_mode({.level = row.level, .hook = row.hook, .others_stay_out = true, .messages = "off"});
         EXPECT_FALSE(together.lists_call_mpi);
-        EXPECT_FALSE(together.duties(true).lists_need_gate);
+        EXPECT_FALSE(together.duties(true).lists_in_polls);
         EXPECT_FALSE(together.duties(true).closes_gate);
         EXPECT_EQ(together.duties(false).runs, mode.duties(false).runs);
     }
@@ -100,7 +104,7 @@ TEST(ProgressMode, MessagesNeedTheGateWhereListsDoNot) {
     const ThreadDuties duties = progress_mode({.level = serialized, .hook = Hook::polling}).duties(false);
     EXPECT_EQ(words(duties), (std::vector<std::string>{"polls", "messages", "runs", "closes"}));
     EXPECT_EQ(words(progress_mode({.level = serialized}).duties(false)),
-              (std::vector<std::string>{"gate", "messages", "runs", "closes"}));
+              (std::vector<std::string>{"in polls", "messages", "runs", "closes"}));
 }
 
 TEST(ProgressMode, WhenTheThreadEntersTheMpi) {

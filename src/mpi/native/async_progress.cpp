@@ -317,7 +317,7 @@ PollPace::Work AsyncProgress::work_in_flight() const {
             .bytes = bytes_.load(std::memory_order_relaxed),
             .windows = serves && windows_ > 0,
             .lists = duties_.polls_lists && *duties_.lists > 0,
-            .lists_always = !duties_.lists_need_gate,
+            .lists_always = !duties_.lists_in_polls,
             .slow = serves && messages_ > 0 && pace_.load(std::memory_order_relaxed) == slow,
             .in_episode = episode_.load(std::memory_order_relaxed) != nullptr};
 }

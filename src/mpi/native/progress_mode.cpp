@@ -52,7 +52,8 @@ ThreadDuties ProgressMode::duties(bool over_mpi) const {
     ThreadDuties duties;
     const bool polls_messages_of_lists = hook != Hook::none && over_mpi && enters != Enters::never;
     duties.polls_lists = hook == Hook::polling || polls_messages_of_lists;
-    duties.lists_need_gate = lists_call_mpi && !threads();
+    // Without a hook no other thread may advance them.
+    duties.lists_in_polls = lists_call_mpi && hook != Hook::polling;
     duties.any_time = threads();
     duties.messages = why_no_messages.empty();
     duties.runs = duties.polls_lists || duties.messages || hook == Hook::thread;

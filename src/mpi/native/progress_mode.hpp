@@ -46,12 +46,14 @@ struct ProgressFacts {
 
 // Of Lapwing's thread.
 struct ThreadDuties {
-    bool polls_lists = false;      // while the program computes
-    bool lists_need_gate = false;  // they call an MPI that admits one thread at a time
-    bool any_time = false;         // the thread may enter the MPI beside the program
-    bool messages = false;         // large messages of the program
-    bool runs = false;             // there is a thread
-    bool closes_gate = false;      // now and then
+    bool polls_lists = false;  // while the program computes
+    // Lists advance in polls only: not while the program is inside the MPI, which advances them then, nor
+    // after leave_messages().
+    bool lists_in_polls = false;
+    bool any_time = false;     // the thread may enter the MPI beside the program
+    bool messages = false;     // large messages of the program
+    bool runs = false;         // there is a thread
+    bool closes_gate = false;  // now and then
 };
 
 struct ProgressMode {
