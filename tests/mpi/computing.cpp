@@ -28,6 +28,8 @@
 #include <thread>
 #include <vector>
 
+#include "persistent_forms.hpp"
+
 extern char** environ;
 
 namespace {
@@ -305,6 +307,22 @@ void session() {
     MPI_Session_finalize(&session);
 }
 #endif
+
+// More persistent collectives than tags that every MPI has: all, by the MPI, beside a message.
+void many_persistent() {
+    exchange_once();
+    std::vector<MPI_Request> requests(32'800);
+    for (MPI_Request& request : requests) PERSISTENT(Barrier)(MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    for (MPI_Request& request : requests) {
+        MPI_Request both[2] = {request, MPI_REQUEST_NULL};
+        int data = 0;
+        MPI_Irecv(&data, 1, MPI_INT, rank(), 1, MPI_COMM_WORLD, &both[1]);
+        MPI_Send(&data, 1, MPI_INT, rank(), 1, MPI_COMM_WORLD);
+        MPI_Start(&both[0]);
+        MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+        MPI_Request_free(&request);
+    }
+}
 
 // ---- The end ----
 
@@ -648,6 +666,7 @@ int main(int argc, char** argv) {
 #if MPI_VERSION >= 4
         {"session", session},
 #endif
+        {"many_persistent", many_persistent},
         {"ports", ports}
     };
     // Threads that are made from now on inherit the traps.

@@ -40,7 +40,7 @@ def moving(test, program):
 
 def same(test, program):
     """What is equal by the MPI alone and under Lapwing."""
-    parts = [("level", level) for level in LEVELS] + [(part,) for part in ("requests", "attribute", "callbacks", "exit", "abort")]
+    parts = [("level", level) for level in LEVELS] + [(part,) for part in ("requests", "attribute", "callbacks", "many_persistent", "exit", "abort")]
     # Open MPI 4 has no sessions.
     parts += [("session",)] if test.mpi == "mpich" else []
     for words in parts:

@@ -8,9 +8,9 @@
 namespace lapwing {
 namespace {
 
-// Each handle has a tag of its own.
+// Each handle has a tag of its own. The receive of progress_mpi() has 0.
 auto& free_tags = *new std::vector<int>;  // never destroyed, see request_table.hpp
-int next_tag = 0;
+int next_tag = 1;
 
 }  // namespace
 
