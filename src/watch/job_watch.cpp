@@ -111,19 +111,20 @@ struct JobWatch::State {
         if (several_hosts(members) || options.tcp_only) endpoint = job.sockets_if_available(trouble);
         if (endpoint == nullptr) endpoint = job.open_sockets();
         ranks.emplace(std::move(members), job.rank(), endpoint, trouble, options.tcp_only);
+        if (options.stall.count() > 0) stall_clock.emplace(options.stall);
+        silence_clock.emplace(asks_after());
         try {
             stop.emplace();
             if (endpoint == nullptr) own_loop = std::make_unique<EventLoop>();
             listener = listen_locally(local_name(ranks->job_name(), ranks->self()));
             loop = own_loop != nullptr ? own_loop.get() : &endpoint->event_loop();
+            watch_listener();
         } catch (const Error& error) {
+            loop = nullptr;
             trouble = error.what();
             return;
         }
-        if (options.stall.count() > 0) stall_clock.emplace(options.stall);
-        silence_clock.emplace(asks_after());
         loop->post([this] {
-            watch_listener();
             set_call_clock();
             check();
         });
@@ -149,6 +150,7 @@ struct JobWatch::State {
 
     // On the event thread: connections, each of which a worker serves.
 
+    // Throws Error (system).
     void watch_listener() {
         loop->watch(listener.get(), EPOLLIN, [this](unsigned) { accept(); });
     }
@@ -166,10 +168,16 @@ struct JobWatch::State {
         }
     }
 
-    // Without a free descriptor the socket stays ready.
+    // Without a free descriptor the socket stays ready. The kernel limits what a user watches, too.
     void pause() {
         loop->forget(listener.get());
-        pause_end = loop->post_after(milliseconds(100), [this] { watch_listener(); });
+        pause_end = loop->post_after(milliseconds(100), [this] {
+            try {
+                watch_listener();
+            } catch (const Error&) {
+                pause();
+            }
+        });
     }
 
     // `may_ask`: otherwise the peer's questions are not read.

@@ -2,7 +2,9 @@
 #include "watch/job_watch.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +17,38 @@
 #include "watch/local_socket.hpp"
 #include "watch/messages.hpp"
 #include "watch/stall.hpp"
+
+namespace {
+
+// How many of the next calls the kernel refuses: to watch a local socket that listens, and to accept its
+// connections.
+std::atomic<int> watches_refused{0};
+std::atomic<int> connections_refused{0};
+
+bool listens_locally(int descriptor) {
+    int domain = 0;
+    int listens = 0;
+    socklen_t bytes = sizeof domain;
+    return ::getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_UNIX &&
+           ::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens != 0;
+}
+bool refuses(std::atomic<int>& left, int descriptor, int error) {
+    if (left == 0 || !listens_locally(descriptor)) return false;
+    --left;
+    errno = error;
+    return true;
+}
+
+}  // namespace
+
+extern "C" int epoll_ctl(int set, int operation, int descriptor, epoll_event* event) noexcept {
+    if (operation == EPOLL_CTL_ADD && refuses(watches_refused, descriptor, ENOSPC)) return -1;
+    return static_cast<int>(::syscall(SYS_epoll_ctl, set, operation, descriptor, event));
+}
+extern "C" int accept4(int descriptor, sockaddr* address, socklen_t* bytes, int flags) {
+    if (refuses(connections_refused, descriptor, EMFILE)) return -1;
+    return static_cast<int>(::syscall(SYS_accept4, descriptor, address, bytes, flags));
+}
 
 namespace lapwing::watch {
 namespace {
@@ -78,7 +112,7 @@ class WatchTest : public testing::TestWithParam<bool> {
             });
         }
         for (std::thread& thread : threads) thread.join();
-        for (const auto& watch : watches) ASSERT_EQ(watch->trouble(), "");
+        for (const auto& watch : watches) ASSERT_EQ(watch->trouble(), trouble);
     }
     ~WatchTest() override {
         go_on();
@@ -136,6 +170,7 @@ class WatchTest : public testing::TestWithParam<bool> {
     std::chrono::milliseconds patience = std::chrono::hours(2);
     std::atomic<bool> huge{false};
     std::atomic<bool> barrier{false};
+    std::string trouble;  // that is expected
     // Only the tests of a rank that has left wait for its end.
     std::chrono::milliseconds answer_limit = tcp::long_enough;
     const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
@@ -153,6 +188,21 @@ TEST_P(WatchTest, AnyRankGetsTheSnapshotsOfAll) {
             EXPECT_EQ(answer.snapshot->rank, rank);
         }
     }
+}
+
+TEST_P(WatchTest, ALimitOnWatchesLeavesTheJobWithoutAWatch) {
+    watches_refused = ranks;
+    trouble = "epoll_ctl: No space left on device";
+    start();
+    EXPECT_EQ(watches_refused, 0);
+}
+
+TEST_P(WatchTest, ALimitOnWatchesAndDescriptorsPauses) {
+    start();
+    watches_refused = 3;
+    connections_refused = 1;
+    EXPECT_NE(collect(1)[2].snapshot.size(), 0u);
+    EXPECT_EQ(watches_refused, 0);
 }
 
 TEST_P(WatchTest, ARankThatHasLeftIsSilentWithTheReason) {
