@@ -104,6 +104,8 @@ class Networks(jobs.Test):
         status, output, report = self.run(2, 2, f"drop_in-{self.mpi} --threads '{DROP_IN}'")
         self.expect("programs with threads", status == 0 and report and
                     report["network"] == "mpi (the native MPI, which a thread calls every 0.2 ms)", f"{status} {output} {report}")
+
+    def an_operator_beside_a_list(self):
         for level in ("single", "multiple"):
             status, output, _ = self.run(2, 2, f"computing-{self.mpi} reduction_beside_list {level}")
             self.expect(f"{level}: an operator of the program runs in the program's threads while a list is in flight",
@@ -165,6 +167,7 @@ def main():
     tcp.where_io_uring_is_refused()
     native = Networks(build, mpi, "mpi")
     native.a_first_reduction()
+    native.an_operator_beside_a_list()
     if full:
         native.by_the_native_mpi()
     failed += tcp.failed + native.failed
