@@ -104,7 +104,7 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     const InMpi in_mpi(__builtin_return_address(0));
     if (handle != nullptr && !NativeRequests::none()) native_requests().remove(*handle);
     if (handle != nullptr && (PendingMessages::any() || PendingMessages::any_persistent())) {
-        pending_messages.remove(*handle);
+        pending_messages.remove(*handle, pending_messages.find(*handle));
         pending_messages.remove_persistent(*handle);
     }
     if (none_exist() || handle == nullptr) return NEXT_Request_free(handle);

@@ -5,11 +5,12 @@
 
 #include <mpi.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 
 #include "mpi/native/async_progress.hpp"
+#include "mpi/native/handle_set.hpp"
+#include "mpi/native/handle_word.hpp"
 
 namespace lapwing {
 
@@ -20,54 +21,46 @@ class PendingMessages {
 
     // After a call that has made this request: nonblocking, or persistent and inactive. `bytes`: not 0.
     void add(MPI_Request handle, std::uint64_t bytes) {
-        if (!active_.insert(handle, bytes)) return;
+        const auto before = active_.insert(word_of(handle), bytes);
+        if (!before) return;
+        if (*before != 0) count_out(*before);
         pending_.fetch_add(1, std::memory_order_relaxed);
         total_.fetch_add(1, std::memory_order_relaxed);
         bytes_.fetch_add(bytes, std::memory_order_relaxed);
         async_progress.add_message(bytes);
     }
     void add_persistent(MPI_Request handle, std::uint64_t bytes) {
-        if (persistent_.insert(handle, bytes)) all_persistent_.fetch_add(1, std::memory_order_relaxed);
+        if (persistent_.insert(word_of(handle), bytes) == HandleSet::Entry{0})
+            all_persistent_.fetch_add(1, std::memory_order_relaxed);
     }
     void start(MPI_Request handle) {
-        if (const std::uint64_t bytes = persistent_.bytes_of(handle); bytes > 0) add(handle, bytes);
+        if (const auto entry = persistent_.find(word_of(handle)); entry != 0)
+            add(handle, HandleSet::bytes_of(entry));
     }
-    // The message is complete, or its request is freed.
-    void remove(MPI_Request handle) {
-        const std::uint64_t bytes = active_.erase(handle);
-        if (bytes == 0) return;
-        pending_.fetch_sub(1, std::memory_order_relaxed);
-        async_progress.remove_message(bytes);
+    // The present entry of a request; 0 if it has none.
+    HandleSet::Entry find(MPI_Request handle) const { return active_.find(word_of(handle)); }
+    // The message of this entry is complete, or its request is freed.
+    void remove(MPI_Request handle, HandleSet::Entry entry) {
+        if (active_.erase(word_of(handle), entry)) count_out(entry);
     }
     void remove_persistent(MPI_Request handle) {
-        if (persistent_.erase(handle) > 0) all_persistent_.fetch_sub(1, std::memory_order_relaxed);
+        if (persistent_.erase(word_of(handle), persistent_.find(word_of(handle))))
+            all_persistent_.fetch_sub(1, std::memory_order_relaxed);
     }
 
     static bool any() { return pending() > 0; }
     static int pending() { return pending_.load(std::memory_order_relaxed); }
     static bool any_persistent() { return all_persistent_.load(std::memory_order_relaxed) > 0; }
-    bool contains(MPI_Request handle) const { return active_.bytes_of(handle) > 0; }
-    bool is_persistent(MPI_Request handle) const { return persistent_.bytes_of(handle) > 0; }
+    bool is_persistent(MPI_Request handle) const { return persistent_.find(word_of(handle)) != 0; }
     // All that were ever pending.
     std::uint64_t total() const { return total_.load(std::memory_order_relaxed); }
     std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
   private:
-    // A handle has a few places; it is left out if they are taken. By any thread.
-    class HandleSet {
-      public:
-        bool insert(MPI_Request handle, std::uint64_t bytes);
-        // These return the bytes; 0 if it is not here.
-        std::uint64_t erase(MPI_Request handle);
-        std::uint64_t bytes_of(MPI_Request handle) const;
-
-      private:
-        struct Slot {
-            std::atomic<std::uint64_t> handle{0};  // 0: free
-            std::atomic<std::uint64_t> bytes{0};
-        };
-        std::array<Slot, 1024> slots_{};
-    };
+    static void count_out(HandleSet::Entry entry) {
+        pending_.fetch_sub(1, std::memory_order_relaxed);
+        async_progress.remove_message(HandleSet::bytes_of(entry));
+    }
 
     HandleSet active_;
     HandleSet persistent_;

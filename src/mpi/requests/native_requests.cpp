@@ -20,11 +20,9 @@ void NativeRequests::add(MPI_Request handle, const watch::CallId& call, watch::C
     if (call.communicator == nullptr) return;
     const std::lock_guard lock(mutex_);
     // MPIs return one handle for all requests that are complete at once.
-    const auto [found, added] = all_.try_emplace(handle, One{call, starts});
-    if (!added) {
-        complete(found->second);
-        found->second = {call, starts};
-    }
+    One& one = all_[handle];
+    if (one.number != 0) complete(one);
+    one = {call, starts, ++numbers_};
     size_ = all_.size();
 }
 
@@ -51,7 +49,8 @@ NativeCompletion::NativeCompletion(int count, const MPI_Request* handles) {
     if (handles == nullptr) return;
     if (PendingMessages::any()) {
         for (int i = 0; i < count; ++i) {
-            if (pending_messages.contains(handles[i])) messages_.emplace_back(i, handles[i]);
+            if (const auto entry = pending_messages.find(handles[i]); entry != 0)
+                messages_.push_back({i, handles[i], entry});
         }
     }
     if (NativeRequests::none()) return;
@@ -60,8 +59,8 @@ NativeCompletion::NativeCompletion(int count, const MPI_Request* handles) {
     for (int i = 0; i < count; ++i) {
         const auto found = all.all_.find(handles[i]);
         if (found == all.all_.end()) continue;
-        ours_.emplace_back(i, handles[i]);
         const NativeRequests::One& one = found->second;
+        ours_.push_back({i, handles[i], one.number});
         if (one.starts == nullptr || one.starts->in_flight()) watch::InCall::waits_for(one.call);
     }
 }
@@ -79,16 +78,16 @@ bool is_complete(MPI_Request handle, MPI_Request now, bool persistent) {
 }  // namespace
 
 void NativeCompletion::done(const MPI_Request* now) {
-    for (const auto& [position, handle] : messages_) {
+    for (const auto& [position, handle, entry] : messages_) {
         if (is_complete(handle, now[position], pending_messages.is_persistent(handle)))
-            pending_messages.remove(handle);
+            pending_messages.remove(handle, entry);
     }
     if (ours_.empty()) return;
     NativeRequests& all = native_requests();
     const std::lock_guard lock(all.mutex_);
-    for (const auto& [position, handle] : ours_) {
+    for (const auto& [position, handle, number] : ours_) {
         const auto found = all.all_.find(handle);
-        if (found == all.all_.end()) continue;
+        if (found == all.all_.end() || found->second.number != number) continue;
         const bool persistent = found->second.starts != nullptr;
         if (!is_complete(handle, now[position], persistent)) continue;
         all.complete(found->second);

@@ -30,12 +30,14 @@ class NativeRequests {
     struct One {
         watch::CallId call;
         watch::CallRecord* starts = nullptr;
+        std::uint64_t number = 0;  // each request has its own: the MPI gives handles again
     };
     void complete(const One& one);
 
     static inline constinit std::atomic<std::size_t> size_{0};
     std::mutex mutex_;
     std::unordered_map<MPI_Request, One> all_;
+    std::uint64_t numbers_ = 0;
 };
 NativeRequests& native_requests();
 
@@ -48,9 +50,15 @@ class NativeCompletion {
     void done(const MPI_Request* now);
 
   private:
-    // With their positions in the array: collectives and messages.
-    std::vector<std::pair<int, MPI_Request>> ours_;
-    std::vector<std::pair<int, MPI_Request>> messages_;
+    // What was in flight before the call. Another thread may have the same handle for another request by the
+    // end of the call.
+    struct Before {
+        int position;  // in the array
+        MPI_Request handle;
+        std::uint64_t request;  // One::number, or HandleSet::Entry
+    };
+    std::vector<Before> ours_;  // collectives
+    std::vector<Before> messages_;
 };
 
 }  // namespace lapwing
