@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <utility>
 
 namespace lapwing {
@@ -27,6 +28,29 @@ TEST(Gate, IsObservedAfterThreadsThatInterleave) {
         });
         EXPECT_EQ(is_observed(), last);
     }
+}
+
+// By another thread, as Lapwing's.
+bool closes() {
+    bool closed = false;
+    std::thread([&] {
+        closed = gate::try_close(true);
+        if (closed) gate::open();
+    }).join();
+    return closed;
+}
+
+TEST(Gate, StaysAsItIsWhileAThreadIsInside) {
+    ASSERT_TRUE(gate::can_close());
+    watch::ThreadRecord& own = watch::Journal::of_thread();
+    own.depth = 1;
+    // An attempt to close the gate would end with open(), which clears this.
+    gate::attention |= gate::wanted;
+    EXPECT_FALSE(closes());
+    EXPECT_TRUE(gate::is_wanted());
+    own.depth = 0;
+    EXPECT_TRUE(closes());
+    EXPECT_EQ(gate::attention, 0U);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "mpi/native/async_progress.hpp"
 
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
@@ -45,24 +44,9 @@ std::uint64_t processor_time(clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
     return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-// Called by Lapwing's thread, which is inside all the time.
-bool someone_is_inside() {
-    const watch::ThreadRecord* const own = &watch::Journal::of_thread();
-    const watch::ThreadRecord* thread = watch::thread_records.load(std::memory_order_acquire);
-    for (; thread != nullptr; thread = thread->next.load(std::memory_order_acquire)) {
-        if (thread != own && thread->used.load(std::memory_order_acquire) != 0 && thread->is_inside_mpi())
-            return true;
-    }
-    return false;
-}
-
 // In a table of 512.
 std::size_t position(std::uintptr_t key) {
     return (key * 0x9E3779B97F4A7C15U) >> 55;
-}
-
-int membarrier(int command) {
-    return static_cast<int>(::syscall(SYS_membarrier, command, 0, 0));
 }
 
 }  // namespace
@@ -95,27 +79,6 @@ bool knows_all() {
     std::pair<int, int> version;
     PMPI_Get_version(&version.first, &version.second);
     return version <= known;
-}
-
-bool can_close() {
-    return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
-}
-
-bool try_close(bool excludes) {
-    if (!excludes) return !someone_is_inside();
-    attention.fetch_or(closed);
-    membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-    if (!someone_is_inside()) return true;
-    open();
-    return false;
-}
-
-bool is_wanted() {
-    return (attention.load(std::memory_order_relaxed) & wanted) != 0;
-}
-
-void open() {
-    attention.fetch_and(~(closed | wanted), std::memory_order_release);
 }
 
 }  // namespace gate
