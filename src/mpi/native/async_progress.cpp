@@ -44,11 +44,6 @@ std::uint64_t processor_time(clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
     return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-// In a table of 512.
-std::size_t position(std::uintptr_t key) {
-    return (key * 0x9E3779B97F4A7C15U) >> 55;
-}
-
 }  // namespace
 
 AsyncProgress& async_progress = *new AsyncProgress;
@@ -208,7 +203,7 @@ void AsyncProgress::left(const void* site) {
     const auto pending = static_cast<std::uintptr_t>(messages_.load(std::memory_order_relaxed));
     const void* const from_program = call_sites_.in_program(site, __builtin_frame_address(0));
     const std::uintptr_t place = reinterpret_cast<std::uintptr_t>(from_program) + pending;
-    Site& from = sites_[position(place)];
+    Site& from = sites_.find(place);
     // The program mostly comes back at once, and a look at the clock costs as much as a small message. If it
     // stays away this time, its messages still move, at the slow pace, and its windows are served.
     if (from.score.load(std::memory_order_relaxed) <= 0) {
@@ -225,8 +220,7 @@ void AsyncProgress::left(const void* site) {
     left_at_.store(nanoseconds(), std::memory_order_release);
     if (from.score.load(std::memory_order_relaxed) <= 0) return;
     if (pending > 0 && episode_.load(std::memory_order_relaxed) == nullptr)
-        begin_episode(
-            transfers_[position(64 * place + static_cast<unsigned>(std::bit_width(bytes_.load())))]);
+        begin_episode(transfers_.find(64 * place + static_cast<unsigned>(std::bit_width(bytes_.load()))));
     if (poll_pace_.wakes(pauses_.load(std::memory_order_relaxed), true,
                          pace_.load(std::memory_order_relaxed) == slow))
         wake();

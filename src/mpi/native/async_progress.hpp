@@ -6,7 +6,6 @@
 
 #include <time.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include "base/floating_point.hpp"
 #include "mpi/native/call_site.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/place_table.hpp"
 #include "mpi/native/poll_pace.hpp"
 #include "mpi/native/progress_mode.hpp"
 #include "mpi/native/time_in_calls.hpp"
@@ -121,8 +121,8 @@ class AsyncProgress {
     std::atomic<std::uint64_t> left_at_{0};  // 0: the program is inside, or not observed
     std::atomic<Site*> left_from_{nullptr};
     CallSites call_sites_;
-    std::array<Site, 512> sites_;
-    std::array<Transfer, 512> transfers_;
+    PlaceTable<Site> sites_;
+    PlaceTable<Transfer> transfers_;
     // From the first time that the program leaves the MPI for long until no message is pending.
     std::atomic<Transfer*> episode_{nullptr};
     std::atomic<Pace> pace_{fast};  // of this episode, or of the last one
