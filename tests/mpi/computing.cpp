@@ -5,6 +5,7 @@
 // changed. Without a thread that drives the MPI it does so for ever. Rank 0 prints what holds; a rank that
 // finds an error prints it and ends the job.
 #include <fenv.h>
+#include <linux/membarrier.h>
 #include <mpi.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -283,6 +284,24 @@ void level(const std::string& asked) {
     MPI_T_finalize();
     say("provided " + std::to_string(provided) + ", queried " + std::to_string(queried) + ", of tools " +
         std::to_string(of_tools) + ", " + std::to_string(of_later_tools));
+}
+
+// ---- membarrier(2) ----
+
+// The call fails until the process is registered. The kernel makes a process with several threads wait for
+// its registration, which must not be in MPI_Init then.
+void registration(const std::string& process) {
+    std::atomic<bool> ends{false};
+    std::vector<std::thread> threads;
+    if (process == "threads") threads.emplace_back([&] { ends.wait(false); });
+    MPI_Init(nullptr, nullptr);
+    const bool registered = ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+    check(registered == threads.empty(), "whether MPI_Init registers the process");
+    watches = true;
+    exchange_once();
+    ends = true;
+    ends.notify_all();
+    for (std::thread& thread : threads) thread.join();
 }
 
 #if MPI_VERSION >= 4
@@ -673,6 +692,8 @@ int main(int argc, char** argv) {
     if (part == "traps") ::feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW);
     if (part == "level") {
         level(argument);
+    } else if (part == "registration") {
+        registration(argument);
     } else {
         int provided = MPI_THREAD_SINGLE;
         MPI_Init_thread(nullptr, nullptr, argument == "multiple" ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,

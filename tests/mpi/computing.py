@@ -28,6 +28,10 @@ def moving(test, program):
                     found.get("count", 0) == messages and (found.get("polls", 0) > 0 or messages == 0), (status, output, report))
     status, output, report = test.run_with_report(2, ["sh", "-c", 'ulimit -s 256; exec "$@"', "sh", program, "once", "watch"], [], LIMIT, **ON)
     test.expect("with small stacks of threads", status == 0 and output == "all right\n", (status, output, report))
+    for process in ("alone", "threads"):
+        status, output = test.run_job(2, [program, "registration", process], [], LIMIT, **ON)
+        test.expect(f"{process}: MPI_Init does not wait for membarrier(2), and messages move", status == 0 and output == "all right\n",
+                    (status, output))
     if test.mpi == "mpich":
         for engine in ("auto", "mpi"):
             status, output = test.run_job(2, [program, "end_late"], ["--engine", engine], LIMIT, MPIR_CVAR_NOLOCAL="1", UCX_TLS="tcp,self", **ON)

@@ -62,6 +62,12 @@ class Hosts(jobs.Test):
         self.expect("a rank without the library is named", status not in (0, None) and
                     f"rank 1 on host {host} starts the MPI without Lapwing's library" in output, output)
 
+    def open_mpi_polls_its_sockets(self):
+        """Without a connection, Open MPI polls its sockets once in a tick, 10 ms by default."""
+        status, output = jobs.execute([self.tool, "cluster", "--hosts", "2", "--", *self.under([], 2, [self.built("computing"), "once"])], 60,
+                                      self.environment | {"OMPI_MCA_mpi_event_tick_rate": "1000000000"})
+        self.expect("MPI_Init makes connections without waiting for ticks", status == 0 and "all right" in output, (status, output))
+
     def idle_connections_stay(self):
         """Of MPICH's connections none has the keep-alive of seconds that UCX gives them: a link may be down for longer."""
         status, output = self.run(2, 2, "faults-mpich steady $made", "ssh node2 ss -tnopH")
@@ -87,6 +93,7 @@ def main():
         hosts.a_rank_without_the_library()
         hosts.a_link_that_is_cut()
     elif hosts.mpi == "openmpi":
+        hosts.open_mpi_polls_its_sockets()
         hosts.many_ranks(64, 300)
         hosts.short_reductions()
     else:

@@ -143,6 +143,7 @@ bool start_runtime(bool collective) {
     PMPI_Finalized(&finalized);
     // A program of sessions only has no MPI_COMM_WORLD to report over: it is left alone.
     if (!initialized || finalized) return false;
+    const PollsSockets polls_sockets;
     int provided = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&provided);
     runtime.learn([level = level_of(provided)](ProgressFacts& facts) {
@@ -207,6 +208,7 @@ void before_start() {
     reserve_standard_descriptors();
     bind_fortran();
     announce_rank();
+    gate::register_single_thread();
     // The program's collectives leave the MPI's connections idle. While a link is down, TCP's keep-alive,
     // which UCX switches on, would end these, but not connections with data under way.
     ::setenv("UCX_TCP_KEEPIDLE", "inf", 0);

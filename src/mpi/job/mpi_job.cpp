@@ -3,6 +3,8 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -61,20 +63,29 @@ void MpiJob::receive_rest() {
 }
 
 std::vector<std::vector<std::byte>> MpiJob::exchange(std::span<const std::byte> mine) {
-    const int bytes = static_cast<int>(mine.size());
-    std::vector<int> lengths(static_cast<std::size_t>(ranks()));
-    MpiError::check(PMPI_Allgather(&bytes, 1, MPI_INT, lengths.data(), 1, MPI_INT, communicator_));
+    // Most exchanges are short or empty: their bytes travel with their length.
+    struct Block {
+        int bytes = 0;
+        std::array<std::byte, 92> start{};
+    };
+    Block own{static_cast<int>(mine.size())};
+    std::ranges::copy(mine.first(std::min(mine.size(), own.start.size())), own.start.begin());
+    std::vector<Block> blocks(static_cast<std::size_t>(ranks()));
+    MpiError::check(
+        PMPI_Allgather(&own, sizeof own, MPI_BYTE, blocks.data(), sizeof own, MPI_BYTE, communicator_));
+    std::vector<int> lengths;
+    for (const Block& block : blocks) lengths.push_back(block.bytes);
     std::vector<int> begins(lengths.size());
     std::exclusive_scan(lengths.begin(), lengths.end(), begins.begin(), 0);
-    std::vector<std::byte> all(static_cast<std::size_t>(begins.back() + lengths.back()));
-    // Most exchanges ask whether any rank has something to say, and none has.
-    if (!all.empty()) {
-        MpiError::check(PMPI_Allgatherv(mine.data(), bytes, MPI_BYTE, all.data(), lengths.data(),
+    std::vector<std::byte> all;
+    if (std::ranges::max(lengths) > static_cast<int>(own.start.size())) {
+        all.resize(static_cast<std::size_t>(begins.back() + lengths.back()));
+        MpiError::check(PMPI_Allgatherv(mine.data(), own.bytes, MPI_BYTE, all.data(), lengths.data(),
                                         begins.data(), MPI_BYTE, communicator_));
     }
     std::vector<std::vector<std::byte>> by_rank;
     for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
-        const auto begin = all.begin() + begins[rank];
+        const auto* const begin = all.empty() ? blocks[rank].start.data() : all.data() + begins[rank];
         by_rank.emplace_back(begin, begin + lengths[rank]);
     }
     return by_rank;

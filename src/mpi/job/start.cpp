@@ -127,10 +127,18 @@ void begin_tracing(Job& job, const RankLocations& locations) {
     add_clock_metadata(locations, "begin");
 }
 
-// Open MPI's ULFM (mpiexec --with-ft ulfm). The MPI must be initialized.
-bool is_fault_tolerant() {
+// By all ranks together, which may have different variables. Open MPI's ULFM (mpiexec --with-ft ulfm): a rank
+// may fail, and only the MPI can tell the others.
+void agree_on_fault_tolerance(Job& job) {
+#ifdef OPEN_MPI
     const auto* const enabled = static_cast<const bool*>(find_in_libraries("ompi_ftmpi_enabled"));
-    return enabled != nullptr && *enabled;
+    const bool mine = enabled != nullptr && *enabled;
+    if (std::ranges::count(job.exchange_values(std::uint8_t{mine}), 1) == 0) return;
+    runtime.options.engine = "mpi";
+    runtime.why_not = Fallback::fault_tolerant;
+#else
+    static_cast<void>(job);
+#endif
 }
 
 // The variable that has started a progress thread of the MPI's own, with its value; empty: none.
@@ -237,12 +245,7 @@ void start_job(bool collective) {
         end(fmt::format("{}; pass the LAPWING_* variables to all hosts, as lapwing run does", error.what()));
     }
     compare_files(*runtime.job, runtime.options);
-    // Ranks may have different variables.
-    if (std::ranges::count(runtime.job->exchange_values(std::uint8_t{is_fault_tolerant()}), 1) > 0) {
-        // A rank may fail, and only the MPI can tell the others.
-        runtime.options.engine = "mpi";
-        runtime.why_not = Fallback::fault_tolerant;
-    }
+    agree_on_fault_tolerance(*runtime.job);
     if (runtime.job->rank() == 0 && runtime.report_form != "none")
         runtime.report_mark = begin_report(runtime.report_mark);
 }

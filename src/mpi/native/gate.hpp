@@ -44,8 +44,12 @@ void leave(const void* site);
 // Whether every function of this MPI that may move messages passes the gate.
 bool knows_all();
 
-// For Lapwing's thread. Before the first attempt: false if this kernel has no membarrier(2).
+// For Lapwing's thread. False if this kernel has no membarrier(2).
 bool can_close();
+// Registers the process for membarrier(2), if it has one thread. The kernel makes a process of several
+// threads wait 10 to 30 ms for all processors (an RCU grace period): Lapwing's thread does so before its
+// first attempt.
+void register_single_thread();
 // Returns whether no thread of the program is inside the MPI. `excludes`: nobody enters until open().
 bool try_close(bool excludes);
 bool is_wanted();

@@ -41,6 +41,10 @@ void detach_from_opal() {
     if (remove != nullptr) remove(opal_callback);
 }
 
+void call_if_found(const char* name) {
+    if (const auto function = reinterpret_cast<void (*)()>(find_in_libraries(name))) function();
+}
+
 #ifdef OPEN_MPI
 
 bool attach_to_ucx() {
@@ -105,6 +109,14 @@ Hook install_hook(int (*progress)(), const Count& requests, bool threads) {
 
 void remove_hook() {
     if (hook.exchange(Hook::none) != Hook::none) detach_from_opal();
+}
+
+PollsSockets::PollsSockets() {
+    call_if_found("opal_progress_event_users_increment");
+}
+
+PollsSockets::~PollsSockets() {
+    call_if_found("opal_progress_event_users_decrement");
 }
 
 bool flush_native() {

@@ -17,6 +17,16 @@ Hook install_hook(int (*progress)(), const Count& in_flight, bool threads);
 // Before MPI_Finalize.
 void remove_hook();
 
+// Open MPI polls its sockets every 10 ms until this rank has a connection: a peer that wants one waits for so
+// long. While an object of this class exists, each step of the MPI's progress polls them.
+class PollsSockets {
+  public:
+    PollsSockets();
+    ~PollsSockets();
+    PollsSockets(const PollsSockets&) = delete;
+    PollsSockets& operator=(const PollsSockets&) = delete;
+};
+
 // In MPI_Finalize: completes what MPICH over UCX has sent; false with any other MPI. Then all ranks must wait
 // for each other inside the MPI. MPICH 4.0 closes each connection there, for which UCX over TCP waits until
 // the peer has answered its last messages; a peer that has closed its own waits without progress, and never
