@@ -98,7 +98,8 @@ class Run(ToolTest):
         self.assertEqual(self.rewritten("--", "mpirun", "a")[1:4], ["-genv", "LD_PRELOAD", self.mpich])
 
     def test_a_launcher_whose_file_tells_the_family_is_not_asked(self):
-        for name, mark, option in (("mpirun", b"libopen-rte.so.40", "-x"), ("mpiexec", b"HYDRA build details:", "-genv")):
+        for name, mark, option in (("mpirun", b"libopen-rte.so.40", "-x"), ("mpirun", b"OPAL_PREFIX", "-x"),
+                                   ("mpiexec", b"HYDRA build details:", "-genv")):
             file = self.prefix / "bin" / name
             file.write_bytes(pathlib.Path(shutil.which("true")).read_bytes())  # says nothing of an MPI
             self.wrong("--", name, "a", because="neither a launcher")

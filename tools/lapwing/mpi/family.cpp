@@ -34,7 +34,8 @@ bool may_be_asked(const std::string& word, const std::string& path) {
 }
 
 bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
+    // Several times as fast as find() in the file of a program.
+    return ::memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
 }
 
 // "mpirun (Open MPI) 4.1.4", "    Version:       4.0.2", "... OS, Version 2021.8 Build ..."
@@ -57,10 +58,16 @@ std::vector<std::string> signs_of(const std::string& family) {
     return {};  // the standard ABI has no launcher of its own
 }
 
-// What the files of most launchers contain. Open MPI 5's name no library of its runtime.
-std::string mark_of(const std::string& family) {
-    if (family == "openmpi") return "libopen-rte.so";
-    return family == "mpich" ? "HYDRA build details" : "";
+// What the files of launchers contain: of Open MPI 4, of PRRTE, of Open MPI 5; of all that are Hydra.
+std::vector<std::string> marks_of(const std::string& family) {
+    if (family == "openmpi") return {"libopen-rte.so", "libprrte.so", "OPAL_PREFIX"};
+    if (family == "mpich") return {"HYDRA build details"};
+    return {};
+}
+
+// Whether the text contains one of these.
+bool contains_any(const std::string& text, const std::vector<std::string>& parts) {
+    return std::ranges::any_of(parts, [&](const std::string& part) { return contains(text, part); });
 }
 
 // What the file of a program names itself. Empty if the file is not a program of this machine, or is linked
@@ -134,7 +141,7 @@ std::optional<std::string> program_named(const std::string& word) {
 std::span<const MpiFamily> mpi_families() {
     static const MpiFamily families[] = {
 #define LAPWING_MPI_FAMILY(name, title, ...) \
-    {#name, title, "liblapwing-" #name ".so", {__VA_ARGS__}, signs_of(#name), mark_of(#name)},
+    {#name, title, "liblapwing-" #name ".so", {__VA_ARGS__}, signs_of(#name), marks_of(#name)},
 #include "base/mpi_families.def"
     };
     return families;
@@ -155,19 +162,17 @@ Launcher identify_launcher(const std::string& word, const std::string& path) {
     }
     const std::string text = answer.out + answer.err;
     for (const MpiFamily& family : mpi_families()) {
-        if (std::any_of(family.signs.begin(), family.signs.end(),
-                        [&](const std::string& sign) { return contains(text, sign); })) {
-            return {&family, version_in(text)};
-        }
+        if (contains_any(text, family.signs)) return {&family, version_in(text)};
     }
     return {};
 }
 
 const MpiFamily* family_of_launcher(const std::string& path) {
-    std::ostringstream content;
-    if (!is_script(path)) content << std::ifstream(path, std::ios::binary).rdbuf();
+    if (is_script(path)) return nullptr;
+    std::string content(std::filesystem::file_size(path), '\0');
+    std::ifstream(path, std::ios::binary).read(content.data(), static_cast<std::streamsize>(content.size()));
     for (const MpiFamily& family : mpi_families()) {
-        if (!family.mark.empty() && contains(content.str(), family.mark)) return &family;
+        if (contains_any(content, family.marks)) return &family;
     }
     return nullptr;
 }

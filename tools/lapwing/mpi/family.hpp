@@ -15,7 +15,7 @@ struct MpiFamily {
     const char* preload;                 // file name of the preload library
     std::vector<std::string> libraries;  // sonames of the MPI library
     std::vector<std::string> signs;      // in its launchers' answer to --version; empty: it has no launcher
-    std::string mark;                    // in the files of its launchers; empty: none
+    std::vector<std::string> marks;      // in the files of its launchers
 
     // The compiler wrapper with which Lapwing is built for this family.
     const char* compiler_wrapper() const { return signs.empty() ? "mpicc_abi" : "mpicc"; }
@@ -35,7 +35,7 @@ struct Launcher {
 Launcher identify_launcher(const std::string& word, const std::string& path);
 
 // The family of the launcher at `path`, if its file shows that: a launcher may take 20 ms to answer. `path`
-// must have a launcher's name; programs of an MPI may have the same mark. Null for scripts.
+// must have a launcher's name; programs of an MPI may have the same marks. Null for scripts.
 const MpiFamily* family_of_launcher(const std::string& path);
 
 // The family of the MPI library that the program is linked to; null without one.
