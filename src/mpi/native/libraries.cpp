@@ -16,7 +16,11 @@ constinit const Family families[] = {
 #include "base/mpi_families.def"
 };
 
+// In place of tags that no file has, or that say nothing.
 constexpr int gnu_hash = DT_NULL;
+constexpr int versions = DT_DEBUG;
+
+constexpr std::uint16_t hidden_version = 0x8000;
 
 const void* const in_self = &in_self;
 
@@ -29,6 +33,23 @@ constexpr bool holds_function(std::uint64_t info) {
 #else
     return static_cast<void>(info), false;  // Fortran and tools are left to the MPI
 #endif
+}
+
+void* address_of(std::uintptr_t base, const ElfW(Sym) & symbol) {
+    if (symbol.st_shndx == SHN_ABS) base = 0;
+    void* const address = reinterpret_cast<void*>(base + symbol.st_value);
+    switch (ELF64_ST_TYPE(symbol.st_info)) {
+        case STT_GNU_IFUNC:
+#if defined(__x86_64__)
+            return reinterpret_cast<void* (*)()>(address)();
+#else
+            return nullptr;  // its resolver takes arguments
+#endif
+        case STT_TLS:
+            return nullptr;
+        default:
+            return address;
+    }
 }
 
 // Calls visit(library) for each file until it returns true. It must not call the loader, which holds a lock.
@@ -53,8 +74,11 @@ Library::Library(const dl_phdr_info& loaded) : base_(loaded.dlpi_addr), path_(lo
             sealed_end_ = begin + header.p_memsz;
         } else if (header.p_type == PT_DYNAMIC) {
             for (auto* entry = reinterpret_cast<const ElfW(Dyn)*>(begin); entry->d_tag != DT_NULL; ++entry) {
-                const auto tag = entry->d_tag == DT_GNU_HASH ? gnu_hash : entry->d_tag;
-                if (tag < DT_NUM) dynamic_[static_cast<std::size_t>(tag)] = entry->d_un.d_ptr;
+                const auto tag = entry->d_tag == DT_GNU_HASH ? gnu_hash
+                                 : entry->d_tag == DT_VERSYM ? versions
+                                                             : entry->d_tag;
+                if (tag < DT_NUM && entry->d_tag != DT_DEBUG)
+                    dynamic_[static_cast<std::size_t>(tag)] = entry->d_un.d_ptr;
             }
         }
     }
@@ -89,12 +113,14 @@ void* Library::find(std::string_view name) const {
     for (const char letter : name) hash = hash * 33 + static_cast<unsigned char>(letter);
     const ElfW(Addr) bits = filter[hash / width % header[2]];
     if (((bits >> (hash % width)) & (bits >> ((hash >> header[3]) % width)) & 1) == 0) return nullptr;
+    const auto* const version_of = table<std::uint16_t>(versions);
     std::uint32_t i = buckets[hash % header[0]];
     for (bool more = i != 0; more; more = (hashes[i++] & 1) == 0) {
         const ElfW(Sym)& symbol = table<ElfW(Sym)>(DT_SYMTAB)[i];
         if ((hashes[i] | 1) == (hash | 1) && symbol.st_shndx != SHN_UNDEF &&
-            name == table<char>(DT_STRTAB) + symbol.st_name)
-            return reinterpret_cast<void*>(base_ + symbol.st_value);
+            name == table<char>(DT_STRTAB) + symbol.st_name &&
+            (version_of == nullptr || (version_of[i] & hidden_version) == 0))
+            return address_of(base_, symbol);
     }
     return nullptr;
 }

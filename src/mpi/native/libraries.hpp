@@ -33,7 +33,9 @@ class Library {
     const Family* mpi() const;
     bool is(const Library& other) const { return begin_ == other.begin_; }
     bool contains(const void* address) const;
-    // Returns null if this file does not define it, or has no table of DT_GNU_HASH.
+    // As dlsym() of a handle of this file alone: the default version of a symbol, the function that an
+    // indirect one (STT_GNU_IFUNC) resolves to on x86-64. Returns null if this file does not define the name,
+    // for variables of threads, or if it has no table of DT_GNU_HASH.
     void* find(std::string_view name) const;
     // Calls for_name(name) for each function that the library refers to, and stores the address that it
     // returns, unless that is null.
