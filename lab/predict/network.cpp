@@ -17,7 +17,6 @@ namespace lapwing::tool {
 namespace {
 
 constexpr std::uint64_t max_hosts = 1 << 20;
-constexpr std::uint64_t max_groups = 1024;
 // Apart from the numbers of processors.
 constexpr std::uint64_t stream_of_places = std::uint64_t{1} << 41;
 
@@ -60,20 +59,7 @@ std::unique_ptr<simulate::Network> make_fat_tree(const NetworkOptions& options, 
     return simulate::fat_tree(down, up, options.ranks_per_host, options.hop);
 }
 
-std::unique_ptr<simulate::Network> make_dragonfly(const NetworkOptions& options, std::string_view shape) {
-    const std::size_t colon = shape.find(':');
-    const std::vector<int> numbers = extents_of(shape.substr(0, colon));
-    const bool valiant = colon != std::string_view::npos && shape.substr(colon + 1) == "valiant";
-    if (numbers.size() != 3 || numbers[0] < 2 || static_cast<std::uint64_t>(numbers[0]) > max_groups ||
-        (colon != std::string_view::npos && !valiant)) {
-        refuse(options.shape,
-               "dragonfly:9x4x2 or dragonfly:9x4x2:valiant, groups, routers of each, hosts of each");
-    }
-    return simulate::dragonfly(numbers[0], numbers[1], numbers[2], valiant, options.ranks_per_host,
-                               options.hop);
-}
-
-const std::string shapes[] = {"flat", "torus", "one-way-torus", "mesh", "fat-tree", "dragonfly"};
+const std::string shapes[] = {"flat", "torus", "one-way-torus", "mesh", "fat-tree"};
 
 std::unique_ptr<simulate::Network> empty_network(const NetworkOptions& options, int ranks) {
     const std::string& written = options.shape;
@@ -91,7 +77,6 @@ std::unique_ptr<simulate::Network> empty_network(const NetworkOptions& options, 
         throw Error(ErrorCode::invalid_argument, "--hop must be at least 1ns in a network with links");
     }
     if (kind == 4) return make_fat_tree(options, shape);
-    if (kind == 5) return make_dragonfly(options, shape);
     const std::vector<int> extents = extents_of(shape);
     const char* const examples[] = {"torus:8x8x16", "one-way-torus:4x4", "mesh:8x8"};
     if (extents.empty()) refuse(written, examples[kind - 1]);

@@ -145,7 +145,7 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
 
     app.begin_group("The network");
     text("--network", options.network, "NET",
-         "flat, torus:8x8x16, one-way-torus:4x4, mesh:8x8, fat-tree:..., dragonfly:... (flat)");
+         "flat, torus:8x8x16, one-way-torus:4x4, mesh:8x8, fat-tree:... (flat)");
     text("--hop", options.hop, "TIME", "Latency of each link, except in a flat network (100ns)");
     app.add_option("--ranks-per-host", options.ranks_per_host, "Ranks that share the links of a host (1)")
         ->type_name("N")

@@ -230,18 +230,4 @@ Lists make_lists(std::span<const List> lists) {
     return maker.finish();
 }
 
-Lists make_message(std::uint64_t bytes) {
-    Lists lists;
-    lists.ranks = 2;
-    const auto step = [](Step::Kind kind, int peer) {
-        return Step{.kind = static_cast<std::uint32_t>(kind) & 3U, .length = 0, .slot = 0, .peer = peer};
-    };
-    lists.steps = {step(Step::Kind::send, 1), step(Step::Kind::wait, 0)};
-    lists.first_step = {0, 1, 2};
-    lists.first_slot = {0, 0, 1};
-    lists.lengths = {bytes};
-    lists.max_bytes_of_a_rank = bytes;
-    return lists;
-}
-
 }  // namespace lapwing::simulate

@@ -54,7 +54,5 @@ Needs estimate(const Problem& problem, const Choice& choice);
 Lists make_lists(const Problem& problem, const Choice& choice, std::uint64_t max_memory = UINT64_MAX);
 // The same for given lists, one per rank in order, proven by the checker.
 Lists make_lists(std::span<const List> lists);
-// The lists of one message: rank 0 sends, rank 1 receives.
-Lists make_message(std::uint64_t bytes);
 
 }  // namespace lapwing::simulate

@@ -17,7 +17,6 @@ namespace lapwing::simulate {
 struct Hop {
     std::uint32_t link = 0;
     std::int32_t node = 0;
-    std::int32_t via = -1;  // the intermediate node to visit first; -1: none
 };
 
 // The times at which the first and the last byte of a message have passed an interface or a link.
@@ -58,14 +57,8 @@ class Network {
     Time hop_latency() const { return hop_; }
 
     virtual std::uint32_t links() const = 0;
-    // Returns the intermediate node for a message from one host to another; -1: none.
-    virtual std::int32_t via(std::int32_t /*from*/, std::int32_t /*to*/, std::uint32_t /*message*/) const {
-        return -1;
-    }
     // Returns the next hop from `node`, which is not the host `to`. The last hop ends at the host.
-    virtual Hop next(std::int32_t node, std::int32_t to, std::int32_t via) const = 0;
-    // Returns the rate of the parameters divided by the rate of a link; from 1 up.
-    virtual double slowness(std::uint32_t /*link*/) const { return 1; }
+    virtual Hop next(std::int32_t node, std::int32_t to) const = 0;
     // Returns a description for people: "torus of 4x4x4 hosts".
     virtual std::string what() const = 0;
 

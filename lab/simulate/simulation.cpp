@@ -46,8 +46,9 @@ Outcome outcome_of(int count, const Ranks& ranks, std::uint64_t events) {
 }
 
 // One iteration after the other, so that no message is early. Within one, ranks run in any order.
-Outcome by_worklist(int count, std::span<const Operation> operations, const Setting& setting) {
-    Ranks ranks(count, operations, setting, false);
+Outcome by_worklist(const Lists& lists, const Setting& setting) {
+    const int count = lists.ranks;
+    Ranks ranks(lists, setting, false);
     Reports reports(setting);
     std::vector<int> ready;
     const auto send = [&](int rank, const SentMessage& message, Time done) {
@@ -93,7 +94,6 @@ struct Event {
     std::uint32_t slot = 0;
     std::int32_t peer = 0;  // the receiver, or the rank that goes on
     std::int32_t node = 0;  // with a network: of the message
-    std::int32_t via = -1;
     std::uint32_t cost = 0;
     Kind kind = Kind::message;
 
@@ -109,10 +109,10 @@ struct Event {
 template <class Events>
 class Queue {
   public:
-    Queue(int ranks, std::span<const Operation> operations, const Setting& setting, bool timed)
-        : count_(ranks),
+    Queue(const Lists& lists, const Setting& setting, bool timed)
+        : count_(lists.ranks),
           setting_(setting),
-          ranks_(ranks, operations, setting, timed),
+          ranks_(lists, setting, timed),
           reports_(setting),
           network_(setting.network),
           hop_(network_ != nullptr ? network_->hop_latency() : 0) {
@@ -123,12 +123,12 @@ class Queue {
             latency -= hop_;
         }
         queue_ = std::make_unique<Events>(network_ != nullptr ? std::min(latency, hop_) : latency);
-        links_.assign(network_ != nullptr ? network_->links() : static_cast<std::size_t>(ranks),
+        links_.assign(network_ != nullptr ? network_->links() : static_cast<std::size_t>(count_),
                       {setting.drained ? 0 : -ranks_.burst()});
-        wakes_.assign(timed ? static_cast<std::size_t>(ranks) : 0, never);
+        wakes_.assign(timed ? static_cast<std::size_t>(count_) : 0, never);
         if (network_ == nullptr) return;
-        host_of_.reserve(static_cast<std::size_t>(ranks));
-        for (int rank = 0; rank < ranks; ++rank) host_of_.push_back(network_->host_of(rank));
+        host_of_.reserve(static_cast<std::size_t>(count_));
+        for (int rank = 0; rank < count_; ++rank) host_of_.push_back(network_->host_of(rank));
     }
 
     Outcome run() {
@@ -152,7 +152,7 @@ class Queue {
     struct Rendezvous {
         SentMessage message;
         std::int32_t sender = 0;
-        std::uint64_t start = 0;    // of the sender's request
+        std::uint64_t start = 0;    // of the sender
         std::uint64_t windows = 0;  // not handed over yet
     };
 
@@ -213,7 +213,7 @@ class Queue {
             send(rank, message, done, Event::Kind::message);
             return;
         }
-        rendezvous_[message.slot] = {message, rank, ranks_.number_of_start(rank, message.request),
+        rendezvous_[message.slot] = {message, rank, ranks_.number_of_start(rank),
                                      ranks_.cost(message.cost).windows};
         send(rank, message, done, Event::Kind::request);
     }
@@ -227,8 +227,6 @@ class Queue {
             passage = ranks_.enter_interface(rank, done, wire);
         } else {
             event.node = host_of_[static_cast<std::size_t>(rank)];
-            event.via =
-                network_->via(event.node, host_of_[static_cast<std::size_t>(message.peer)], message.slot);
         }
         // From the sender to the first link.
         const Time latency = std::max(ranks_.cost(message.cost).latency - in_links_, Time{1});
@@ -269,14 +267,12 @@ class Queue {
     }
 
     void move(const Event& event) {
-        Time wire = wire_of(event);
+        const Time wire = wire_of(event);
         Hop hop{.link = static_cast<std::uint32_t>(event.peer)};
         std::int32_t to = 0;
         if (network_ != nullptr) {
             to = host_of_[static_cast<std::size_t>(event.peer)];
-            hop = network_->next(event.node, to, event.via);
-            const double slowness = network_->slowness(hop.link);
-            if (slowness != 1) wire = std::llround(static_cast<double>(wire) * slowness);
+            hop = network_->next(event.node, to);
         }
         const Passage passage =
             links_[hop.link].pass(event.time, event.last, setting_.parameters.gap, wire, ranks_.burst());
@@ -285,7 +281,6 @@ class Queue {
             next.time = passage.first + hop_;
             next.last = passage.last + hop_;
             next.node = hop.node;
-            next.via = hop.via;
             queue_->push(next);
             return;
         }
@@ -310,12 +305,11 @@ class Queue {
     void answer(std::uint32_t slot, Time requested) {
         const Rendezvous& one = rendezvous_.at(slot);
         const SentMessage& message = one.message;
-        const int request = ranks_.request_of_receiver(message, one.start);
-        if (request < 0) {
+        if (!ranks_.has_started(message, one.start)) {
             early_requests_[message.peer].push_back(slot);
             return;
         }
-        const Time answered = ranks_.attend(message.peer, request, requested);
+        const Time answered = ranks_.attend(message.peer, requested);
         // It stands behind what the receiver sends.
         SentMessage back = message;
         back.peer = one.sender;
@@ -339,7 +333,7 @@ class Queue {
         std::vector<std::uint32_t>& early = found->second;
         const auto posted = std::stable_partition(early.begin(), early.end(), [&](std::uint32_t slot) {
             const Rendezvous& of = rendezvous_.at(slot);
-            return ranks_.request_of_receiver(of.message, of.start) < 0;
+            return !ranks_.has_started(of.message, of.start);
         });
         const std::vector<std::uint32_t> requests(posted, early.end());
         early.erase(posted, early.end());
@@ -352,16 +346,16 @@ class Queue {
         const int sender = one.sender;
         const SentMessage message = one.message;
         while (--one.windows > 0) {
-            ready = send(sender, message, ranks_.attend(sender, message.request, ready), Event::Kind::window);
+            ready = send(sender, message, ranks_.attend(sender, ready), Event::Kind::window);
             if (ready >= queue_->bucket_end()) {
                 queue_->push({.time = ready, .slot = slot, .kind = Event::Kind::answered});
                 return;
             }
         }
-        const Time sent = ranks_.attend(sender, message.request, ready);
+        const Time sent = ranks_.attend(sender, ready);
         send(sender, message, sent, Event::Kind::last_window);
         rendezvous_.erase(slot);
-        if (ranks_.hand_over(sender, message.request)) run(sender, queue_->bucket_end());
+        if (ranks_.hand_over(sender)) run(sender, queue_->bucket_end());
     }
 
     const int count_;  // of ranks
@@ -406,39 +400,22 @@ bool needs_queue(const Lists& lists, const Setting& setting) {
 }
 
 Outcome simulate(const Lists& lists, const Setting& setting) {
-    const Operation one{.lists = &lists};
-    return simulate(lists.ranks, {&one, 1}, setting);
-}
-
-Outcome simulate(int ranks, std::span<const Operation> operations, const Setting& setting) {
     check(setting.parameters);
     const auto refuse = [](const std::string& why) { throw Error(ErrorCode::invalid_argument, why); };
     const Network* network = setting.network;
-    if (network != nullptr && (ranks - 1) / network->ranks_per_host() >= network->hosts()) {
-        refuse(fmt::format("{} ranks do not fit onto a {} with {} on each host", ranks, network->what(),
+    if (network != nullptr && (lists.ranks - 1) / network->ranks_per_host() >= network->hosts()) {
+        refuse(fmt::format("{} ranks do not fit onto a {} with {} on each host", lists.ranks, network->what(),
                            network->ranks_per_host()));
     }
-    for (const Operation& operation : operations) {
-        const int size = operation.lists->ranks;
-        if (operation.stride < 1 || operation.rotation < 0 || operation.rotation >= size ||
-            ranks % (size * operation.stride) != 0) {
-            refuse(fmt::format("groups of {} ranks, {} apart, do not fit into {} ranks", size,
-                               operation.stride, ranks));
-        }
-    }
-    const auto any = [&](bool (*has)(const Lists&, const Setting&)) {
-        return std::any_of(operations.begin(), operations.end(),
-                           [&](const Operation& one) { return has(*one.lists, setting); });
-    };
-    const bool timed = max_in_flight(setting.program.steps()) > 1 || any(has_rendezvous);
-    const bool queue = timed || any(needs_queue);
+    const bool timed = has_rendezvous(lists, setting);
+    const bool queue = needs_queue(lists, setting);
     if (setting.evaluation == Evaluation::worklist && queue) {
-        refuse("interfaces are shared, or collectives in flight: the order of messages matters");
+        refuse("interfaces are shared: the order of messages matters");
     }
     const bool by_queue = queue || setting.evaluation == Evaluation::queue;
-    if (!by_queue) return by_worklist(ranks, operations, setting);
-    return timed ? Queue<HeapQueue<Event>>(ranks, operations, setting, true).run()
-                 : Queue<CalendarQueue<Event>>(ranks, operations, setting, false).run();
+    if (!by_queue) return by_worklist(lists, setting);
+    return timed ? Queue<HeapQueue<Event>>(lists, setting, true).run()
+                 : Queue<CalendarQueue<Event>>(lists, setting, false).run();
 }
 
 }  // namespace lapwing::simulate

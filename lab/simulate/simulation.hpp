@@ -3,12 +3,11 @@
 // Each rank executes its program and its lists as its engine would. Ranks are a Kahn process network: the
 // order of their evaluation matters only for shared interfaces and links, and if an engine has several ready
 // tasks. If nothing is shared, a worklist runs each rank until it must wait. If interfaces or links are
-// shared, messages use them in order of time, by a calendar queue (Brown 1988). With several collectives in
-// flight, or with rendezvous, all tasks begin in order of time, by a heap.
+// shared, messages use them in order of time, by a calendar queue (Brown 1988). With rendezvous, all tasks
+// begin in order of time, by a heap.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "simulate/lists.hpp"
@@ -27,11 +26,9 @@ struct Outcome {
 // Returns whether the order of arrivals matters, so that the worklist cannot be used.
 bool needs_queue(const Lists& lists, const Setting& setting);
 
-// Runs the simulation. Throws Error (invalid_argument) for parameters out of range, an invalid program, a
-// network with another number of ranks, or a worklist where the queue is needed. Throws Error (unsupported)
+// Runs the simulation. Throws Error (invalid_argument) for parameters out of range, a network with another
+// number of ranks, or a worklist where the queue is needed. Throws Error (unsupported)
 // if some rank waits forever, and after 26 days of simulated time.
 Outcome simulate(const Lists& lists, const Setting& setting);
-// The same for a program with several collectives, on `ranks` ranks.
-Outcome simulate(int ranks, std::span<const Operation> operations, const Setting& setting);
 
 }  // namespace lapwing::simulate

@@ -42,7 +42,7 @@ class FatTree : public Network {
 
     std::uint32_t links() const override { return links_; }
 
-    Hop next(std::int32_t place, std::int32_t to, std::int32_t) const override {
+    Hop next(std::int32_t place, std::int32_t to) const override {
         std::size_t level = levels_.size() - 1;
         while (place < levels_[level].place) --level;
         const Level& here = levels_[level];

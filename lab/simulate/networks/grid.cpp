@@ -23,7 +23,7 @@ class Grid : public Network {
         return static_cast<std::uint32_t>(hosts()) * static_cast<std::uint32_t>(2 + 2 * extents_.size());
     }
 
-    Hop next(std::int32_t place, std::int32_t to, std::int32_t) const override {
+    Hop next(std::int32_t place, std::int32_t to) const override {
         const std::int32_t count = hosts();
         if (place < count) return {.link = static_cast<std::uint32_t>(place), .node = count + place};
         const std::int32_t router = place - count;

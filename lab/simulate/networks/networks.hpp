@@ -22,14 +22,4 @@ std::unique_ptr<Network> grid(std::vector<int> extents, GridKind kind, int ranks
 // the number of the receiving host gives (D-mod-k; Zahavi 2012, "Fat-tree routing and node ordering").
 std::unique_ptr<Network> fat_tree(std::vector<int> down, std::vector<int> up, int ranks_per_host, Time hop);
 
-// Groups of routers, all joined to each other inside a group, with one link between each two groups (Kim et
-// al. 2008). Minimal routes; or Valiant's, by a group drawn for each message.
-std::unique_ptr<Network> dragonfly(int groups, int routers, int hosts_of_router, bool valiant,
-                                   int ranks_per_host, Time hop);
-
-// Hosts with one rank each and links of unequal rates. A message takes the sender's port, the link of the
-// pair, and the receiver's port. `ports`: the slowness of each host's port, in both directions; `pairs`: that
-// of the link from host i to host j at i * hosts + j.
-std::unique_ptr<Network> unequal(std::vector<double> ports, std::vector<double> pairs, Time hop);
-
 }  // namespace lapwing::simulate

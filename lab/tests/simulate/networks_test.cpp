@@ -1,7 +1,6 @@
 // Routes of the networks, and messages that share links.
 #include "simulate/networks/networks.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -14,19 +13,15 @@
 namespace lapwing::simulate {
 namespace {
 
-using testing::ElementsAre;
-
 constexpr Time hop = 100 * nanosecond;
 
-std::vector<std::uint32_t> route(const Network& network, int from, int to, std::uint32_t message = 0) {
+std::vector<std::uint32_t> route(const Network& network, int from, int to) {
     std::vector<std::uint32_t> links;
     std::int32_t place = from;
-    std::int32_t via = network.via(from, to, message);
     while (place != to && links.size() < 1000) {
-        const Hop next = network.next(place, to, via);
+        const Hop next = network.next(place, to);
         links.push_back(next.link);
         place = next.node;
-        via = next.via;
     }
     return links;
 }
@@ -39,17 +34,14 @@ void walk_all_routes(const Network& network, std::size_t longest) {
         for (int to = 0; to < network.hosts(); ++to) {
             if (from == to) continue;
             std::int32_t place = from;
-            const auto message = static_cast<std::uint32_t>(from * network.hosts() + to);
-            std::int32_t via = network.via(from, to, message);
             std::set<std::uint32_t> links;
             while (place != to) {
-                const Hop next = network.next(place, to, via);
+                const Hop next = network.next(place, to);
                 ASSERT_LT(next.link, network.links());
                 ASSERT_TRUE(links.insert(next.link).second) << network.what() << " " << from << " to " << to;
                 const auto [known, fresh] = ends.try_emplace(next.link, place, next.node);
                 ASSERT_EQ(known->second, std::pair(place, next.node)) << network.what();
                 place = next.node;
-                via = next.via;
             }
             most = std::max(most, links.size());
         }
@@ -64,9 +56,6 @@ TEST(Networks, AllRoutesEndAndShareNoLinkNumbers) {
     walk_all_routes(*grid({4, 3}, GridKind::mesh, 1, hop), 3 + 2 + 2);
     walk_all_routes(*fat_tree({4, 3, 2}, {1, 2, 3}, 1, hop), 6);
     walk_all_routes(*fat_tree({8}, {1}, 1, hop), 2);
-    walk_all_routes(*dragonfly(5, 4, 2, false, 1, hop), 5);
-    walk_all_routes(*dragonfly(9, 4, 2, true, 1, hop), 7);
-    walk_all_routes(*dragonfly(2, 2, 1, true, 1, hop), 5);
 }
 
 TEST(Networks, ATorusTakesTheShorterWayRound) {
@@ -97,14 +86,6 @@ TEST(Networks, TheParentsOfAFatTreeGoByTheReceiver) {
     EXPECT_THROW(fat_tree({1024, 1024}, {1, 1 << 20}, 1, hop), Error);
 }
 
-TEST(Networks, ValiantsRoutesGoByAGroupThatIsNeither) {
-    const auto network = dragonfly(5, 2, 1, true, 1, hop);
-    std::set<std::int32_t> groups;
-    for (std::uint32_t message = 0; message < 100; ++message) groups.insert(network->via(0, 9, message));
-    EXPECT_THAT(groups, ElementsAre(1, 2, 3));
-    EXPECT_EQ(network->via(0, 1, 7), -1);
-}
-
 // Ranks 0 and 1 send to 2 and 3 at the same time.
 Time two_messages(const Network& network) {
     std::vector<List> lists;
@@ -131,28 +112,6 @@ TEST(SharedLinks, TheLaterMessageWaitsForTheEarlier) {
     // In a tree with a link up for each host nobody waits.
     EXPECT_EQ(two_messages(*fat_tree({2, 2}, {1, 2}, 1, hop)), 50 + 1000 + 3 * 100 + 1000 + 50);
     EXPECT_EQ(two_messages(*fat_tree({2, 2}, {1, 1}, 1, hop)), 50 + 1000 + 3 * 100 + 2 * 1000 + 50);
-}
-
-// Latency 1000 (400 before the first link, 300 before each other one), overhead 10, 1 for a byte.
-Time end_over(const Network& network) {
-    Setting setting;
-    setting.parameters = parameters(400, 10, 1);
-    setting.network = &network;
-    return simulate(make_message(100), setting).end() / nanosecond;
-}
-
-TEST(UnequalLinks, AMessageTakesTheTimeOfTheSlowestLink) {
-    const auto network = [](std::vector<double> ports, double pair) {
-        std::vector<double> pairs(ports.size() * ports.size(), 1);
-        pairs[1] = pair;  // from host 0 to host 1
-        return unequal(std::move(ports), std::move(pairs), 300 * nanosecond);
-    };
-    EXPECT_EQ(end_over(*network({1, 1}, 1)), 10 + 1000 + 100 + 10);
-    EXPECT_EQ(end_over(*network({4, 1}, 1)), 10 + 1000 + 400 + 10);
-    EXPECT_EQ(end_over(*network({1, 4}, 1)), 10 + 1000 + 400 + 10);
-    EXPECT_EQ(end_over(*network({1, 1}, 7)), 10 + 1000 + 700 + 10);
-    EXPECT_EQ(end_over(*network({2, 3}, 7)), 10 + 1000 + 700 + 10);
-    walk_all_routes(*network({1, 2, 3}, 5), 3);
 }
 
 TEST(Crossbars, WithARankOnEachHostAreTheFlatNetwork) {

@@ -67,6 +67,16 @@ TEST(TwoRanks, TheHostEngineMovesOnlyInsideCalls) {
     EXPECT_THAT(ends("host", 3), ElementsAre(5200, 5200));
 }
 
+TEST(TwoRanks, ATestThatFindsNothingTakesItsTime) {
+    // Tests at 1100 and 2150 find nothing, that at 3200 finds the message that came at 3100.
+    EXPECT_THAT(ends_in_nanoseconds(lists_for(Collective::barrier, "recursive_doubling", 2),
+                                    {.engine = engine("host"),
+                                     .costs = {.test = 50 * nanosecond},
+                                     .parameters = parameters(3000, 100),
+                                     .program = {.work = 4000 * nanosecond, .tests = 3}}),
+                Each(100 + 4000 + 2 * 50 + 100));
+}
+
 TEST(TwoRanks, AThreadAKernelAndACardNeedNoCalls) {
     const auto ends = [](const char* name, double taken) {
         return ends_in_nanoseconds(ping_pong(0), {.engine = engine(name),
@@ -236,6 +246,36 @@ TEST(Order, WorklistAndQueueAgreeWhereNothingIsShared) {
             EXPECT_EQ(worklist.messages, queue.messages);
             EXPECT_EQ(worklist.events, 0);
             EXPECT_GE(queue.events, queue.messages);
+        }
+    }
+}
+
+// With the worklist, the calendar queue and the heap.
+TEST(Order, OfEvaluationChangesNothing) {
+    const auto torus = grid({4, 4}, GridKind::torus, 1, 50 * nanosecond);
+    const Lists lists = lists_for(Collective::alltoall, "pairwise", 13, 100);
+    for (const Network* network :
+         {static_cast<const Network*>(nullptr), static_cast<const Network*>(torus.get())}) {
+        for (const char* name : {"host", "thread", "kernel", "card"}) {
+            for (const double per_byte : {0.0, 1.5}) {
+                for (const std::uint64_t rendezvous_bytes : {UINT64_MAX, std::uint64_t{80}}) {
+                    Setting setting{.engine = engine(name),
+                                    .costs = {.taken = 0.5},
+                                    .parameters = parameters(1000, 130, per_byte),
+                                    .network = network};
+                    setting.parameters.rendezvous_bytes = rendezvous_bytes;
+                    setting.parameters.window_bytes = 60;
+                    setting.noise = {.kind = Noise::Kind::poisson,
+                                     .period = 9000 * nanosecond,
+                                     .length = 900 * nanosecond};
+                    setting.program = {.iterations = 4, .work = 20000 * nanosecond, .tests = 3};
+                    setting.program.lateness = {.kind = Lateness::Kind::uniform, .max = 3000 * nanosecond};
+                    const Outcome forwards = simulate(lists, setting);
+                    setting.backwards = true;
+                    EXPECT_EQ(simulate(lists, setting).ends, forwards.ends) << name;
+                    EXPECT_EQ(forwards.messages, 4 * lists.messages());
+                }
+            }
         }
     }
 }
