@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the commands of the pages of the tour, and writes what they print below them; with the picture of the lists.
+"""Runs the commands of the pages of the tour, and writes what they print below them.
 
-  scripts/tour.py [--build BUILD]            new outputs and the new picture; the plot is saved from the report's page
+  scripts/tour.py [--build BUILD]            new outputs; the plot is saved from the report's page
   scripts/tour.py --check [--build BUILD]    changes nothing; fails where a command fails, or prints something of another shape
 
 A shape is a text without its figures, and without the widths of its columns. A block below the comment "varies" is run, but may
@@ -94,8 +94,6 @@ def main():
             if not options.check:
                 page.write_text(text)
         if not options.check:
-            run("lapwing explain barrier --ranks 4 --algorithm recursive_doubling -o barrier.svg", directory, build)
-            shutil.copy(directory / "barrier.svg", ROOT / "docs" / "tour")
             shutil.copy(directory / "report.html", build)  # its button SVG saves docs/tour/overlap.svg
     print("\n".join(wrong), end="")
     return 1 if wrong else 0

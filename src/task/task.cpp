@@ -12,10 +12,9 @@ namespace {
 struct KindRow {
     const char* name;
     unsigned fields;
-    const char* meaning;
 };
 constexpr KindRow kinds[] = {
-#define LAPWING_KIND(name, fields, meaning) {#name, fields, meaning},
+#define LAPWING_KIND(name, fields) {#name, fields},
 #include "task/kinds.def"
 };
 
@@ -57,9 +56,6 @@ unsigned fields(Kind kind) {
 }
 const char* name(Kind kind) {
     return kinds[static_cast<std::size_t>(kind)].name;
-}
-const char* meaning(Kind kind) {
-    return kinds[static_cast<std::size_t>(kind)].meaning;
 }
 std::optional<Kind> find_kind(std::string_view wanted) {
     return find<Kind>(kinds, wanted);

@@ -26,7 +26,7 @@ struct Span {
 };
 
 enum class Kind : std::uint8_t {
-#define LAPWING_KIND(name, fields, meaning) name,
+#define LAPWING_KIND(name, fields) name,
 #include "task/kinds.def"
 };
 
@@ -58,7 +58,6 @@ struct Task {
 enum Field : unsigned { PEER = 1, OP = 2, TARGET = 4, SOURCE = 8, COUNT = 16 };
 unsigned fields(Kind kind);
 const char* name(Kind kind);
-const char* meaning(Kind kind);
 std::optional<Kind> find_kind(std::string_view name);
 
 const char* name(Space space);

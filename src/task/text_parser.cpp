@@ -341,7 +341,7 @@ bool only_lowering_makes(Kind kind) {
 // What a line inside a list may start with.
 Names task_names() {
     Names names{
-#define LAPWING_KIND(name, fields, meaning) #name,
+#define LAPWING_KIND(name, fields) #name,
 #include "task/kinds.def"
     };
     std::erase_if(names, [](const std::string& name) { return only_lowering_makes(*find_kind(name)); });

@@ -9,7 +9,6 @@
 #include "base/error.hpp"
 #include "task/chains.hpp"
 #include "task/checker.hpp"
-#include "task/drawing.hpp"
 #include "task/lowering.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -60,11 +59,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string printed = print(set);
     if (parse(printed) != set) std::abort();
     if (print(parse(printed)) != printed) std::abort();
-    // What parses can be lowered and drawn, also where the checker would refuse it.
+    // What parses can be lowered, also where the checker would refuse it.
     for (const List& list : set.lists) {
         if (depth(lower(list)) > list.tasks.size()) std::abort();
     }
-    draw(set.lists, set.algorithm);
     prove_chains(set);
     return 0;
 }

@@ -7,34 +7,34 @@
 namespace lapwing {
 namespace {
 
-using Kind = MpiFunction::Kind;
+using FunctionKind = MpiFunction::Kind;
 using Form = MpiFunction::Form;
 
 TEST(MpiFunction, NamesSayWhatAFunctionDoes) {
-    const auto is = [](const char* name, Kind kind, Form form) {
+    const auto is = [](const char* name, FunctionKind kind, Form form) {
         const MpiFunction function = MpiFunction::of(name);
         return function.kind == kind && function.form == form;
     };
-    EXPECT_TRUE(is("MPI_Ialltoallw_c", Kind::collective, Form::nonblocking));
+    EXPECT_TRUE(is("MPI_Ialltoallw_c", FunctionKind::collective, Form::nonblocking));
     EXPECT_EQ(MpiFunction::of("MPI_Ialltoallw_c").collective, Collective::alltoallv);
-    EXPECT_TRUE(is("MPIX_Bcast_init", Kind::collective, Form::persistent));
+    EXPECT_TRUE(is("MPIX_Bcast_init", FunctionKind::collective, Form::persistent));
     EXPECT_EQ(MpiFunction::of("MPI_Neighbor_alltoallv").collective, Collective::neighbor_alltoall);
     EXPECT_EQ(MpiFunction::of("MPI_Reduce_scatter_block").collective, Collective::reduce_scatter_block);
-    EXPECT_TRUE(is("MPI_Isend", Kind::send, Form::nonblocking));
+    EXPECT_TRUE(is("MPI_Isend", FunctionKind::send, Form::nonblocking));
     EXPECT_TRUE(MpiFunction::of("MPI_Issend").synchronous);
-    EXPECT_TRUE(is("MPI_Recv_init_c", Kind::receive, Form::persistent));
-    EXPECT_TRUE(is("MPI_Imrecv", Kind::receive, Form::nonblocking));
-    EXPECT_TRUE(is("MPI_Sendrecv_replace", Kind::exchange, Form::blocking));
-    EXPECT_TRUE(is("MPI_Iprobe", Kind::probe, Form::blocking));
+    EXPECT_TRUE(is("MPI_Recv_init_c", FunctionKind::receive, Form::persistent));
+    EXPECT_TRUE(is("MPI_Imrecv", FunctionKind::receive, Form::nonblocking));
+    EXPECT_TRUE(is("MPI_Sendrecv_replace", FunctionKind::exchange, Form::blocking));
+    EXPECT_TRUE(is("MPI_Iprobe", FunctionKind::probe, Form::blocking));
     EXPECT_TRUE(MpiFunction::of("MPI_Improbe").polls);
-    EXPECT_TRUE(is("MPI_Startall", Kind::start, Form::blocking));
+    EXPECT_TRUE(is("MPI_Startall", FunctionKind::start, Form::blocking));
     EXPECT_EQ(MpiFunction::of("MPI_Waitsome").waits, MpiFunction::Waits::some);
     EXPECT_FALSE(MpiFunction::of("MPI_Waitsome").polls);
     EXPECT_TRUE(MpiFunction::of("MPI_Testall").polls);
-    EXPECT_TRUE(is("MPI_Comm_split", Kind::communicator, Form::blocking));
-    EXPECT_TRUE(is("MPI_Comm_free", Kind::other, Form::blocking));
-    EXPECT_TRUE(is("MPI_Win_fence", Kind::other, Form::blocking));
-    EXPECT_TRUE(is("", Kind::other, Form::blocking));
+    EXPECT_TRUE(is("MPI_Comm_split", FunctionKind::communicator, Form::blocking));
+    EXPECT_TRUE(is("MPI_Comm_free", FunctionKind::other, Form::blocking));
+    EXPECT_TRUE(is("MPI_Win_fence", FunctionKind::other, Form::blocking));
+    EXPECT_TRUE(is("", FunctionKind::other, Form::blocking));
 }
 
 TEST(MpiFunction, NamesAgreeWithTheTableOfWrappedCalls) {
@@ -52,10 +52,10 @@ TEST(MpiFunction, NamesAgreeWithTheTableOfWrappedCalls) {
 #define LAPWING_POLLS(function, parameters, names, communicator, message) \
     EXPECT_TRUE(expect(#function, #message).polls);
 #define LAPWING_MAKES(function, parent, parameters, names, made) \
-    EXPECT_TRUE(is_synchronizing(#function, Kind::communicator));
+    EXPECT_TRUE(is_synchronizing(#function, FunctionKind::communicator));
 #define LAPWING_OPENS(function, parent, parameters, names, made) \
-    EXPECT_TRUE(is_synchronizing(#function, Kind::other));
-    const auto is_synchronizing = [](const char* name, Kind kind) {
+    EXPECT_TRUE(is_synchronizing(#function, FunctionKind::other));
+    const auto is_synchronizing = [](const char* name, FunctionKind kind) {
         const MpiFunction function = MpiFunction::of(name);
         return function.synchronizes && function.kind == kind;
     };

@@ -236,7 +236,6 @@ TEST(Task, NamesAreFoundAgain) {
     for (int i = 0; i <= static_cast<int>(Kind::enable_recv); ++i) {
         const auto kind = static_cast<Kind>(i);
         EXPECT_EQ(find_kind(name(kind)), kind);
-        EXPECT_STRNE(meaning(kind), "");
     }
     for (int i = 0; i <= static_cast<int>(Operator::user); ++i) {
         EXPECT_EQ(find_operator(name(static_cast<Operator>(i))), static_cast<Operator>(i));

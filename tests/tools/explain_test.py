@@ -1,9 +1,7 @@
 """lapwing explain: the tables of the barrier, formats, and the errors for wrong options."""
 
 import json
-import shutil
 import unittest
-import xml.dom.minidom
 
 from support import ToolTest
 
@@ -197,19 +195,6 @@ class Formats(ToolTest):
         self.assertEqual([(step["kind"], step["peer"]) for step in steps],
                          [("send", 2), ("receive", 2), ("send", 1), ("receive", 1)])
 
-    def test_dot(self):
-        out, _ = self.call(*BARRIER, "--format", "dot")
-        self.assertTrue(out.startswith("digraph"), out[:80])
-
-    @unittest.skipUnless(shutil.which("dot"), "Graphviz is not installed")
-    def test_svg_by_the_name_of_the_file(self):
-        file = self.scratch / "barrier.svg"
-        self.call(*BARRIER, "-o", file)
-        self.assertEqual(xml.dom.minidom.parse(str(file)).documentElement.tagName, "svg")
-
-    def test_svg_without_graphviz(self):
-        self.refused(*BARRIER, "--format", "svg", because="Graphviz", PATH="/dev/null")
-
 
 class Wrong(ToolTest):
     def test_names(self):
@@ -218,7 +203,7 @@ class Wrong(ToolTest):
             ("explain", "barier", "--ranks", "4", "'barrier'"),
             ("explain", "MPI_Ialltoal", "--ranks", "4", "'MPI_Ialltoall'"),
             (*BARRIER, "--level", "quue", "'queues'"),
-            (*BARRIER, "--format", "svgg", "'svg'"),
+            (*BARRIER, "--format", "txt", "'text'"),
             (*BARRIER, "--levle", "list", "'--level'"),
             ("explain", "gather", "--ranks", "4", "--algorithm", "binomal", "'binomial'"),
             ("explain", "scan", "--ranks", "2", "--op", "sun", "'sum'"),
@@ -231,8 +216,6 @@ class Wrong(ToolTest):
             ("barrier", "--ranks"),
             ("barrier", "--ranks", "0", "rank"),
             ("barrier", "--ranks", "4", "--rank", "4", "rank 4"),
-            ("barrier", "--ranks", "4", "--level", "chains", "--format", "dot", "chains"),
-            ("barrier", "--ranks", "4", "--level", "chains", "--format", "svg", "chains"),
             ("gatherv", "--ranks", "2", "--root", "2", "root 2"),
             ("alltoall", "--ranks", "100000", "--rank"),
             ("alltoall", "--ranks", "2000000000", "1048576"),

@@ -12,7 +12,6 @@
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
-#include "lapwing/common/process.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/explain/choice.hpp"
@@ -22,7 +21,6 @@
 #include "task/bracketing.hpp"
 #include "task/chains.hpp"
 #include "task/checker.hpp"
-#include "task/drawing.hpp"
 #include "task/lowering.hpp"
 #include "task/text.hpp"
 
@@ -41,7 +39,7 @@ struct Options {
     std::optional<int> rank;
     std::string level = "list";
     std::string variant;
-    std::string format;
+    std::string format = "table";
     std::string output;
 };
 
@@ -178,26 +176,6 @@ Json as_json(const Explained& explained, Level level) {
     return json;
 }
 
-std::string as_svg(const std::string& dot) {
-    if (!find_program("dot")) {
-        throw Error(ErrorCode::system,
-                    "--format svg needs the program 'dot': install Graphviz (apt-get install graphviz), "
-                    "or use --format dot");
-    }
-    const Finished finished = run_program({"dot", "-Tsvg"}, dot, std::chrono::minutes(2));
-    if (finished.timed_out)
-        throw Error(ErrorCode::system, "dot took more than 2 minutes; show one rank with --rank");
-    if (finished.status != 0) {
-        throw Error(ErrorCode::system,
-                    fmt::format("dot ended with status {}: {}", finished.status, finished.err));
-    }
-    return finished.out;
-}
-
-std::string as_dot(const Explained& explained) {
-    return draw(explained.shown, fmt::format("{}: {}", explained.asked.what(), print(explained.choice())));
-}
-
 std::string as_text(const Explained& explained, Level level) {
     std::string text;
     if (level == Level::queues) {
@@ -255,35 +233,11 @@ void lower_to(Level level, const std::string& variant, Explained& explained) {
     }
 }
 
-// What --format says, or what the name of the output file ends in.
-std::string format_of(const Options& options) {
-    static const std::string formats[] = {"table", "text", "dot", "svg", "json"};
-    if (!options.format.empty()) return formats[pick("--format", options.format, formats)];
-    for (const char* format : {"dot", "svg", "json"}) {
-        if (options.output.ends_with(fmt::format(".{}", format))) return format;
-    }
-    for (const char* ending : {".png", ".pdf", ".jpg", ".ps", ".html", ".yaml", ".csv"}) {
-        if (options.output.ends_with(ending))
-            throw_invalid(
-                fmt::format("-o {}: no format has this ending; valid: .dot, .svg, .json, or any name "
-                            "with --format",
-                            options.output));
-    }
-    return "table";
-}
-
 int explain(const CommandLine& app, const Options& options) {
     static const std::string levels[] = {"list", "queues", "chains", "wqe"};
     const Level level = static_cast<Level>(pick("--level", options.level, levels));
-    const std::string format = format_of(options);
-    const bool drawn = format == "dot" || format == "svg";
-    if ((level == Level::chains || level == Level::queues) && drawn) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("only lists can be drawn: with --level {}, use --format "
-                                "table, text or json, not {}",
-                                options.level, format));
-    }
-
+    static const std::string formats[] = {"table", "text", "json"};
+    const std::string& format = formats[pick("--format", options.format, formats)];
     if (level != Level::wqe && app.count("--variant") > 0) throw_invalid("--variant needs --level wqe");
     if (level == Level::wqe && format != "table" && format != "text") {
         throw Error(ErrorCode::unsupported,
@@ -303,11 +257,8 @@ int explain(const CommandLine& app, const Options& options) {
         text = as_json(explained, level).dump(2) + "\n";
     } else if (format == "text") {
         text = as_text(explained, level);
-    } else if (format == "table") {
-        text = as_table(explained, level);
     } else {
-        text = as_dot(explained);
-        if (format == "svg") text = as_svg(text);
+        text = as_table(explained, level);
     }
     if (options.output.empty()) {
         fmt::print("{}", text);
@@ -335,15 +286,13 @@ Command add_explain(CommandLine& tool) {
            "With --level wqe: mq-send (default), mq-rdma, peer-send or peer-rdma. mq: a management queue "
            "waits; peer: the peers' queues wait; send or rdma: messages are sends or RDMA writes")
         ->type_name("V");
-    app->add_option("--format", options->format, "table, text (a list file), dot, svg, json")->type_name("F");
-    app->add_option("-o,--output", options->output,
-                    "Write to this file; the endings .dot, .svg and .json set the format")
-        ->type_name("FILE");
+    app->add_option("--format", options->format, "table, text (a list file), json")->type_name("F");
+    app->add_option("-o,--output", options->output, "Write to this file")->type_name("FILE");
     app->footer(
         "Examples:\n"
         "  lapwing explain barrier --algorithm recursive_doubling --ranks 4 --level queues\n"
         "  lapwing explain MPI_Ialltoall --ranks 16 --bytes 64Ki --rank 3\n"
-        "  lapwing explain broadcast --ranks 8 --root 2 -o broadcast.svg\n"
+        "  lapwing explain broadcast --ranks 8 --root 2 --format text -o broadcast.list\n"
         "  lapwing explain alltoallv --ranks 4 --bytes 1000 --sizes uneven\n"
         "  lapwing explain broadcast --hosts 2x4 --algorithm two_level --bytes 1Ki\n"
         "  lapwing explain scan --ranks 6 --op user --type opaque:24 --ordered\n"
