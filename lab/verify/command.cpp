@@ -8,7 +8,6 @@
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
 #include "laboratory.hpp"
-#include "lapwing/common/list_json.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
 #include "task/text.hpp"
@@ -25,7 +24,6 @@ struct Options {
     std::string algorithm;
     Work work;
     bool list = false;
-    bool json = false;
 };
 
 constexpr std::size_t max_parts_to_read = 8;
@@ -56,7 +54,7 @@ void print_outcome(const Outcome& outcome) {
     fmt::print("{}\n", align(rows));
     for (const CounterExample& example : outcome.examples) {
         fmt::print("{} by {}\n", print(example.problem), print(example.choice));
-        // For larger groups there would be too much to read; --json has them.
+        // For larger groups there would be too much to read.
         const std::vector<Parts>& parts = example.problem.parts;
         for (std::size_t rank = 0; parts.size() <= max_parts_to_read && rank < parts.size(); ++rank) {
             fmt::print("  parts {} {}\n", rank, print(parts[rank]));
@@ -75,37 +73,6 @@ void print_outcome(const Outcome& outcome) {
     fmt::print("{}proved {} and {} of {}, {}\n", outcome.examples.empty() ? "" : "\n",
                counted(total.lists, "list"), counted(total.chains, "chain form"),
                counted(total.problems, "problem"), counted(total.violations, "violation"));
-}
-
-Json as_json(const Outcome& outcome, RankRange ranks) {
-    const auto counts = [](const Tally& tally) {
-        return Json{{"lists", tally.lists},
-                    {"chains", tally.chains},
-                    {"problems", tally.problems},
-                    {"declined", tally.declined},
-                    {"longest_queue", tally.longest_queue},
-                    {"max_ranks", tally.max_ranks},
-                    {"violations", tally.violations}};
-    };
-    Json algorithms = Json::array();
-    for (const Algorithm* algorithm : algorithms_of(outcome)) {
-        const Tally& tally = outcome.tallies.at(algorithm);
-        Json row = {{"collective", name(algorithm->collective)}, {"name", algorithm->name}};
-        row.update(counts(tally));
-        if (tally.problems == 0) row["why_declined"] = tally.why_declined;
-        algorithms.push_back(row);
-    }
-    Json examples = Json::array();
-    for (const CounterExample& example : outcome.examples) {
-        examples.push_back({{"problem", to_json(example.problem)},
-                            {"algorithm", print(example.choice)},
-                            {"what", example.what}});
-    }
-    return {{"ranks", {ranks.first, ranks.last}},
-            {"algorithms", algorithms},
-            {"total", counts(outcome.total())},
-            {"counter_examples", examples},
-            {"seconds", outcome.seconds}};
 }
 
 std::vector<Choice> choices_of(const Options& options) {
@@ -128,7 +95,7 @@ int verify(const CommandLine& app, const Options& options) {
         if (options.all || ranks_given || samples || !options.files.empty())
             throw Error(ErrorCode::invalid_argument,
                         "use --list alone, or with --collective and --algorithm");
-        print_proven(choices_of(options), options.json);
+        print_proven(choices_of(options));
         return success;
     }
     if (all == !options.files.empty()) {
@@ -137,7 +104,7 @@ int verify(const CommandLine& app, const Options& options) {
             all ? "name list files, or use --all with --ranks, --collective and --algorithm, but not both"
                 : "name the list files to verify, or use --all");
     }
-    if (!all) return verify_files(options.files, work.limits, work.chains, options.json);
+    if (!all) return verify_files(options.files, work.limits, work.chains);
 
     work.choices = choices_of(options);
     if (work.limits.bracketing)
@@ -148,11 +115,7 @@ int verify(const CommandLine& app, const Options& options) {
     });
     work.chains = work.chains && !samples;
     const Outcome outcome = verify_all(work);
-    if (options.json) {
-        fmt::print("{}\n", as_json(outcome, work.ranks).dump(2));
-    } else {
-        print_outcome(outcome);
-    }
+    print_outcome(outcome);
     return outcome.total().violations == 0 && !outcome.nothing_applied() ? success : violations_found;
 }
 
@@ -189,7 +152,6 @@ Command add_verify(CommandLine& tool) {
     app->add_option("--seed", options->work.seed, "Random seed of --sample (1)")->type_name("N");
     app->add_flag("--list", options->list,
                   "Prove nothing; list for which numbers of ranks each algorithm is already proven");
-    app->add_flag("--json", options->json, "Print JSON");
     app->footer(
         "Examples:\n"
         "  lapwing verify --all --ranks 1:64\n"

@@ -13,7 +13,6 @@
 #include "base/messages.hpp"
 #include "base/values.hpp"
 #include "lapwing/common/command.hpp"
-#include "lapwing/common/list_json.hpp"
 #include "task/lowering.hpp"
 #include "task/sample.hpp"
 #include "task/scaling.hpp"
@@ -151,39 +150,16 @@ void print_result(const Verified& result) {
     }
 }
 
-Json as_json(const Verified& result) {
-    Json json = {{"file", result.file}};
-    if (!result.error.empty()) {
-        json["error"] = result.error;
-        return json;
-    }
-    json["problem"] = to_json(result.set.problem);
-    json["algorithm"] = result.set.algorithm;
-    json["lists"] = result.set.lists.size();
-    if (result.violations.empty()) json["longest_queue"] = result.longest_queue;
-    json["chains"] = result.chains ? result.set.lists.size() : 0;
-    if (!result.why_no_chains.empty()) json["no_chains"] = result.why_no_chains;
-    json["violations"] = result.violations;
-    json["lines"] = result.lines;
-    return json;
-}
-
 }  // namespace
 
-int verify_files(const std::vector<std::string>& files, const CheckLimits& limits, bool chains, bool json) {
+int verify_files(const std::vector<std::string>& files, const CheckLimits& limits, bool chains) {
     int status = success;
-    Json rows = Json::array();
     for (const std::string& file : files) {
         for (const Verified& result : verify(file, limits, chains)) {
             status = std::max(status, result.status());
-            if (json) {
-                rows.push_back(as_json(result));
-            } else {
-                print_result(result);
-            }
+            print_result(result);
         }
     }
-    if (json) fmt::print("{}\n", Json{{"files", rows}}.dump(2, ' ', false, Json::error_handler_t::replace));
     return status;
 }
 

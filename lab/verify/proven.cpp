@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "lapwing/common/list_json.hpp"
 #include "lapwing/common/tables.hpp"
 #include "proven/proven.hpp"
 
@@ -20,10 +19,9 @@ std::string forms_of(const ProvenForms& forms, Collective collective) {
 
 }  // namespace
 
-void print_proven(std::span<const Choice> choices, bool json) {
+void print_proven(std::span<const Choice> choices) {
     const std::string some = fmt::format("1 to {}, {}", verified_ranks, fmt::join(verified_samples, ", "));
     std::vector<std::vector<std::string>> rows = {{"collective", "algorithm", "ranks", "except"}};
-    Json algorithms = Json::array();
     const Algorithm* last = nullptr;
     std::size_t proven = 0;
     for (const Choice& choice : choices) {
@@ -34,20 +32,6 @@ void print_proven(std::span<const Choice> choices, bool json) {
         const std::string except = forms ? forms_of(*forms, algorithm.collective) : "";
         if (forms) ++proven;
         rows.push_back({name(algorithm.collective), algorithm.name, forms ? "all" : some, except});
-        algorithms.push_back({{"collective", name(algorithm.collective)},
-                              {"name", algorithm.name},
-                              {"all_ranks", forms.has_value()},
-                              {"all_ranks_in_place", forms && forms->in_place},
-                              {"all_ranks_ordered", forms && forms->ordered}});
-    }
-    if (json) {
-        fmt::print("{}\n", Json{{"algorithms", algorithms},
-                                {"verified_ranks", verified_ranks},
-                                {"verified_samples", verified_samples},
-                                {"enumerated_ranks", enumerated_ranks},
-                                {"sampled_ranks", sampled_ranks}}
-                               .dump(2));
-        return;
     }
     fmt::print(
         "{}\n"

@@ -17,7 +17,7 @@ namespace lapwing::tool {
 
 // Proves the lists of files. Prints what was found, one file after the other; returns the exit status. With
 // `chains` also proves the chain forms of lists that have one.
-int verify_files(const std::vector<std::string>& files, const CheckLimits& limits, bool chains, bool json);
+int verify_files(const std::vector<std::string>& files, const CheckLimits& limits, bool chains);
 
 struct Work {
     std::vector<Choice> choices;
@@ -56,7 +56,6 @@ struct CounterExample {
 struct Outcome {
     std::map<const Algorithm*, Tally> tallies;
     std::vector<CounterExample> examples;  // those with the fewest ranks
-    double seconds = 0;
 
     Tally total() const;
     // No algorithm applied to any problem: nothing is proved, though nothing is wrong.
@@ -67,6 +66,6 @@ struct Outcome {
 Outcome verify_all(const Work& work);
 
 // Prints for which numbers of ranks each algorithm is proven already.
-void print_proven(std::span<const Choice> choices, bool json);
+void print_proven(std::span<const Choice> choices);
 
 }  // namespace lapwing::tool

@@ -25,14 +25,15 @@ class Trace(jobs.Test):
         return [self.build / "apps" / f"transpose-{self.mpi}", "64", "5"]
 
     def explain(self, collective, about, ranks):
-        """The tasks of each rank."""
-        words = [self.tool, "explain", collective, "--algorithm", about["algorithm"], "--ranks", ranks, "--format", "json"]
+        """The words of each task of each rank."""
+        words = [self.tool, "explain", collective, "--algorithm", about["algorithm"], "--ranks", ranks, "--format", "text"]
         if "bytes" in about:
             words += ["--bytes", about["bytes"]]
         if "root" in about:
             words += ["--root", about["root"]]
-        answer = json.loads(subprocess.run([str(word) for word in words], check=True, capture_output=True).stdout)
-        return {one["rank"]: one["tasks"] for one in answer["lists"]}
+        answer = subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True).stdout
+        lists = re.findall(r"^list (\d+) .*\n((?:  .*\n)*)", answer, re.MULTILINE)
+        return {int(rank): [line.split() for line in tasks.splitlines()] for rank, tasks in lists}
 
 
 def format_errors(trace):
@@ -105,9 +106,12 @@ def order_errors(test, trace, engine, ranks):
         last = {}
         for task in tasks:
             args, said = task["args"], wanted[task["args"]["index"]]
-            span = said.get("source") if said["kind"] == "send" else said.get("target")
-            amount = args.get("count") == said.get("count") if said["kind"] == "wait" else args.get("bytes") == span["length"]
-            if args["kind"] != said["kind"] or args.get("peer") != said.get("peer") or not amount:
+            peer = int(said[1]) if said[0] in ("send", "recv", "wait") else None
+            if said[0] == "wait":
+                amount = args.get("count") == int(said[2])
+            else:
+                amount = args.get("bytes") == int(re.search(r"\+(\d+)\]", " ".join(said)).group(1))
+            if args["kind"] != said[0] or args.get("peer") != peer or not amount:
                 errors.append(f"{where}: {args} is not {said}")
             begin, end = round(task["ts"] * 1000), round((task["ts"] + task["dur"]) * 1000)
             if begin < round(whole["ts"] * 1000) or end > round((whole["ts"] + whole["dur"]) * 1000) + 1:

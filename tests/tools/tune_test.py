@@ -47,13 +47,6 @@ class Explain(WithFile):
         self.refused("explain", "alltoall", "--ranks", 8, "--engine", "kernle", because="'kernel'")
         self.refused("explain", "alltoall", "--ranks", 8, "--hosts", "sevral", because="'several'")
 
-    def test_json(self):
-        out, _ = self.call("explain", "alltoall", "--ranks", 4, "--format", "json", LAPWING_TUNING=self.file)
-        told = json.loads(out)
-        self.assertEqual((told["chosen_by"], told["engine"], told["hosts"], told["algorithm"]["name"]),
-                         ("tuning", "kernel", "several", "bruck"))
-        self.assertGreater(told["modelled_seconds"], 0)
-
     def test_the_manuals_example_is_a_tuning_file(self):
         manual = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference.md").read_text()
         example = next(text for text in re.findall(r"^```json\n(.*?)^```$", manual, re.M | re.S)

@@ -1,6 +1,7 @@
 """lapwing verify: every algorithm for few ranks, and list files that are right, wrong or truncated."""
 
 import json
+import re
 import unittest
 
 from support import ToolTest
@@ -83,9 +84,6 @@ class Files(ToolTest):
         late = self.file(RIGHT.replace("  recv", "  wait 0 0\n  recv"))
         out, _ = self.call("verify", late)
         self.assertIn("proved 2 lists (no chain form proved: rank 1: a receive stands below the top", out)
-        out, _ = self.call("verify", "--json", late)
-        self.assertEqual(json.loads(out)["files"][0]["chains"], 0)
-        self.assertIn("below the top", json.loads(out)["files"][0]["no_chains"])
 
     def test_violation(self):
         file = self.file(RIGHT.replace("  send 1 in[0+8]\n", "  send 1 in[0+4]\n"))
@@ -129,17 +127,14 @@ class Files(ToolTest):
         file = self.file(WITH_PARTS.replace("0:4+4\n", "0:4+8\n"))
         _, err = self.call("verify", file, status=125)
         self.assertEqual(err, f"{file}:3:1: neighbor_alltoall: rank 0 sends 4 bytes to rank 1, which expects 8\n")
-        out, _ = self.call("verify", "--json", self.file(WITH_PARTS))
-        self.assertEqual(json.loads(out)["files"][0]["problem"]["parts"][1]["receives"][1],
-                         {"peer": 0, "offset": 4, "bytes": 4})
 
     def test_list(self):
         out, _ = self.call("verify", "--list")
         self.assertRegex(out, r"\n  allgather +ring +all *\n")
         self.assertRegex(out, r"\n  scan +linear +all +in place\n")
         self.assertRegex(out, r"\n  allreduce +two_level +1 to \d+, 256, 257 *\n")
-        rows = json.loads(self.call("verify", "--list", "--json")[0])["algorithms"]
-        self.assertRegex(out, rf"\n{sum(row['all_ranks'] for row in rows)} of {len(rows)} algorithms are proven")
+        rows = re.findall(r"\n  [a-z_]+ +[a-z_]+ +(all|1 to \d+)\b", out)
+        self.assertIn(f"\n{rows.count('all')} of {len(rows)} algorithms are proven", out)
         self.assertEqual(len(self.call("verify", "--list", "--collective", "scan")[0].splitlines()), 8)
         self.refused("verify", "--list", "--ranks", 3, because="use --list alone")
 
@@ -153,9 +148,12 @@ class Files(ToolTest):
         self.assertNotEqual(self.call(*words, "--sample", 6, "--seed", 2, status=1)[0], out)
 
     def test_samples_of_all(self):
-        rows = json.loads(self.call("verify", "--all", "--sample", 2, "--ranks", "1:128", "--json")[0])
-        for row in rows["algorithms"]:
-            self.assertEqual((row["max_ranks"], row["problems"], row["violations"]), (128, 2, 0), row)
+        out, _ = self.call("verify", "--all", "--sample", 2, "--ranks", "1:128")
+        *rows, end, total = out.splitlines()[1:]
+        self.assertGreater(len(rows), 50)
+        for row in rows:
+            self.assertRegex(row, r"^  [a-z_]+ +[a-z_]+ +\d+ +0 +2 +\d+ +\d+ +128$")
+        self.assertRegex(total, r" problems, 0 violations$")
         self.refused("verify", "--all", "--sample", 1, "--reproducible", because="use --sample without --reproducible")
         self.refused("verify", "--list", "--sample", 1, because="use --list alone")
         self.refused("verify", "--all", "--sample", 0, because="--sample")
@@ -206,17 +204,6 @@ class Files(ToolTest):
         self.assertIn("right: proved", out)
         self.assertIn("missing", err)
 
-    def test_json(self):
-        right = self.file(RIGHT, "right")
-        wrong = self.file(RIGHT.replace("  wait 0 1\n", ""), "wrong")
-        out, _ = self.call("verify", "--json", right, wrong, self.scratch / "missing", status=125)
-        files = json.loads(out)["files"]
-        self.assertEqual(files[0]["violations"], [])
-        self.assertEqual(files[0]["chains"], 2)
-        self.assertEqual(files[0]["problem"]["collective"], "broadcast")
-        self.assertEqual((len(files[1]["violations"]), files[1]["lines"]), (1, [7]))
-        self.assertIn("No such file", files[2]["error"])
-
 
 class All(ToolTest):
     def test_few_ranks(self):
@@ -229,8 +216,8 @@ class All(ToolTest):
 
     def test_every_collective(self):
         known = {row["collective"] for row in json.loads(self.call("info", "--json")[0])["algorithms"]}
-        told = json.loads(self.call("verify", "--all", "--ranks", "2", "--json")[0])
-        self.assertEqual({row["collective"] for row in told["algorithms"] if row["lists"] > 0}, known)
+        out, _ = self.call("verify", "--all", "--ranks", "2")
+        self.assertEqual(set(re.findall(r"\n  ([a-z_]+) +[a-z_]+ +[1-9]\d* ", out)), known)
 
     def test_one_algorithm(self):
         one = ("--collective", "ialltoall", "--algorithm", "pairwise:window=2")
@@ -238,33 +225,23 @@ class All(ToolTest):
         self.assertIn("proved 35 lists and 35 chain forms of 5 problems, 0 violations", out)
         out, _ = self.call("verify", *one, "--ranks", "7", "--no-chains")
         self.assertIn("proved 35 lists and 0 chain forms of 5 problems, 0 violations", out)
-        out, _ = self.call("verify", "--algorithm", "binomial", "--ranks", "2:3", "--json")
-        rows = json.loads(out)["algorithms"]
-        self.assertEqual([row["collective"] for row in rows], ["broadcast", "gather", "scatter", "reduce"])
+        out, _ = self.call("verify", "--algorithm", "binomial", "--ranks", "2:3")
+        self.assertEqual(re.findall(r"\n  ([a-z_]+) +binomial ", out), ["broadcast", "gather", "scatter", "reduce"])
 
     def test_nothing_applies(self):
         alone = ("verify", "--collective", "allgather", "--algorithm", "recursive_doubling", "--ranks", "3")
         out, _ = self.call(*alone, status=1)
         self.assertRegex(out, r"\nrecursive_doubling of allgather declined: .*power of two")
         self.assertTrue(out.endswith("\nnothing proved: no algorithm applies to any of the problems\n"), out)
-        out, _ = self.call(*alone, "--json", status=1)
-        row = json.loads(out)["algorithms"][0]
-        self.assertEqual(row["problems"], 0)
-        self.assertIn("power of two", row["why_declined"])
         # Algorithms that decline are no error if others apply.
         out, _ = self.call(*alone[:-1], "3:4")
         self.assertRegex(out, r"\nproved [1-9]\d* lists and \d+ chain forms of [1-9]\d* problems, 0 violations\n$")
-        out, _ = self.call("verify", "--collective", "allgather", "--ranks", "3", "--json")
-        self.assertIn("why_declined", [row for row in json.loads(out)["algorithms"]
-                                       if row["name"] == "recursive_doubling"][0])
 
     def test_counter_examples(self):
         tight = ("verify", "--collective", "barrier", "--queue-depth", "4")
         out, _ = self.call(*tight, "--ranks", "5:64", status=1)
         self.assertIn("barrier ranks 5 by recursive_doubling\n  queue_depth: ", out)
         self.assertRegex(out, r", [1-9]\d* violations?\n$")
-        out, _ = self.call(*tight, "--ranks", "64", "--json", status=1)
-        self.assertTrue(json.loads(out)["counter_examples"])
         # With the parts of all ranks, where they can be read.
         parts = ("verify", "--collective", "alltoallv", "--algorithm", "flat", "--queue-depth", "1")
         out, _ = self.call(*parts, "--ranks", "2", status=1)
@@ -272,8 +249,6 @@ class All(ToolTest):
                               r"  queue_depth: ")
         out, _ = self.call(*parts, "--ranks", "9", status=1)
         self.assertNotIn("  parts 0 ", out)
-        out, _ = self.call(*parts, "--ranks", "9", "--json", status=1)
-        self.assertEqual(len(json.loads(out)["counter_examples"][0]["problem"]["parts"]), 9)
 
     def test_wrong_options(self):
         self.refused("verify", because="--all")

@@ -11,7 +11,6 @@
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
-#include "lapwing/common/list_json.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/explain/choice.hpp"
@@ -134,48 +133,6 @@ std::string header(const Explained& explained) {
     return text;
 }
 
-Json as_json(const Explained& explained, Level level) {
-    Json json = {{"problem", to_json(explained.problem())}, {"algorithm", to_json(explained.choice())}};
-    const Sizes& sizes = explained.asked.sizes;
-    if (has_parts(explained.problem().collective)) {
-        if (sizes.kind == Sizes::Kind::random) {
-            json["sizes"] = sizes.seed;
-        } else {
-            json["sizes"] = sizes.kind == Sizes::Kind::even ? "even" : "uneven";
-        }
-    }
-    json["algorithm"]["summary"] = explained.choice().algorithm->summary;
-    json["algorithm"]["source"] = explained.choice().algorithm->source;
-    if (!explained.all.empty()) {
-        const Totals of = totals(explained.all);
-        json["totals"] = {{"sends", of.sends}, {"bytes", of.bytes}, {"steps", of.steps}};
-    }
-    if (const Chosen& chosen = explained.chosen; !chosen.by.empty()) {
-        json["why"] = chosen.why;
-        json["chosen_by"] = chosen.by;
-        json["engine"] = chosen.surroundings.engine;
-        json["hosts"] = chosen.surroundings.several_hosts ? "several" : "one";
-        if (chosen.choice.algorithm->lists == nullptr) json["modelled_seconds"] = chosen.seconds;
-    }
-    for (const Candidate& candidate : explained.chosen.candidates) {
-        Json row = to_json(candidate.choice);
-        if (candidate.applies) {
-            row["seconds"] = candidate.cost;
-        } else {
-            row["declines"] = candidate.applies.reason();
-        }
-        json["candidates"].push_back(row);
-    }
-    Json rows = Json::array();
-    if (level == Level::list) {
-        for (const List& list : explained.shown) rows.push_back(to_json(list));
-    }
-    for (const Queues& queues : explained.queues) rows.push_back(to_json(queues));
-    for (const Chains& chains : explained.chains) rows.push_back(to_json(chains));
-    json[level == Level::list ? "lists" : level == Level::queues ? "queues" : "chains"] = std::move(rows);
-    return json;
-}
-
 std::string as_text(const Explained& explained, Level level) {
     std::string text;
     if (level == Level::queues) {
@@ -236,14 +193,9 @@ void lower_to(Level level, const std::string& variant, Explained& explained) {
 int explain(const CommandLine& app, const Options& options) {
     static const std::string levels[] = {"list", "queues", "chains", "wqe"};
     const Level level = static_cast<Level>(pick("--level", options.level, levels));
-    static const std::string formats[] = {"table", "text", "json"};
+    static const std::string formats[] = {"table", "text"};
     const std::string& format = formats[pick("--format", options.format, formats)];
     if (level != Level::wqe && app.count("--variant") > 0) throw_invalid("--variant needs --level wqe");
-    if (level == Level::wqe && format != "table" && format != "text") {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("work-queue entries have --format table or text, not {}", format));
-    }
-
     Explained explained;
     explained.asked = read(options);
     if (options.choice.reproducible)
@@ -252,14 +204,7 @@ int explain(const CommandLine& app, const Options& options) {
     build(options, explained);
     lower_to(level, options.variant, explained);
 
-    std::string text;
-    if (format == "json") {
-        text = as_json(explained, level).dump(2) + "\n";
-    } else if (format == "text") {
-        text = as_text(explained, level);
-    } else {
-        text = as_table(explained, level);
-    }
+    const std::string text = format == "text" ? as_text(explained, level) : as_table(explained, level);
     if (options.output.empty()) {
         fmt::print("{}", text);
         return success;
@@ -286,7 +231,7 @@ Command add_explain(CommandLine& tool) {
            "With --level wqe: mq-send (default), mq-rdma, peer-send or peer-rdma. mq: a management queue "
            "waits; peer: the peers' queues wait; send or rdma: messages are sends or RDMA writes")
         ->type_name("V");
-    app->add_option("--format", options->format, "table, text (a list file), json")->type_name("F");
+    app->add_option("--format", options->format, "table, text (a list file)")->type_name("F");
     app->add_option("-o,--output", options->output, "Write to this file")->type_name("FILE");
     app->footer(
         "Examples:\n"

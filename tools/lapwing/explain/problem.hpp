@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "lapwing/common/list_json.hpp"
 #include "lapwing/common/values.hpp"
 #include "task/sample.hpp"
 
