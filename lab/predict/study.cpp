@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "base/text_file.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "common/simulated_costs.hpp"
@@ -29,7 +28,7 @@ std::vector<int> read_ranks(const std::string& written) {
     return {ranks.begin(), ranks.end()};
 }
 
-// "10hz:2500us", "poisson:10hz:2500us", or the file of a trace.
+// "10hz:2500us" or "poisson:10hz:2500us".
 simulate::Noise read_noise(const std::string& written) {
     simulate::Noise noise{.kind = simulate::Noise::Kind::periodic};
     std::string_view text = written;
@@ -48,12 +47,8 @@ simulate::Noise read_noise(const std::string& written) {
             throw_invalid(fmt::format("--noise: '{}' leaves no CPU time to the program", written));
         return noise;
     }
-    if (text != written)
-        throw_invalid(fmt::format("--noise: '{}' is not of the form poisson:10hz:2500us", written));
-    noise.kind = simulate::Noise::Kind::trace;
-    noise.trace = std::make_shared<simulate::NoiseTrace>(
-        simulate::NoiseTrace::parse(read_text_file(written, "noise trace"), written));
-    return noise;
+    throw_invalid(
+        fmt::format("--noise: '{}' is not of the form 10hz:2500us or poisson:10hz:2500us", written));
 }
 
 // "uniform:100us" or "one:1ms".
@@ -132,8 +127,7 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     text("--test-time", options.test, "TIME", "Time of a call of MPI_Test that completes nothing (0us)");
 
     app.begin_group("Noise and late ranks");
-    text("--noise", options.noise, "NOISE,...",
-         "10hz:2500us: periodic; poisson:10hz:2500us; or trace files of Netgauge");
+    text("--noise", options.noise, "NOISE,...", "10hz:2500us: periodic; or poisson:10hz:2500us");
     app.add_flag("--together", options.together, "Noise interrupts all cores at the same time");
     text("--late", options.late, "LATE",
          "Ranks start late: uniform:100us: each by up to 100us; one:1ms: one rank");

@@ -1,60 +1,21 @@
-// What takes processors away: lengths of work by hand, shares of time, and traces.
+// What takes processors away: lengths of work by hand, and shares of time.
 #include "simulate/noise.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <set>
 
 #include "cases.hpp"
-#include "support/errors.hpp"
 
 namespace lapwing::simulate {
 namespace {
 
-constexpr const char* trace_text =
-    "# a trace of Netgauge\n"
-    "10\t5\n"
-    "30 2.5 # behind it\n"
-    "\n"
-    "31\t4\n"
-    "100\t50\n";
-
-Noise trace_noise() {
-    Noise noise{.kind = Noise::Kind::trace, .together = true};
-    noise.trace = std::make_shared<NoiseTrace>(NoiseTrace::parse(trace_text, "trace"));
-    return noise;
-}
-
-TEST(Trace, LinesAreInterruptionsAndTheLastOneIsTheEnd) {
-    const NoiseTrace trace = NoiseTrace::parse(trace_text, "trace");
-    ASSERT_EQ(trace.interruptions.size(), 2);
-    EXPECT_EQ(trace.interruptions[0].start, 10 * nanosecond);
-    EXPECT_EQ(trace.interruptions[0].length, 5 * nanosecond);
-    // One that begins in another makes it longer.
-    EXPECT_EQ(trace.interruptions[1].length, 5 * nanosecond);
-    EXPECT_EQ(trace.period, 100 * nanosecond);
-}
-
-TEST(Trace, WhatIsWrongIsSaidWithItsLine) {
-    const auto message = [](const char* text) {
-        return error_of([&] { NoiseTrace::parse(text, "file"); }, {}, "");
-    };
-    EXPECT_THAT(message("1 2\n3\n"), testing::HasSubstr("file:2: "));
-    EXPECT_THAT(message("1 2\n3 x\n"), testing::HasSubstr("'x' is not a duration"));
-    EXPECT_THAT(message("1 2 3\n"), testing::HasSubstr("file:1: "));
-    EXPECT_THAT(message("5 2\n3 1\n"), testing::HasSubstr("file:2: "));
-    EXPECT_THAT(message("-5 2\n3 1\n"), testing::HasSubstr("file:1: "));
-    EXPECT_THAT(message("nan 2\n3 1\n"), testing::HasSubstr("file:1: "));
-    EXPECT_THAT(message("# nothing\n"), testing::HasSubstr("two lines"));
-    EXPECT_THAT(message("1 2\n"), testing::HasSubstr("two lines"));
-}
-
-// The noise of a trace strikes at 10 to 15 and at 30 to 35 of each 100, from a random place on.
+// The noise strikes for 5 of each 100, from a random place on.
 TEST(Stream, WorkEndsWhenSoMuchTimeWasUndisturbed) {
-    const Noise noise = trace_noise();
-    // Where it begins: work of no length stands still at the first interruption only.
+    const Time round = 100 * nanosecond;
+    const Noise noise{.kind = Noise::Kind::periodic, .period = round, .length = 5 * nanosecond};
+    // Where it begins: work of no length stands still at the interruption only.
     NoiseStream probe(noise, 0);
     Time first = 0;
     while (probe.finish(noise, first, 1) == first + 1) ++first;
@@ -63,18 +24,11 @@ TEST(Stream, WorkEndsWhenSoMuchTimeWasUndisturbed) {
         return stream.finish(noise, first + begin, work) - first;
     };
     EXPECT_EQ(finish(0, 0), 0);
-    const bool short_gap = finish(0, 15001) == 25001;  // the 15 between the first and the second
-    const Time round = 100 * nanosecond;
-    if (short_gap) {
-        EXPECT_EQ(finish(0, 15000), 20000);
-        EXPECT_EQ(finish(0, 15001), 25001);
-        EXPECT_EQ(finish(4000, 1), 5001);
-    } else {
-        EXPECT_EQ(finish(0, 75000), 80000);
-        EXPECT_EQ(finish(0, 75001), 85001);
-    }
-    // Of each round 90 are left.
-    EXPECT_EQ(finish(0, 900000), 10 * round);
+    EXPECT_EQ(finish(0, 1), 5001);
+    EXPECT_EQ(finish(5000, 95000), round);
+    EXPECT_EQ(finish(5000, 95001), round + 5001);
+    // Of each round 95 are left.
+    EXPECT_EQ(finish(0, 950000), 10 * round);
     EXPECT_EQ(finish(1000 * round, 1), 1000 * round + 5001);
 }
 

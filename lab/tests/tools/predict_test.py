@@ -56,10 +56,8 @@ class Predict(Simulated):
             self.assertEqual(self.rows(*words, *more), [(row, engine)])
         self.assertNotEqual(self.rows(*words, "--seed", 9), [(row, engine)])
 
-    def test_traces_and_late_ranks(self):
-        trace = self.scratch / "noise.txt"
-        trace.write_text("# of a machine\n0\t0\n50000\t25000\n100000\t0\n")
-        share = self.value("loss_of_work", "barrier", "--ranks", 2, "--engine", "card", "--noise", trace, "--work", "1ms",
+    def test_noise_takes_its_share_and_late_ranks_delay(self):
+        share = self.value("loss_of_work", "barrier", "--ranks", 2, "--engine", "card", "--noise", "10000hz:25us", "--work", "1ms",
                            "--rounds", 1)
         self.assertAlmostEqual(share, 0.25, places=2)
         # One of two ranks is late by the time of an iteration.
