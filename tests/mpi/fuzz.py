@@ -1,5 +1,8 @@
-"""Random collectives under `lapwing run`: every result equals the MPI's own, and Lapwing took every collective."""
+"""Random collectives under `lapwing run`: every result equals the MPI's own, and Lapwing took every collective; and so with each
+algorithm on each engine."""
 
+import json
+import subprocess
 import sys
 
 import jobs
@@ -18,8 +21,35 @@ RUNS = {
 }
 
 
+def sweep(test, ranks):
+    """The k-th algorithm of each collective, for all k: on the host engine over the MPI's messages, and on the kernel engine.
+    Those that know hosts decline here: tests/engines has hosts, as have topology.py and hosts.py."""
+    answer = subprocess.run([test.tool, "info", "--algorithms", "--json"], check=True, capture_output=True).stdout
+    algorithms = {}
+    for row in json.loads(answer)["algorithms"]:
+        if not row["knows_hosts"]:
+            algorithms.setdefault(row["collective"], []).append(row["name"])
+    for engine, variables in (("host", MPI_MESSAGES), ("kernel", {})):
+        used = set()
+        for k in range(max(map(len, algorithms.values()))):
+            asked = ",".join(f"{collective}={names[k % len(names)]}" for collective, names in algorithms.items())
+            status, output, report = test.run_with_report(ranks, [test.built("fuzz"), 9000 + k, 100],
+                                                          ["--engine", engine, "--algorithm", asked], 120, **variables)
+            used |= {(row["name"], use["algorithm"].split(":")[0]) for row in report.get("collectives", [])
+                     for use in row["uses_of_rank_0"] if use["engine"] == engine}
+            test.expect(f"{ranks} ranks, {engine} engine: {asked}", status == 0 and "nothing differs" in output, output)
+        # Two and five ranks are too few, or no power of two, for some.
+        all_used = len(used) == sum(map(len, algorithms.values()))
+        test.expect(f"{ranks} ranks: {len(used)} algorithms ran on the {engine} engine", all_used or ranks != 4, sorted(used))
+
+
 def main():
     test = jobs.Test(*sys.argv[1:3])
+    if test.more:
+        for ranks in (2, 5):
+            sweep(test, ranks)
+        return test.status()
+    sweep(test, 4)
     taken = {}
     for ranks, seed, sequences, options, variables in RUNS[test.mpi]:
         status, output, report = test.run_with_report(ranks, [test.built("fuzz"), seed, sequences], options, 120, **variables)
