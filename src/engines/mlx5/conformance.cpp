@@ -154,20 +154,10 @@ class Queue {
         put_enable(sends_.block(), position(), queue_pair, end, report);
         sends_.post();
     }
-    // The last request says that it is another one.
-    void move_last() { move_to(last(), static_cast<std::uint16_t>(next() + 7)); }
-    void report_last() {
-        put_write(last(), {static_cast<std::uint16_t>(next() - 1), number()}, memory_.remote(0), {}, false,
-                  Report::yes);
-    }
     void ring() { sends_.ring(); }
 
   private:
     Position position() const { return {sends_.next(), number()}; }
-    std::byte* last() const {
-        return sends_.pair().send +
-               std::size_t{(next() - 1u) & (sends_.pair().send_blocks - 1)} * block_bytes;
-    }
 
     Device& device_;
     const Memory& memory_;
@@ -206,17 +196,10 @@ class Bench {
         if (const auto seen = of.look()) throw Failed{fmt::format("{}: {}", what, print(*seen))};
     }
 
-    // Whether one comes in a while.
-    bool comes(Completions& of) {
-        device.rest(limits.min_wait);
-        return of.look().has_value();
-    }
-
     Device& device;
     Capabilities capabilities;
     ConformanceLimits limits;
     Memory memory;
-    std::string note;  // the answer of a question that has one
 };
 
 // Queue pair and completion queues of most questions.
@@ -227,7 +210,7 @@ struct Loop {
     Queue queue;
 };
 
-// `ask` returns if the card has passed, and throws Failed if not. It may set a note.
+// `ask` returns if the card has passed, and throws Failed if not.
 struct Question {
     const char* name;
     const char* asks;
@@ -568,71 +551,6 @@ void ask_enable_wrap(Bench& bench) {
     }
 }
 
-void ask_index(Bench& bench) {
-    Completions done(bench.device);
-    Queue queue(bench.device, bench.memory, done, done);
-    queue.mark(Report::yes);
-    queue.move_last();
-    queue.mark(Report::yes);
-    queue.ring();
-    const Completion seen = bench.next(done, "an entry with a wrong index");
-    bench.note = seen.error ? "yes: " + syndrome_in_words(seen.syndrome) : "no";
-}
-
-void ask_error_counts(Bench& bench) {
-    Waiting here(bench, waiting_role(bench));
-    here.source.write_wrongly();
-    here.source.ring();
-    here.waiter.wait(here.counted, 0, Report::yes);
-    here.waiter.ring();
-    const Completion seen = bench.next(here.counted, "a write with a wrong key");
-    expect(seen.error, print(seen));
-    bench.note = bench.comes(here.done) ? "yes" : "no";
-}
-
-void ask_fetched(Bench& bench) {
-    Waiting here(bench, waiting_role(bench));
-    here.waiter.wait(here.counted, 0, Report::no);
-    here.waiter.mark(Report::no);
-    here.waiter.ring();
-    bench.device.rest(bench.limits.min_wait);
-    here.waiter.report_last();
-    here.complete(1);
-    bench.note = bench.comes(here.done) ? "when it runs" : "before it runs";
-}
-
-void ask_managed_fetched(Bench& bench) {
-    Managed here(bench);
-    here.slave.mark(Report::yes);
-    here.slave.mark(Report::no);
-    here.enable(static_cast<std::uint16_t>(here.slave.next() - 1));
-    here.master.ring();
-    bench.good(here.done, "an enabled request");
-    bench.device.rest(bench.limits.min_wait);
-    here.slave.report_last();
-    here.enable(here.slave.next());
-    here.master.ring();
-    bench.note = bench.comes(here.done) ? "when it is enabled, or later" : "before it is enabled";
-}
-
-void ask_step(Bench& bench) {
-    Waiting here(bench, waiting_role(bench));
-    here.complete(1);
-    bench.good(here.counted, "a request");
-    constexpr std::uint32_t steps = blocks - 2;
-    std::vector<double> times;
-    for (int round = 0; round < 21; ++round) {
-        for (std::uint32_t step = 0; step < steps; ++step)
-            here.waiter.wait(here.counted, 0, step + 1 == steps ? Report::yes : Report::no);
-        const auto begin = Clock::now();
-        here.waiter.ring();
-        bench.good(here.done, "a chain of WAITs");
-        times.push_back(std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / steps);
-    }
-    std::sort(times.begin(), times.end());
-    bench.note = fmt::format("{:.0f} ns, in a chain of {}", times[times.size() / 2], steps);
-}
-
 constexpr Question questions[] = {
     {"report", "Of two requests, only the one that reports leaves a completion.", ask_report},
     {"write", "An RDMA write with immediate arrives, its data before its completion.", ask_write},
@@ -664,12 +582,6 @@ constexpr Question questions[] = {
     {"enable_in_turn", "One doorbell runs a chain of enables and WAITs.", ask_enable_in_turn,
      Question::cross_channel},
     {"enable_wrap", "Enables wrap at 16 bits.", ask_enable_wrap, Question::cross_channel},
-    {"index", "Does the card check the index of a request?", ask_index},
-    {"error_counts", "Does an error completion count for a WAIT?", ask_error_counts, Question::wait},
-    {"fetched", "When does the card read a request behind a WAIT?", ask_fetched, Question::wait},
-    {"managed_fetched", "When does the card read a request of a managed queue?", ask_managed_fetched,
-     Question::cross_channel},
-    {"wait_time", "How long does a WAIT take if its completion is already there?", ask_step, Question::wait},
 };
 
 const char* why_not(const Capabilities& can, Question::Needs needs) {
@@ -696,8 +608,7 @@ Answer ask(Device& device, const ConformanceLimits& limits, const Question& ques
         // Each question has queues of its own: errors of one must not reach the next.
         Bench bench(device, limits);
         question.ask(bench);
-        answer.found = bench.note;
-        answer.outcome = answer.found.empty() ? Outcome::passed : Outcome::noted;
+        answer.outcome = Outcome::passed;
     } catch (const Failed& failed) {
         answer.outcome = Outcome::failed;
         answer.found = failed.why;
@@ -717,8 +628,6 @@ const char* print(Outcome outcome) {
             return "passed";
         case Outcome::failed:
             return "failed";
-        case Outcome::noted:
-            return "noted";
         case Outcome::not_asked:
             return "not asked";
     }

@@ -22,7 +22,6 @@ struct ConformanceLimits {
 enum class Outcome : std::uint8_t {
     passed,
     failed,
-    noted,      // the engine works with any answer
     not_asked,  // the card lacks a feature that the question needs
 };
 const char* print(Outcome outcome);
@@ -31,7 +30,7 @@ struct Answer {
     const char* name = nullptr;  // "wait_before"
     const char* asks = nullptr;  // the question, as a sentence
     Outcome outcome = Outcome::not_asked;
-    // failed: what came instead; noted: the answer; not_asked: the reason; passed: empty.
+    // failed: what came instead; not_asked: the reason; passed: empty.
     std::string found;
 };
 

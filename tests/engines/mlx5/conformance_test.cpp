@@ -37,9 +37,8 @@ TEST_P(Mlx5Conformance, HoldsOnTheDouble) {
     // It is refused what it asks to be refused, and no more.
     const std::vector<std::string> refusals = device.card().refusals();
     for (const std::string& refusal : refusals)
-        EXPECT_THAT(refusal, testing::AnyOf(testing::HasSubstr("memory that the key does not cover"),
-                                            testing::HasSubstr("wrong index")));
-    EXPECT_EQ(refusals.size(), 3u);
+        EXPECT_THAT(refusal, testing::HasSubstr("memory that the key does not cover"));
+    EXPECT_EQ(refusals.size(), 1u);
 }
 
 // The answer to one question.
@@ -92,36 +91,6 @@ TEST_P(Mlx5PlantedFault, IsFound) {
     const Answer answer =
         ask(rules, GetParam().question, {.max_wait = milliseconds(200), .min_wait = milliseconds(1)});
     EXPECT_EQ(answer.outcome, Outcome::failed) << answer.found;
-}
-
-TEST(Mlx5ConformanceNotes, WhetherIndicesAreChecked) {
-    for (const bool checked : {true, false}) {
-        Rules rules;
-        rules.fault = checked ? Fault::none : Fault::index_not_checked;
-        const Answer answer = ask(rules, "index");
-        EXPECT_EQ(answer.outcome, Outcome::noted);
-        EXPECT_EQ(answer.found.substr(0, 2), checked ? "ye" : "no");
-    }
-}
-
-TEST(Mlx5ConformanceNotes, WhetherErrorsCount) {
-    for (const bool count : {true, false}) {
-        Rules rules;
-        rules.errors_count = count;
-        EXPECT_EQ(ask(rules, "error_counts").found, count ? "yes" : "no");
-    }
-}
-
-// Mostly it is not seen, and sometimes it is: nobody may count on either.
-TEST(Mlx5ConformanceNotes, WhetherWhatIsPatchedAfterTheBellIsSeen) {
-    int unseen = 0;
-    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-        Rules rules;
-        rules.seed = seed;
-        unseen += ask(rules, "fetched").found == "before it runs" ? 1 : 0;
-    }
-    EXPECT_GT(unseen, 20);
-    EXPECT_LT(unseen, 40);
 }
 
 }  // namespace

@@ -81,8 +81,7 @@ struct Card::Completions {
     std::uint32_t number = 0;
     mlx5::CompletionQueue ring;
     int event = -1;
-    std::uint32_t produced = 0;  // the index of the next one; low 24 bits count
-    std::uint32_t counted = 0;   // the same for WAIT
+    std::uint32_t produced = 0;  // the index of the next one, and what a WAIT compares; low 24 bits count
     std::uint32_t total = 0;     // that were written
     bool failed = false;
     bool armed = false;
@@ -214,7 +213,7 @@ std::uint32_t Card::add_completion_queue(const mlx5::CompletionQueue& ring, int 
     queue->number = new_number(completions_);
     queue->ring = ring;
     queue->event = event;
-    queue->produced = queue->counted = rules_.first_completion;
+    queue->produced = rules_.first_completion;
     return completions_.emplace(queue->number, std::move(queue)).first->first;
 }
 
@@ -371,8 +370,6 @@ void Card::write_completion(std::uint32_t number, const std::byte* entry, std::u
     __atomic_store_n(reinterpret_cast<std::uint8_t*>(slot + at::opcode_and_owner), last, __ATOMIC_RELEASE);
     ++queue.produced;
     ++queue.total;
-    const bool error = opcode == of_request_error || opcode == of_receive_error;
-    if (!error || rules_.errors_count) ++queue.counted;
     if (queue.armed) signal(queue);
 }
 
@@ -568,7 +565,7 @@ Round Card::execute(Pair& pair) {
     Request request;
     Refusal refusal = read_request(next.bytes, request);
     const Control& head = request.control;
-    if (head.index != next.index && rules_.fault != Fault::index_not_checked) {
+    if (head.index != next.index) {
         refusal = "wrong index of the entry in its queue";  // not the index of the block where it lies
     } else if (head.queue != pair.number) {
         refusal = wrong_queue;
@@ -626,7 +623,7 @@ bool Card::wait_is_over(const Request& request, Refusal& refusal) const {
     const Completions& queue = *found->second;
     std::uint32_t index = request.max_index;
     std::uint32_t mask = completion_mask;
-    std::uint32_t counted = queue.counted;
+    std::uint32_t counted = queue.produced;
     switch (rules_.fault) {
         case Fault::wait_one_early:
             --index;

@@ -42,7 +42,6 @@ enum class Fault : std::uint8_t {
     completion_unasked,      // for an unsignalled request, too
     owner_never_turns,       //
     order_lost,              // a queue's sends overtake each other
-    index_not_checked,       //
     key_not_checked,         //
 };
 
@@ -51,8 +50,6 @@ struct Rules {
     // Where sources differ. WAIT in a queue without cd_master: refused, or as DPDK's transmit queues do.
     bool strict = false;
     bool cross_channel = true;  // masters and managed queues exist
-    // Whether an error completion counts for a WAIT.
-    bool errors_count = true;
     std::uint16_t first_send = 0xfff0;
     std::uint16_t first_receive = 0xfff0;
     std::uint32_t first_completion = 0xfffff0;
