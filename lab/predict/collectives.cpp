@@ -9,7 +9,6 @@
 #include "base/error.hpp"
 #include "base/values.hpp"
 #include "collectives/catalogue.hpp"
-#include "common/simulated_iteration.hpp"
 #include "lapwing/common/values.hpp"
 #include "plan/list_files.hpp"
 #include "plan/selection.hpp"
@@ -210,8 +209,7 @@ class CaseRun {
 
     // Of one iteration, alone or of several.
     double seconds_of(const simulate::Setting& setting, const simulate::Program& program) const {
-        return seconds_of_iteration(program, study_.burst_bytes > 0,
-                                    [&](const simulate::Program& of) { return simulate(setting, of).end(); });
+        return simulate::to_seconds(simulate(setting, program).end());
     }
 
     void run(const simulate::Engine& engine) {

@@ -90,7 +90,6 @@ Columns columns(const Study& study, const Case& of, const Predicted& row) {
 
 std::vector<std::string> left_out(const Cases& cases) {
     std::vector<std::string> found = cases.too_large;
-    for (std::string& one : left_out_of(cases.cases)) found.push_back(std::move(one));
     // One line for all ranks and bytes.
     std::vector<std::pair<std::string, std::vector<std::string>>> declined;
     for (const Declined& one : cases.declined) {

@@ -25,7 +25,6 @@ Json parameters_of(const Study& study, const Problem& problem, const simulate::E
     for (const Constant& constant : all_constants()) json[constant.name] = constant.seconds(parameters);
     if (parameters.rendezvous_bytes != UINT64_MAX) json["rendezvous_bytes"] = parameters.rendezvous_bytes;
     if (parameters.window_bytes != UINT64_MAX) json["window_bytes"] = parameters.window_bytes;
-    if (parameters.burst_bytes > 0) json["burst_bytes"] = parameters.burst_bytes;
     return json;
 }
 

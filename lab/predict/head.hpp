@@ -12,10 +12,6 @@ namespace lapwing::tool {
 
 // With the constants of all engines for `problem`.
 nlohmann::ordered_json head_of(const Study& study, const Problem& problem);
-// The problem for which a program's constants are printed: one of all ranks.
-inline Problem all_ranks(int ranks) {
-    return {.collective = Collective::barrier, .ranks = ranks};
-}
 // What was simulated of one engine: its rounds, and their spread. `algorithm` may be empty.
 nlohmann::ordered_json measurement_of(const simulate::Engine& engine, const std::string& algorithm,
                                       std::uint64_t messages, nlohmann::ordered_json rounds);
@@ -27,14 +23,6 @@ std::string headline(const Study& study, const Problem& problem);
 // The cells of a row, with the titles of their columns.
 using Columns = std::vector<std::pair<std::string, std::string>>;
 std::string align(const std::vector<Columns>& rows);
-template <class Cases>
-std::vector<std::string> left_out_of(const Cases& cases) {
-    std::vector<std::string> found;
-    for (const Job& one : cases) {
-        if (!one.left_out.empty()) found.push_back(one.what + ": " + one.left_out);
-    }
-    return found;
-}
 std::string lines_of(const std::vector<std::string>& left_out);
 
 std::string microseconds(double seconds);

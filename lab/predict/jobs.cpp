@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -13,13 +12,7 @@
 namespace lapwing::tool {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double messages_per_second = 3e6;
-
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 double messages_of(const std::vector<Job*>& jobs) {
     double messages = 0;
@@ -55,13 +48,6 @@ class Runs {
         std::unique_lock lock(mutex_);
         while (next_ < jobs_.size() && !failure_) {
             Job& job = *jobs_[next_];
-            const double needed = seconds_of(static_cast<double>(job.messages)) / rate_;
-            if (study_.options.seconds > 0 && seconds_since(begin_) + needed > study_.options.seconds) {
-                job.left_out = fmt::format("it would take about {:.0f} s more", std::max(needed, 1.0));
-                ++next_;
-                bar_.advance(static_cast<double>(job.messages));
-                continue;
-            }
             if (running_ > 0 && in_use_ + job.memory > study_.memory) {
                 changed_.wait(lock);
                 continue;
@@ -75,17 +61,13 @@ class Runs {
 
     void work() {
         for (std::size_t index = take(); index < jobs_.size(); index = take()) {
-            const Clock::time_point begin = Clock::now();
             try {
                 simulate_(index, bar_);
             } catch (...) {
                 const std::lock_guard lock(mutex_);
                 if (!failure_) failure_ = std::current_exception();
             }
-            const double seconds = seconds_since(begin);
             const std::lock_guard lock(mutex_);
-            // What was estimated for a job that took long says how fast this machine is.
-            if (seconds > 0.5) rate_ = seconds_of(static_cast<double>(jobs_[index]->messages)) / seconds;
             --running_;
             in_use_ -= jobs_[index]->memory;
             changed_.notify_all();
@@ -96,13 +78,11 @@ class Runs {
     const std::vector<Job*>& jobs_;
     const std::function<void(std::size_t, ProgressBar&)>& simulate_;
     ProgressBar bar_;
-    const Clock::time_point begin_ = Clock::now();
     std::mutex mutex_;
     std::condition_variable changed_;
     std::size_t next_ = 0;
     int running_ = 0;
     std::uint64_t in_use_ = 0;
-    double rate_ = 1;
     std::exception_ptr failure_;
 };
 

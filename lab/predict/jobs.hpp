@@ -1,4 +1,4 @@
-// Simulations one beside the other, as far as time and memory allow.
+// Simulations one beside the other, as far as memory allows.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,11 @@
 
 namespace lapwing::tool {
 
-// A case of a study: what it needs, and why it has no results.
+// A case of a study, and what it needs.
 struct Job {
     std::string what;            // "alltoall, 4 KiB, 1024 ranks, pairwise:window=6"
     std::uint64_t messages = 0;  // of all its simulations, about
     std::uint64_t memory = 0;    // about
-    std::string left_out = {};   // why it did not run
 
     // Returns why the case cannot run in the study's memory; empty if it can.
     std::string refusal(const Study& study) const;
@@ -25,8 +24,7 @@ struct Job {
 // "3 cases, about 62.9 million messages, up to 707 MiB for a case; about 13 s"
 std::string needs_of(const Study& study, const std::vector<Job*>& jobs);
 
-// Begins the jobs in their order; `simulate` runs one of them, by its index. What would not end in the
-// study's time is left out. Throws what `simulate` throws.
+// Begins the jobs in their order; `simulate` runs one of them, by its index. Throws what `simulate` throws.
 void run(const Study& study, const std::vector<Job*>& jobs,
          const std::function<void(std::size_t, ProgressBar&)>& simulate);
 

@@ -158,8 +158,6 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
          "Engines host and thread: messages of at least the first size are sent by rendezvous, "
          "which needs calls on both sides; the second size is what sockets buffer; or none "
          "(64Ki:4Mi)");
-    text("--burst", options.burst, "N",
-         "Burst size of a link in bytes, as of the shaped links of virtual hosts (0)");
     text("--wake-up", options.wake_up, "TIME", "Time to wake a sleeping progress thread (5us)");
     app.add_option("--taken", options.taken,
                    "Fraction of engine CPU time (of a thread or the kernel) taken from the application (0)")
@@ -173,10 +171,6 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
         ->range(1, 1024);
     text("--memory", options.memory, "N",
          "Memory limit, such as 4Gi; cases that need more are left out (a quarter of this machine's memory)");
-    app.add_option("--seconds", options.seconds,
-                   "Time limit; cases that would exceed it are left out (no limit)")
-        ->type_name("S")
-        ->range(0.0, 1e9);
     app.add_flag("--dry-run", options.dry_run, "Print the time and memory needed, simulate nothing");
     app.add_flag("--json", options.json, "Print JSON, which `lapwing report` draws, in place of the tables");
     text("-o,--output", options.output, "FILE",
@@ -186,7 +180,6 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
 simulate::Parameters Study::parameters(const simulate::Engine& engine, const Problem& problem,
                                        std::string* where) const {
     simulate::Parameters parameters = parameters_for(engine, problem, tuning ? &*tuning : nullptr, where);
-    parameters.burst_bytes = burst_bytes;
     set_rendezvous(parameters, engine, rendezvous_bytes, window_bytes);
     set_constants(options.constants, parameters);
     return parameters;
@@ -198,7 +191,6 @@ simulate::Setting Study::setting(const simulate::Engine& engine, const Problem& 
     setting.engine = engine;
     setting.costs = costs;
     setting.parameters = parameters(engine, problem);
-    setting.drained = burst_bytes > 0;
     setting.network = of;
     return setting;
 }
@@ -262,7 +254,6 @@ Study read_study(const PredictOptions& options) {
     study.tuning_file = checked_settings(given).tuning;
     if (!study.tuning_file.empty()) study.tuning = Tuning::read(study.tuning_file);
     read_rendezvous(options.rendezvous, study);
-    if (!options.burst.empty()) study.burst_bytes = read_bytes("--burst", options.burst);
     study.costs = {.wake_up = simulate::from_seconds(read_time("--wake-up", options.wake_up)),
                    .taken = options.taken,
                    .test = simulate::from_seconds(read_time("--test-time", options.test))};

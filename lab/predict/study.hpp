@@ -38,7 +38,6 @@ struct PredictOptions {
     std::string tuning;
     std::string constants;
     std::string rendezvous = "64Ki:4Mi";
-    std::string burst;
     std::string wake_up = "5us";
     double taken = 0;
     std::string test = "0us";
@@ -47,7 +46,6 @@ struct PredictOptions {
     std::uint64_t seed = 1;
     int threads = 0;
     std::string memory;
-    double seconds = 0;
     bool dry_run = false;
     bool json = false;
     std::string output;
@@ -79,7 +77,6 @@ struct Study {
     // Of the engines on processors; UINT64_MAX: none.
     std::uint64_t rendezvous_bytes = UINT64_MAX;
     std::uint64_t window_bytes = UINT64_MAX;
-    std::uint64_t burst_bytes = 0;
     simulate::EngineCosts costs;
     int threads = 1;
     std::uint64_t memory = 0;

@@ -19,23 +19,15 @@ struct Hop {
     std::int32_t node = 0;
 };
 
-// The times at which the first and the last byte of a message have passed an interface or a link.
-struct Passage {
-    Time first = 0;
-    Time last = 0;
-};
-
 // The time from which an interface or a link is free.
 struct Occupancy {
     Time free = 0;
 
-    // Passes a message whose first byte arrives at `first`, and its last byte at `last` or later. `burst`:
-    // the maximum credit of the link after a pause.
-    Passage pass(Time first, Time last, Time gap, Time wire, Time burst) {
+    // Passes a message whose first byte arrives at `first`. Returns when that byte leaves.
+    Time pass(Time first, Time gap, Time wire) {
         const Time begin = std::max(first, free);
-        free = std::max(first - burst, free) + gap + wire;
-        // After a slower link the last byte arrives later than this link needs.
-        return {begin, burst == 0 ? std::max(begin + wire, last) : std::max({begin, last, free})};
+        free = begin + gap + wire;
+        return begin;
     }
 };
 

@@ -10,9 +10,6 @@
 // receiver's engine answers when it runs. Then the sender's engine sends the bytes, one window at a time,
 // whenever it runs and the previous window has left. Each of these steps takes an overhead. A message that is
 // whole in its request is there with the answer. Other sends never wait for their receives.
-//
-// A link with a burst is a token bucket, like the traffic shapers of virtual hosts: after a pause it passes
-// `burst_bytes` at once.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +27,6 @@ struct Parameters {
     double overhead_per_byte = 0;                 // picoseconds; of the processor
     std::uint64_t rendezvous_bytes = UINT64_MAX;  // the shortest message that uses rendezvous
     std::uint64_t window_bytes = UINT64_MAX;      // that sockets accept at once
-    std::uint64_t burst_bytes = 0;
     // Between ranks of one host.
     Time near_latency = 0;
     Time near_overhead = 0;

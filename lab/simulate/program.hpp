@@ -24,9 +24,8 @@ struct Lateness {
 
 struct Program {
     int iterations = 1;
-    Time work = 0;          // between the start of the collective and the wait
-    int tests = 0;          // calls of MPI_Test, evenly spaced in the work
-    bool together = false;  // all ranks begin each iteration together
+    Time work = 0;  // between the start of the collective and the wait
+    int tests = 0;  // calls of MPI_Test, evenly spaced in the work
     Lateness lateness = {};
 };
 

@@ -23,14 +23,12 @@ Ranks::Ranks(const Lists& lists, const Setting& setting, bool timed)
       noise_(setting.noise),
       network_(setting.network),
       noisy_(setting.noise.kind != Noise::Kind::none),
-      burst_(std::llround(static_cast<double>(setting.parameters.burst_bytes) * setting.parameters.per_byte)),
       timed_(timed),
       messages_(setting.engine.messages),
       local_(local_runner(lists, setting.engine)),
       costs_(costs_of(lists, parameters_)),
       states_(static_cast<std::size_t>(lists.ranks)),
       arrivals_(lists.messages(), none) {
-    for (State& state : states_) state.interface.free = setting.drained ? 0 : -burst_;
     if (messages_ == Runner::offload) {
         for (Cost& cost : costs_) cost.windows = 0;
     }
@@ -71,13 +69,6 @@ bool Ranks::hand_over(int rank) {
     if (--state.handshakes > 0 || state.step != state.end) return false;
     complete(state);
     return true;
-}
-
-Time Ranks::gather() {
-    Time last = 0;
-    for (const State& state : states_) last = std::max(last, state.program);
-    for (State& state : states_) state.program = last;
-    return last;
 }
 
 void Ranks::work_piece(int rank, State& state) {

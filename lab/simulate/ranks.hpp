@@ -59,10 +59,9 @@ class Ranks {
     }
 
     // When the rank's sending interface passes a message that the processor has finished at `done`.
-    Passage enter_interface(int rank, Time done, Time wire) {
-        return state_of(rank).interface.pass(done, done, parameters_.gap, wire, burst_);
+    Time enter_interface(int rank, Time done, Time wire) {
+        return state_of(rank).interface.pass(done, parameters_.gap, wire);
     }
-    Time burst() const { return burst_; }
     // When a rank's engine has done a task of a rendezvous that becomes possible at `ready`.
     Time attend(int rank, Time ready);
     bool by_rendezvous(std::uint32_t cost) const { return costs_[cost].windows > 0; }
@@ -76,8 +75,6 @@ class Ranks {
         return state.number == number && state.active;
     }
     const Cost& cost(std::uint32_t index) const { return costs_[index]; }
-    // All ranks that are between two iterations begin the next one together. Returns when.
-    Time gather();
     Time clock(int rank) const { return states_[static_cast<std::size_t>(rank)].program; }
     std::vector<int>& woken() { return woken_; }
     std::uint64_t received() const { return received_; }
@@ -143,7 +140,6 @@ class Ranks {
     const Noise noise_;
     const Network* network_;
     const bool noisy_;
-    const Time burst_;
     const bool timed_;
     const Runner messages_;  // who runs sends and waits
     const Runner local_;     // copies, reductions and intra-node messages

@@ -20,7 +20,6 @@ struct Setting {
     EngineCosts costs = {};
     Parameters parameters = {};
     const Network* network = nullptr;  // null: every rank on a host of its own, all equally distant
-    bool drained = false;              // links begin without burst credit
     Noise noise = {};
     Program program = {};
     Evaluation evaluation = Evaluation::automatic;

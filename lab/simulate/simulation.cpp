@@ -53,14 +53,13 @@ Outcome by_worklist(const Lists& lists, const Setting& setting) {
     std::vector<int> ready;
     const auto send = [&](int rank, const SentMessage& message, Time done) {
         const Cost& cost = ranks.cost(message.cost);
-        const Time begin = ranks.enter_interface(rank, done, cost.wire).first;
+        const Time begin = ranks.enter_interface(rank, done, cost.wire);
         if (ranks.arrive(message.slot, begin + setting.parameters.latency + cost.wire)) {
             ready.push_back(message.peer);
         }
     };
     for (int iteration = 0; iteration < setting.program.iterations; ++iteration) {
         std::uint64_t ended = 0;
-        if (setting.program.together) ranks.gather();
         for (int i = 0; i < count; ++i) {
             ready.push_back(setting.backwards ? count - 1 - i : i);
             while (!ready.empty()) {
@@ -90,7 +89,6 @@ struct Event {
     };
 
     Time time = 0;
-    Time last = 0;  // of a message, when its last byte follows
     std::uint32_t slot = 0;
     std::int32_t peer = 0;  // the receiver, or the rank that goes on
     std::int32_t node = 0;  // with a network: of the message
@@ -123,8 +121,7 @@ class Queue {
             latency -= hop_;
         }
         queue_ = std::make_unique<Events>(network_ != nullptr ? std::min(latency, hop_) : latency);
-        links_.assign(network_ != nullptr ? network_->links() : static_cast<std::size_t>(count_),
-                      {setting.drained ? 0 : -ranks_.burst()});
+        links_.resize(network_ != nullptr ? network_->links() : static_cast<std::size_t>(count_));
         wakes_.assign(timed ? static_cast<std::size_t>(count_) : 0, never);
         if (network_ == nullptr) return;
         host_of_.reserve(static_cast<std::size_t>(count_));
@@ -171,13 +168,7 @@ class Queue {
             if (turn.progress == Ranks::Progress::ends) ++ended_;
             if (turn.progress == Ranks::Progress::waits && turn.next != never) wake(rank, turn.next);
             if (turn.progress != Ranks::Progress::begins) continue;
-            if (!setting_.program.together) {
-                begin(rank, ranks_.clock(rank), bucket_end, ready);
-            } else if (++gathered_ == count_) {
-                gathered_ = 0;
-                const Time now = ranks_.gather();
-                for (int i = 0; i < count_; ++i) begin(i, now, bucket_end, ready);
-            }
+            begin(rank, ranks_.clock(rank), bucket_end, ready);
         }
     }
 
@@ -222,18 +213,17 @@ class Queue {
     Time send(int rank, const SentMessage& message, Time done, Event::Kind kind) {
         Event event{.slot = message.slot, .peer = message.peer, .cost = message.cost, .kind = kind};
         const Time wire = wire_of(event);
-        Passage passage{done, ranks_.burst() == 0 ? done + wire : done};
+        Time leaves = done;
         if (network_ == nullptr) {
-            passage = ranks_.enter_interface(rank, done, wire);
+            leaves = ranks_.enter_interface(rank, done, wire);
         } else {
             event.node = host_of_[static_cast<std::size_t>(rank)];
         }
         // From the sender to the first link.
         const Time latency = std::max(ranks_.cost(message.cost).latency - in_links_, Time{1});
-        event.time = passage.first + latency;
-        event.last = passage.last + latency;
+        event.time = leaves + latency;
         queue_->push(event);
-        return passage.last;
+        return leaves + wire;
     }
 
     Time wire_of(const Event& event) const {
@@ -274,21 +264,19 @@ class Queue {
             to = host_of_[static_cast<std::size_t>(event.peer)];
             hop = network_->next(event.node, to);
         }
-        const Passage passage =
-            links_[hop.link].pass(event.time, event.last, setting_.parameters.gap, wire, ranks_.burst());
+        const Time leaves = links_[hop.link].pass(event.time, setting_.parameters.gap, wire);
         if (network_ != nullptr && hop.node != to) {
             Event next = event;
-            next.time = passage.first + hop_;
-            next.last = passage.last + hop_;
+            next.time = leaves + hop_;
             next.node = hop.node;
             queue_->push(next);
             return;
         }
         if (event.kind == Event::Kind::request) {
-            request(event.slot, passage.last);
+            request(event.slot, leaves + wire);
         } else if (event.kind == Event::Kind::answer) {
-            answered(event.slot, passage.last);
-        } else if (event.kind != Event::Kind::window && ranks_.arrive(event.slot, passage.last)) {
+            answered(event.slot, leaves + wire);
+        } else if (event.kind != Event::Kind::window && ranks_.arrive(event.slot, leaves + wire)) {
             run(event.peer, queue_->bucket_end());
         }
     }
@@ -371,7 +359,6 @@ class Queue {
     std::unordered_map<std::uint32_t, Rendezvous> rendezvous_;  // by slot
     // By receivers: the slots of long messages whose receives are not posted.
     std::unordered_map<int, std::vector<std::uint32_t>> early_requests_;
-    int gathered_ = 0;  // ranks that are between two iterations
     std::uint64_t ended_ = 0;
     std::uint64_t events_ = 0;
     std::vector<Time> wakes_;  // timed: of each rank, when it goes on

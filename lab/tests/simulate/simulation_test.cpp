@@ -199,35 +199,6 @@ TEST(Interfaces, TheSenderSendsOneMessageAfterTheOther) {
                 ElementsAre(300, 1220, 1420, 1620));
 }
 
-TEST(Interfaces, ALinkWithABurstPassesItAtOnceAfterAPause) {
-    // 30 bytes of 2 ns: the first 20 at once. The next message finds the links drained.
-    Parameters costs = parameters(1000, 100, 2);
-    costs.burst_bytes = 20;
-    const Lists lists = lists_for(Collective::broadcast, "flat", 2, 30);
-    EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = costs}), ElementsAre(100, 1220));
-    EXPECT_THAT(ends_in_nanoseconds(lists_for(Collective::scatter, "flat", 3, 30), {.parameters = costs}),
-                ElementsAre(200, 1220, 1320));
-    costs.burst_bytes = 60;
-    EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = costs}), ElementsAre(100, 1200));
-    // A drained link passes nothing at once without a pause before it, which a processor that needs no time
-    // does not leave.
-    Parameters quick = parameters(1000, 0, 2);
-    quick.burst_bytes = 20;
-    EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = quick}), ElementsAre(0, 1020));
-    EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = quick, .drained = true}), ElementsAre(0, 1060));
-}
-
-TEST(Order, RanksThatBeginTogetherWaitForTheSlowest) {
-    // Rank 0 is done with a message at 100, the other one 1100 later.
-    for (const Evaluation evaluation : {Evaluation::worklist, Evaluation::queue}) {
-        EXPECT_THAT(ends_in_nanoseconds(lists_for(Collective::broadcast, "flat", 2),
-                                        {.parameters = parameters(1000, 100),
-                                         .program = {.iterations = 3, .together = true},
-                                         .evaluation = evaluation}),
-                    ElementsAre(2500, 3600));
-    }
-}
-
 TEST(Order, WorklistAndQueueAgreeWhereNothingIsShared) {
     for (const char* name : {"host", "thread", "kernel", "card"}) {
         for (const int ranks : {2, 7, 16, 33}) {

@@ -5,8 +5,8 @@ import unittest
 from refusals_test import RefusalTest
 
 NUMBERS = {  # commands, and all their options that take a number
-    ("predict", "alltoall", "--ranks", "4"): "iterations rounds seed ranks-per-host numa caches taken threads time tests work bytes memory "
-                                             "burst rendezvous hop test-time wake-up late noise constants network",
+    ("predict", "alltoall", "--ranks", "4"): "iterations rounds seed ranks-per-host numa caches taken threads tests work bytes memory "
+                                             "rendezvous hop test-time wake-up late noise constants network",
     ("predict", "barrier"): "ranks",
     ("verify", "--all"): "queue-depth sample seed ranks",
 }
