@@ -110,7 +110,7 @@ def order_errors(test, trace, engine, ranks):
             if said[0] == "wait":
                 amount = args.get("count") == int(said[2])
             else:
-                amount = args.get("bytes") == int(re.search(r"\+(\d+)\]", " ".join(said)).group(1))
+                amount = args.get("bytes") == int((re.findall(r"\+(\d+)\]", " ".join(said)) or [0])[0])
             if args["kind"] != said[0] or args.get("peer") != peer or not amount:
                 errors.append(f"{where}: {args} is not {said}")
             begin, end = round(task["ts"] * 1000), round((task["ts"] + task["dur"]) * 1000)

@@ -26,7 +26,6 @@ WORDS = [  # a command, and what its message names
     (("run", "-O", "x"), "'-O'; did you mean '-o'"), (("bench", "foo"), "valid: all, overlap"),
     *[(("explain", "allreduce", "--ranks", "4", f"--{name}", "foo"), f"--{name}")
       for name in "op type bytes hosts engine algorithm level format".split()],
-    (("explain", "barrier", "--ranks", "4", "-o", "b.png"), "b.png"),
     *[(("run", f"--{name}", "", "--", "true"), f"--{name}") for name in ("trace", "report-file", "engine")],
     # Options that would have no effect.
     (("doctor", "--nic", "--seconds", "9"), "--seconds cannot be used with --nic"),
