@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <memory>
 #include <unordered_map>
-#include <utility>
 
 #include "base/error.hpp"
 #include "simulate/queues.hpp"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "c/status.hpp"
 #include "task/parts.hpp"

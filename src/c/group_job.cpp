@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/nearest_name.hpp"

@@ -1,6 +1,5 @@
 #include "c/group.hpp"
 
-#include <algorithm>
 #include <mutex>
 
 #include "c/status.hpp"

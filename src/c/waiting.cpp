@@ -1,7 +1,6 @@
 // lapwing_test and the functions that wait.
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 

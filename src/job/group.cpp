@@ -1,6 +1,5 @@
 #include "job/group.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "links/routed.hpp"

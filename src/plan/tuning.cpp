@@ -7,10 +7,7 @@
 #include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <span>
-#include <sstream>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 
 #include "base/error.hpp"

@@ -1,8 +1,6 @@
 #include "task/parts.hpp"
 
-#include <algorithm>
 #include <map>
-#include <utility>
 
 namespace lapwing {
 namespace {

@@ -1,6 +1,5 @@
 #include "task/task.hpp"
 
-#include <array>
 #include <cstddef>
 
 #include "task/binned.hpp"

@@ -2,7 +2,6 @@
 // Lists that the checker proves have a chain form that its model proves, or are said to have none.
 #include <cstdint>
 #include <cstdlib>
-#include <span>
 #include <string_view>
 #include <vector>
 

@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 #include "reference.hpp"
 

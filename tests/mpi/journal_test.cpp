@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <mpi.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "persistent_forms.hpp"

@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/host/engine.hpp"

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "base/error.hpp"
 #include "checker_lists.hpp"
 #include "task/sample.hpp"

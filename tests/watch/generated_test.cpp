@@ -3,7 +3,6 @@
 
 #include <map>
 #include <random>
-#include <set>
 
 #include "base/error.hpp"
 #include "watch/hand_made.hpp"

@@ -7,13 +7,9 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <functional>
-#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "base/error.hpp"
 #include "engines/mlx5/queues.hpp"

@@ -22,7 +22,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <vector>
 
 #include "base/error.hpp"
 #include "links/rdma_devices.hpp"

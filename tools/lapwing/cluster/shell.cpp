@@ -4,10 +4,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"

@@ -1,7 +1,6 @@
 // lapwing explain: the lists, queues or chains of one collective, and why this algorithm was chosen.
 #include <fmt/format.h>
 
-#include <iostream>
 #include <memory>
 #include <optional>
 

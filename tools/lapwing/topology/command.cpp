@@ -3,8 +3,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "base/error.hpp"
