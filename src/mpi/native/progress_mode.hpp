@@ -36,12 +36,12 @@ struct ProgressFacts {
     bool gate_is_complete = true;             // every function of this MPI passes the gate
     bool has_membarrier = true;
     Hook hook = Hook::none;
-    bool others_stay_out = false;  // lists of another rank must not call the MPI
-    std::string fault_tolerant;    // why nothing may wait for a peer; empty: it may
+    bool others_stay_out = false;     // lists of another rank must not call the MPI
+    std::string fault_tolerant = "";  // why nothing may wait for a peer; empty: it may
     bool fills_one_host = false;
     std::string messages = "auto";         // LAPWING_MESSAGES
     std::string progress_thread = "auto";  // LAPWING_PROGRESS_THREAD
-    std::string own_thread;                // of the MPI: the variable that started it, "NAME=VALUE"
+    std::string own_thread = "";           // of the MPI: the variable that started it, "NAME=VALUE"
 };
 
 // Of Lapwing's thread.
