@@ -1,11 +1,10 @@
 """Pages of the site that are made from the source: the algorithms, the functions of the C API, the Python module.
 
-    generate.py ROOT TOOL PAGES     writes Markdown, and pictures, to the directory PAGES
+    generate.py ROOT TOOL PAGES     writes Markdown to the directory PAGES
 """
 
 import concurrent.futures
 import inspect
-import json
 import pathlib
 import re
 import subprocess
@@ -15,17 +14,17 @@ ROOT, TOOL, PAGES = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 MANUAL = ("lapwing", "lapwing_group_create", "lapwing_allreduce", "lapwing_plan_create", "lapwing_wait", "lapwing_message")
 # The numbers of ranks, and the bytes of one rank's block, for which choices are shown.
 RANKS, BYTES = (8, 64), (8, 1 << 10, 64 << 10, 1 << 20)
-PICTURE_RANKS = (4, 5)
-
-
-def explain(*words, check=True):
-    return subprocess.run([TOOL, "explain", *map(str, words)], capture_output=True, text=True, check=check)
 
 
 def explained(*words):
-    """The tool's output as JSON; None if the algorithm declines."""
-    done = explain(*words, "--format", "json", check=False)
-    return json.loads(done.stdout) if done.returncode == 0 else None
+    """What the tool's first lines say, by the name of each; None if the algorithm declines."""
+    done = subprocess.run([TOOL, "explain", *map(str, words)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return None
+    head, _, _ = done.stdout.partition("\n\n")
+    title, *lines = head.splitlines()
+    found = dict(re.findall(r"^  (\w+(?: \w+)?) {2,}(.*)", "\n".join(lines), re.MULTILINE))
+    return found | {"name": title.rpartition(": ")[2].partition(":")[0], "ranks": re.search(r"on (\d+) rank", title)[1]}
 
 
 def rows():
@@ -36,10 +35,6 @@ def rows():
 
 def size(count):
     return f"{count} B" if count < 1 << 10 else f"{count >> 10} KiB" if count < 1 << 20 else f"{count >> 20} MiB"
-
-
-def count(number, word):
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def sentence(text):
@@ -55,16 +50,6 @@ def group(name, ranks):
     return ("--hosts", f"2x{ranks // 2}") if name in ("two_level", "multi_level") else ("--ranks", ranks)
 
 
-def draw(collective, name):
-    """The picture of an algorithm's lists; None if the algorithm declines the problem."""
-    for ranks in PICTURE_RANKS:
-        picture = PAGES / "algorithms" / f"{collective}-{name}.svg"
-        words = (collective, "--algorithm", name, *group(name, ranks), "-o", picture)
-        if explain(*words, check=False).returncode == 0:
-            return picture, ranks
-    return None, 0
-
-
 def choices(collective):
     """A table of the algorithm that is chosen for each number of ranks and size."""
     sizes = BYTES[:1] if collective == "barrier" else BYTES
@@ -74,7 +59,7 @@ def choices(collective):
         names = []
         for bytes_ in sizes:
             found = explained(collective, "--ranks", ranks, *block(collective, bytes_))
-            names.append(f"`{found['algorithm']['name']}`" if found else "-")
+            names.append(f"`{found['name']}`" if found else "-")
         lines.append(f"| {ranks} | " + " | ".join(names) + " |")
     return lines
 
@@ -84,20 +69,14 @@ def section(collective, names, folder):
     text = [f"## {collective}", "", *choices(collective), ""]
     for name in names:
         found = explained(collective, "--algorithm", name, *block(collective, 1024), *group(name, 8))
-        totals, ranks = found["totals"], found["problem"]["ranks"]
-        picture, drawn = draw(collective, name)
-        text += [f"### {collective}: {name}", "", sentence(found["algorithm"]["summary"]), "",
-                 f"- From: {found['algorithm']['source']}",
-                 f"- On {ranks} ranks{'' if collective == 'barrier' else ' with blocks of 1 KiB'}: {count(totals['steps'], 'step')}, "
-                 f"{count(totals['sends'], 'message')}, {count(totals['bytes'], 'byte')}",
+        text += [f"### {collective}: {name}", "", sentence(found["algorithm"]), "",
+                 f"- From: {found['source']}",
+                 f"- On {found['ranks']} ranks{'' if collective == 'barrier' else ' with blocks of 1 KiB'}: {found['all ranks']}",
                  f"- Source: `src/collectives/{folder[name]}/`", ""]
-        if picture:
-            text += [f"![The task lists of {name} for {collective} on {drawn} ranks](algorithms/{picture.name})", ""]
     return text
 
 
 def catalogue():
-    (PAGES / "algorithms").mkdir(exist_ok=True)
     of = {}
     folders = {}
     for collective, folder, name in rows():
@@ -108,7 +87,7 @@ def catalogue():
     text = ["# Algorithms", "",
             f"All {len(rows())} algorithms, as `lapwing explain` shows them. The table of each collective has the one that is chosen by the shipped cost model "
             "between hosts, one rank on each, for blocks of some sizes; `lapwing tune` measures on a machine instead. How the choice is made: "
-            "[design](design.md#the-choice). In a picture, time goes from top to bottom; an arrow is a message.", ""]
+            "[design](design.md#the-choice).", ""]
     (PAGES / "algorithms.md").write_text("\n".join(text + sum(sections, [])))
 
 

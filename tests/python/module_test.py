@@ -53,7 +53,7 @@ class Paths(unittest.TestCase):
         version = re.search(r"set\(LAPWING_VERSION (\S+)\)", (ROOT / "CMakeLists.txt").read_text())[1]
         self.assertEqual(said, f"lapwing {version}\n")
         self.assertEqual(subprocess.run([sys.executable, "-m", "lapwing", "no-such-command"], stderr=subprocess.DEVNULL,
-                                        check=False).returncode, 2)
+                                        check=False).returncode, 125)
 
 
 class Report(unittest.TestCase):
