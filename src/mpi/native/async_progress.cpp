@@ -283,7 +283,7 @@ PollPace::Work AsyncProgress::work_in_flight() const {
 void AsyncProgress::serve() {
     poll_pace_.begin();
     while (!ending_) {
-        while (asked_.exchange(false)) {
+        while (!ending_ && asked_.exchange(false)) {
             // Stays awake while the MPI asks at least once per pause.
             duties_.advance_lists();
             std::this_thread::sleep_for(20us);
