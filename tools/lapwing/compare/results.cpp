@@ -106,6 +106,10 @@ std::string Results::lines_of(const std::string& output) const {
     return found;
 }
 
+bool Results::equal(const std::string& one, const std::string& other) const {
+    return tolerance_ > 0 ? equal_within(one, other, tolerance_) : one == other;
+}
+
 std::string Results::after_run(const std::string& output) {
     std::vector<std::string> results;
     for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -119,10 +123,17 @@ std::string Results::after_run(const std::string& output) {
     if (lines_ && results.back().empty()) return "no line of its output matches --same-output";
     if (first_.empty()) first_ = results;
     for (std::size_t i = 0; i < results.size(); ++i) {
-        if (tolerance_ > 0 ? equal_within(first_[i], results[i], tolerance_) : first_[i] == results[i])
-            continue;
-        return i < files_.size() ? fmt::format("'{}' differs from that of the first run", files_[i])
-                                 : "its output differs from that of the first run";
+        if (equal(first_[i], results[i])) continue;
+        std::vector<std::string> first = split(first_[i], '\n');
+        std::vector<std::string> now = split(results[i], '\n');
+        first.resize(std::max(first.size(), now.size()));
+        now.resize(first.size());
+        std::size_t line = 0;
+        while (line + 1 < now.size() && equal(first[line], now[line])) ++line;
+        const auto shown = [](const std::string& text) { return printable(text.substr(0, 200)); };
+        return fmt::format("{} differs from that of the first run: '{}', there '{}'",
+                           i < files_.size() ? fmt::format("'{}'", files_[i]) : "its output",
+                           shown(now[line]), shown(first[line]));
     }
     return "";
 }

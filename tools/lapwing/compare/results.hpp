@@ -40,6 +40,7 @@ class Results {
 
   private:
     std::string lines_of(const std::string& output) const;
+    bool equal(const std::string& one, const std::string& other) const;
 
     const std::vector<std::string> files_;
     std::optional<std::regex> lines_;
