@@ -1,13 +1,13 @@
 #include "job/rank_locations.hpp"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <set>
 
 #include "links/tcp/addresses.hpp"
+#include "topology/container.hpp"
 #include "topology/location.hpp"
 
 namespace lapwing {
@@ -15,7 +15,7 @@ namespace lapwing {
 bool has_spare_processors(long ranks) {
     cpu_set_t own;
     CPU_ZERO(&own);
-    return 2 * ranks <= ::sysconf(_SC_NPROCESSORS_ONLN) && ::sched_getaffinity(0, sizeof own, &own) == 0 &&
+    return 2 * ranks <= topology::processors_here() && ::sched_getaffinity(0, sizeof own, &own) == 0 &&
            CPU_COUNT(&own) > 1;
 }
 
@@ -25,7 +25,7 @@ RankLocations::RankLocations(Job& job, const topology::HostOrder& hosts) {
     locations_ = job.exchange_values(mine);
     const auto here = std::count_if(locations_.begin(), locations_.end(),
                                     [&](const topology::RankLocation& one) { return one.host == mine.host; });
-    oversubscribed_ = here > ::sysconf(_SC_NPROCESSORS_ONLN);
+    oversubscribed_ = here > topology::processors_here();
     spare_processors_ = lapwing::has_spare_processors(here);
 }
 

@@ -35,6 +35,7 @@
 #include "mpi/native/native.hpp"
 #include "mpi/native/pending_messages.hpp"
 #include "plan/options.hpp"
+#include "topology/container.hpp"
 
 extern char** environ;
 
@@ -218,7 +219,7 @@ Progressed progressed(int ranks) {
         lists.waited += static_cast<double>(count.wait_time) * 1e-9;
         lists.elsewhere += static_cast<double>(count.hidden_time) * 1e-9;
     }
-    lists.processors = ::sysconf(_SC_NPROCESSORS_ONLN);
+    lists.processors = topology::processors_here();
     lists.ranks = ranks;
     return lists;
 }
