@@ -4,6 +4,7 @@
 // With the argument "watch", a rank calls no MPI function until the last byte of its receive buffer has
 // changed. Without a thread that drives the MPI it does so for ever. Rank 0 prints what holds; a rank that
 // finds an error prints it and ends the job.
+#include <dlfcn.h>
 #include <fenv.h>
 #include <linux/membarrier.h>
 #include <mpi.h>
@@ -28,6 +29,11 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#if !defined(OPEN_MPI) && __has_include(<ucp/api/ucp.h>)
+#include <ucp/api/ucp.h>
+#define HAS_UCX
+#endif
 
 #include "persistent_forms.hpp"
 
@@ -611,6 +617,48 @@ void callbacks() {
     check(elsewhere == 0, "a callback ran in another thread");
 }
 
+#ifdef HAS_UCX
+#define OF_UCX(function) reinterpret_cast<decltype(&function)>(::dlsym(RTLD_DEFAULT, #function))
+
+std::atomic<bool> in_own_worker{false};
+std::atomic<int> sums_there{0};
+void sum_and_note(void* in, void* out, int* count, MPI_Datatype*) {
+    if (in_own_worker) ++sums_there;
+    for (int i = 0; i < *count; ++i) static_cast<int*>(out)[i] += static_cast<int*>(in)[i];
+}
+// A library of the program has a worker of UCX, and progresses it outside of the MPI: no list may advance
+// there.
+void own_worker() {
+    ucp_config_t* config = nullptr;
+    check(OF_UCX(ucp_config_read)(nullptr, nullptr, &config) == UCS_OK, "no settings of UCX");
+    ucp_params_t parameters{};
+    parameters.field_mask = UCP_PARAM_FIELD_FEATURES;
+    parameters.features = UCP_FEATURE_TAG;
+    ucp_context_h context = nullptr;
+    check(OF_UCX(ucp_init_version)(UCP_API_MAJOR, UCP_API_MINOR, &parameters, config, &context) == UCS_OK,
+          "no context of UCX");
+    const ucp_worker_params_t of_worker{};
+    ucp_worker_h worker = nullptr;
+    check(OF_UCX(ucp_worker_create)(context, &of_worker, &worker) == UCS_OK, "no worker of UCX");
+    MPI_Op add = MPI_OP_NULL;
+    MPI_Op_create(sum_and_note, 1, &add);
+    int mine = rank() + 1;
+    int sum = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallreduce(&mine, &sum, 1, MPI_INT, add, MPI_COMM_WORLD, &request);
+    in_own_worker = true;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    while (rank() == 0 && std::chrono::steady_clock::now() < end) OF_UCX(ucp_worker_progress)(worker);
+    in_own_worker = false;
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(sums_there == 0, "a list advanced in the progress of the program's own worker");
+    check(sum == 3, "a wrong sum");
+    MPI_Op_free(&add);
+    OF_UCX(ucp_worker_destroy)(worker);
+    OF_UCX(ucp_cleanup)(context);
+}
+#endif
+
 // ---- Several jobs ----
 
 void spawned() {
@@ -680,6 +728,9 @@ int main(int argc, char** argv) {
         {"reduction", reduction},
         {"reduction_beside_list", reduction_beside_list},
         {"callbacks", callbacks},
+#ifdef HAS_UCX
+        {"own_worker", own_worker},
+#endif
         {"spawned", spawned},
         {"traps", exchange_once},
 #if MPI_VERSION >= 4

@@ -46,7 +46,7 @@ def same(test, program):
     """What is equal by the MPI alone and under Lapwing."""
     parts = [("level", level) for level in LEVELS] + [(part,) for part in ("requests", "attribute", "callbacks", "many_persistent", "exit", "abort")]
     # Open MPI 4 has no sessions.
-    parts += [("session",)] if test.mpi == "mpich" else []
+    parts += [("session",), ("own_worker",)] if test.mpi == "mpich" else []
     for words in parts:
         # MPICH's launcher ends the other ranks when one exits without MPI_Finalize, unless they have just exited, too.
         ranks = 1 if words[0] == "exit" else 2

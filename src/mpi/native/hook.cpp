@@ -10,6 +10,7 @@
 #include "links/mpi/mpi_progress.hpp"
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/libraries.hpp"
 #include "mpi/native/native.hpp"
@@ -144,6 +145,8 @@ bool flush_native() {
 void native_progress() {
     const Hook now = hook.load(std::memory_order_acquire);
     if (now == Hook::none || *in_flight == 0 || Entry::busy() || async_progress.is_this_thread()) return;
+    // The program may progress a worker of its own.
+    if (!InMpi::any()) return;
     if (now == Hook::callback) {
         try_progress();
     } else if (now == Hook::thread) {
@@ -171,7 +174,8 @@ Function* next_in_ucx(const char* name) {
 // this library replaces.
 extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker) {
     static const auto next = next_in_ucx<unsigned(void*)>("ucp_worker_progress");
-    if (lapwing::worker_of_mpi.load(std::memory_order_relaxed) == nullptr) lapwing::worker_of_mpi = worker;
+    if (lapwing::worker_of_mpi.load(std::memory_order_relaxed) == nullptr && lapwing::InMpi::any())
+        lapwing::worker_of_mpi = worker;
     const unsigned count = next(worker);
     lapwing::native_progress();
     return count;
