@@ -70,10 +70,10 @@ def modes(tests=()):
             ("host engine", "--engine host", "--mode nonblocking"), ("kernel engine", "--engine kernel", "--mode nonblocking")]
 
 
-def application(name, words, variants, title, base="--mode blocking", **more):
+def application(name, words, variants, title, **more):
     """A sample application (make apps), which verifies its results; the blocking program is the native one."""
     program = f"BUILD/apps/{name}-{'mpich' if 'mpich' in more.get('mpi', '') else 'openmpi'} {words} --repeat 3"
-    return compared(f"{name}, {title}", program, variants, base, ("--time", PRINTED), prepare=built(f"apps/{name}-openmpi"), **more)
+    return compared(f"{name}, {title}", program, variants, "--mode blocking", ("--time", PRINTED), prepare=built(f"apps/{name}-openmpi"), **more)
 
 
 def fft():

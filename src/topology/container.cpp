@@ -33,7 +33,8 @@ long processors_of_group(long online, const std::filesystem::path& file, const s
 }
 
 long processors_here() {
-    return processors_of_group(::sysconf(_SC_NPROCESSORS_ONLN));
+    static const long found = processors_of_group(::sysconf(_SC_NPROCESSORS_ONLN));
+    return found;
 }
 
 }  // namespace lapwing::topology

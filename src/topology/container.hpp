@@ -12,7 +12,7 @@ namespace lapwing::topology {
 long processors_of_group(long online, const std::filesystem::path& file = "/proc/self/cgroup",
                          const std::filesystem::path& root = "/sys/fs/cgroup");
 
-// Of this host, in the container or job.
+// Of this host, in the container or job; read once.
 long processors_here();
 
 }  // namespace lapwing::topology

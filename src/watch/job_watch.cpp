@@ -168,7 +168,7 @@ struct JobWatch::State {
         }
     }
 
-    // Without a free descriptor the socket stays ready. The kernel limits what a user watches, too.
+    // Without a free descriptor the socket stays ready. The kernel also limits what a user watches.
     void pause() {
         loop->forget(listener.get());
         pause_end = loop->post_after(milliseconds(100), [this] {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 
 #include "base/clock.hpp"
@@ -34,24 +35,12 @@ namespace {
 
 std::mutex start_mutex;
 
+// By ThreadLevel, in ascending order.
+constexpr int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
+
 ThreadLevel level_of(int level) {
-    return level >= MPI_THREAD_MULTIPLE     ? ThreadLevel::multiple
-           : level >= MPI_THREAD_SERIALIZED ? ThreadLevel::serialized
-           : level >= MPI_THREAD_FUNNELED   ? ThreadLevel::funneled
-                                            : ThreadLevel::single;
-}
-int level_in_mpi(ThreadLevel level) {
-    switch (level) {
-        case ThreadLevel::single:
-            return MPI_THREAD_SINGLE;
-        case ThreadLevel::funneled:
-            return MPI_THREAD_FUNNELED;
-        case ThreadLevel::serialized:
-            return MPI_THREAD_SERIALIZED;
-        case ThreadLevel::multiple:
-            break;
-    }
-    return MPI_THREAD_MULTIPLE;
+    const auto above = std::ranges::upper_bound(levels, level) - std::begin(levels);
+    return static_cast<ThreadLevel>(above - 1);
 }
 
 // Nothing in MPI_Finalize waits longer for what another rank may never do.
@@ -197,7 +186,7 @@ int thread_level(int wanted) {
                            .messages = value("LAPWING_MESSAGES"),
                            .progress_thread = value("LAPWING_PROGRESS_THREAD")};
     const ThreadLevel level = level_to_ask(facts);
-    return level == facts.wanted ? wanted : level_in_mpi(level);
+    return level == facts.wanted ? wanted : levels[static_cast<std::size_t>(level)];
 }
 
 // The level that the program has asked for, if the MPI was asked for more: the program is told what it would

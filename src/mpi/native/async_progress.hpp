@@ -33,7 +33,7 @@ class AsyncProgress {
     // After MPI_Init. `processors`: where the thread may run; empty: where the process may. Throws Error
     // (system, invalid_argument).
     void start(const Duties& duties, const std::vector<int>& processors);
-    // Before MPI_Finalize; does nothing without a thread, or again.
+    // Before MPI_Finalize; does nothing without a thread or a second time.
     void stop();
 
     bool serves_messages() const { return serves_messages_.load(std::memory_order_relaxed); }

@@ -37,7 +37,7 @@ class PollPace {
         std::uint64_t bytes = 0;
         bool windows = false;
         bool lists = false;
-        // Lists advance while the program is inside the MPI, too.
+        // Lists also advance while the program is inside the MPI.
         bool lists_always = false;
         // The place in the program needs few polls, as the MPI moves messages by itself there.
         bool slow = false;

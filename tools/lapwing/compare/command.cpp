@@ -46,14 +46,18 @@ struct Options {
 const std::vector<std::string> variants_of_all = {"host: --engine host", "kernel: --engine kernel",
                                                   "messages off: --messages off", "blocking: --blocking"};
 
+std::vector<std::string> words_of(const std::string& text) {
+    std::vector<std::string> words = split(text, ' ');
+    std::erase(words, "");
+    return words;
+}
+
 Settings read_settings_of(const std::string& options) {
     SettingOptions given;
     CommandLine line("", "");
     add_setting_options(line, given);
     line.allow_extras();
-    std::vector<std::string> words = split(options, ' ');
-    std::erase(words, "");
-    if (line.parse(words)) throw_invalid("--help is no setting");
+    if (line.parse(words_of(options))) throw_invalid("--help is no setting");
     refuse_unknown_options(line, false);
     Settings settings = settings_of(given);
     settings.report = "none";
@@ -67,12 +71,6 @@ struct Settled {
     std::vector<std::string> words;    // of the command
     Starter starter = {};              // of the command
 };
-
-std::vector<std::string> words_of(const std::string& text) {
-    std::vector<std::string> words = split(text, ' ');
-    std::erase(words, "");
-    return words;
-}
 
 // "NAME: OPTIONS" or "NAME: OPTIONS -- COMMAND".
 Settled read_variant(const std::string& written, const std::vector<std::string>& words) {
