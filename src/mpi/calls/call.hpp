@@ -19,7 +19,6 @@
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
-#include "mpi/native/pending_messages.hpp"
 #include "mpi/requests/native_requests.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/start.hpp"
@@ -95,8 +94,8 @@ int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, co
         if (started.error == MPI_SUCCESS) left_to_mpi(Call::collective);
         const int error = end_without_list(started, communicator, recorded, native);
         if (error == MPI_SUCCESS) {
-            native_requests().add(*handle, recorded.id(), nullptr);
-            if (async_progress.serves_messages()) pending_messages.add(*handle, 1);
+            const Entry entry;
+            native_requests.add_collective(*handle, recorded.id(), false, nullptr);
         }
         return error;
     });
@@ -122,8 +121,11 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, con
         }
         if (started.error == MPI_SUCCESS) left_to_mpi(Call::collective);
         const int error = end_without_list(started, communicator, recorded, native);
-        if (error == MPI_SUCCESS)
-            native_requests().add(*handle, recorded.id(), recorded.record_starts(false));
+        if (error == MPI_SUCCESS) {
+            watch::CallRecord* const starts = recorded.record_starts(false);
+            const Entry entry;
+            native_requests.add_collective(*handle, recorded.id(), true, starts);
+        }
         return error;
     });
 }

@@ -16,7 +16,6 @@
 #include "mpi/native/entry.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
-#include "mpi/native/pending_messages.hpp"
 #include "mpi/requests/native_requests.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/request_table.hpp"
@@ -80,29 +79,24 @@ void WaitClock::stop_inside_entry() {
     requests_ = {};
 }
 
-// Whether no request of the MPI is observed.
-bool none_observed() {
-    return NativeRequests::none() && !PendingMessages::any();
+// Whether no call completes a list.
+bool no_lists() {
+    return request_book.lists() == 0;
+}
+
+// Whether the MPI alone knows all requests of the program.
+bool nothing_in_flight() {
+    return request_book.alive() == 0;
 }
 
 // A call whose requests the native MPI completes.
 template <typename Native>
 int natively(int count, const MPI_Request* handles, Native native) {
-    if (none_observed()) return native();
+    if (request_book.alive() == request_book.lists()) return native();
     NativeCompletion completion(count, handles);
     const int error = native();
     completion.done(handles);
     return error;
-}
-
-// Whether none of the program's requests can be Lapwing's.
-bool none_alive() {
-    return request_table.live() == 0;
-}
-
-// Whether the MPI alone knows all requests of the program.
-bool nothing_in_flight() {
-    return none_alive() && none_observed();
 }
 
 Request* find(MPI_Request handle) {
@@ -198,7 +192,7 @@ bool complete_all(int count, MPI_Request* handles, MPI_Status* statuses) {
     for (int i = 0; i < count; ++i) {
         if (handles[i] == MPI_REQUEST_NULL) continue;
         Request* const request = request_table.find(handles[i]);
-        if (request == nullptr || request->state != Request::State::complete || request->completes_in_mpi())
+        if (request == nullptr || request->state != RequestState::complete || request->completes_in_mpi())
             return false;
     }
     for (int i = 0; i < count; ++i) {
@@ -217,8 +211,7 @@ void prepare_mpi(const std::vector<Request*>& ours) {
     request_table.progress();
     for (Request* request : ours) {
         request_table.give_to_mpi(*request);
-        if (request->persistent != nullptr && request->state == Request::State::running)
-            request->persistent->handle.start();
+        if (request->persistent != nullptr && request->in_flight()) request->persistent->handle.start();
     }
 }
 
@@ -226,7 +219,7 @@ void prepare_mpi(const std::vector<Request*>& ours) {
 template <typename Native>
 int test_array(trace::Call call, int count, const MPI_Request* handles, Native native) {
     return guarded([&] {
-        if (!none_alive() && handles != nullptr) {
+        if (!no_lists() && handles != nullptr) {
             const std::vector<Request*> ours = find(count, handles);
             if (!ours.empty()) {
                 record_test(ours);
@@ -244,7 +237,7 @@ int test_array(trace::Call call, int count, const MPI_Request* handles, Native n
 template <typename Blocking, typename Test>
 int wait_for_some(trace::Call call, int count, const MPI_Request* handles, Blocking blocking, Test test) {
     return guarded([&] {
-        if (none_alive() || handles == nullptr) return natively(count, handles, blocking);
+        if (no_lists() || handles == nullptr) return natively(count, handles, blocking);
         const std::vector<Request*> ours = find(count, handles);
         if (ours.empty()) return natively(count, handles, blocking);
         NativeCompletion completion(count, handles);
@@ -287,7 +280,7 @@ namespace {
 int wait(MPI_Request* handle, MPI_Status* status, const void* site) {
     const InRecordedMpi inside("MPI_Wait", site);
     const auto native = [&] { return natively(1, handle, [&] { return NEXT_Wait(handle, status); }); };
-    if (none_alive() || handle == nullptr) return native();
+    if (no_lists() || handle == nullptr) return native();
     return guarded([&]() -> int {
         Request* request = nullptr;
         Completion completion;
@@ -310,7 +303,7 @@ int test(MPI_Request* handle, int* flag, MPI_Status* status, const void* site) {
         return natively(1, handle,
                         [&] { return look(flag, [&] { return NEXT_Test(handle, flag, status); }); });
     };
-    if (none_alive() || handle == nullptr || flag == nullptr) return native();
+    if (no_lists() || handle == nullptr || flag == nullptr) return native();
     return guarded([&]() -> int {
         Request* const request = find(*handle);
         if (request == nullptr) return native();
@@ -335,7 +328,7 @@ int waitall(int count, MPI_Request handles[], MPI_Status statuses[], const void*
     const auto native = [&] {
         return natively(count, handles, [&] { return NEXT_Waitall(count, handles, statuses); });
     };
-    if (none_alive() || count <= 0 || handles == nullptr) return native();
+    if (no_lists() || count <= 0 || handles == nullptr) return native();
     return guarded([&]() -> int {
         const std::vector<Request*> ours = find(count, handles);
         if (ours.empty()) return native();
@@ -412,7 +405,7 @@ int waitsome(int count, MPI_Request handles[], int* completed, int indices[], MP
 int request_get_status(MPI_Request handle, int* flag, MPI_Status* status, const void* site) {
     const InRecordedMpi inside("MPI_Request_get_status", site);
     return guarded([&]() -> int {
-        Request* const request = none_alive() || flag == nullptr ? nullptr : find(handle);
+        Request* const request = no_lists() || flag == nullptr ? nullptr : find(handle);
         if (request != nullptr) {
             record_test({&request, 1});
             WaitClock clock(trace::Call::get_status, {&request, 1});

@@ -88,7 +88,7 @@ int finalize(MPI_Comm, int, void*, void*) {
 // With threads of the program, one may wait inside the MPI for a list that another one has completed: only
 // Lapwing's thread completes it in the MPI then.
 const Count& lists_to_advance() {
-    return runtime.mode.lists_call_mpi ? request_table.live() : request_table.in_flight();
+    return runtime.mode.lists_call_mpi ? request_book.lists() : request_book.running_lists();
 }
 
 void start_async_progress() {
@@ -103,7 +103,7 @@ void start_async_progress() {
 
 void connect() {
     if (runtime.options.engine != "mpi") {
-        const Hook hook = install_hook(progress_of_all, request_table.live(), runtime.mode.threads());
+        const Hook hook = install_hook(progress_of_all, request_book.lists(), runtime.mode.threads());
         runtime.learn([hook](ProgressFacts& facts) { facts.hook = hook; });
         // Ranks may have asked for different levels.
         const auto outside = runtime.job->exchange_values(std::uint8_t{!runtime.mode.lists_call_mpi});

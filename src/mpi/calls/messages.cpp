@@ -5,12 +5,13 @@
 #include <string_view>
 
 #include "mpi/calls/exported.hpp"
+#include "mpi/calls/profiled_bytes.hpp"
 #include "mpi/calls/signatures.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/native.hpp"
-#include "mpi/native/pending_messages.hpp"
+#include "mpi/requests/native_requests.hpp"
 
 namespace lapwing {
 namespace {
@@ -80,11 +81,9 @@ using namespace lapwing;
         const int error = LAPWING_NEXT(function) names;                                                \
         if (!async_progress.serves_messages() || error != MPI_SUCCESS) return error;                   \
         const std::uint64_t bytes = message;                                                           \
-        if (bytes < PendingMessages::large) return error;                                              \
-        if constexpr (is_persistent(#function))                                                        \
-            pending_messages.add_persistent(*request, bytes);                                          \
-        else                                                                                           \
-            pending_messages.add(*request, bytes);                                                     \
+        if (bytes < large_message) return error;                                                       \
+        const Entry entry;                                                                             \
+        native_requests.add_message(*request, bytes, is_persistent(#function));                        \
         return error;                                                                                  \
     }                                                                                                  \
     LAPWING_MPI function parameters {                                                                  \

@@ -18,6 +18,9 @@ struct CallPeers {
     bool is_root(int root) const { return intercommunicator ? root == MPI_ROOT : root == rank; }
 };
 
+// Smaller messages travel through buffers of the MPI and of the kernel without its progress.
+inline constexpr std::uint64_t large_message = 32 * 1024;
+
 // Returns 0 for wrong arguments.
 inline std::uint64_t bytes_of(MPI_Count count, MPI_Datatype type) {
     int size = 0;

@@ -9,7 +9,6 @@
 #include "mpi/native/entry.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
-#include "mpi/native/pending_messages.hpp"
 #include "mpi/native/reduction.hpp"
 #include "mpi/native/refusals.hpp"
 #include "mpi/requests/native_requests.hpp"
@@ -27,9 +26,9 @@ Request* find_persistent(MPI_Request handle) {
 template <typename Native>
 int start_native(int count, const MPI_Request* handles, Native native) {
     const int error = native();
+    const Entry entry;
     for (int i = 0; i < count && error == MPI_SUCCESS; ++i) {
-        native_requests().start(handles[i]);
-        pending_messages.start(handles[i]);
+        if (NativeRequest* const request = find_native(handles[i])) native_requests.start(*request);
     }
     return error;
 }
@@ -50,12 +49,12 @@ int start_persistent(MPI_Request* handle) {
 
 // Whether no persistent request of the program matters here.
 bool no_persistent() {
-    return request_table.persistent() == 0 && NativeRequests::none() && !PendingMessages::any_persistent();
+    return request_book.persistent() == 0;
 }
 
-// Whether no request of the program can be Lapwing's.
+// Whether no request of the program is watched.
 bool none_exist() {
-    return request_table.live() == 0 && request_table.persistent() == 0;
+    return request_book.alive() == 0 && request_book.persistent() == 0;
 }
 
 // What collectives in flight need stays until they are complete.
@@ -102,18 +101,16 @@ LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
 // ones; MPICH lets the collective complete.
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     const InMpi in_mpi(__builtin_return_address(0));
-    if (handle != nullptr && !NativeRequests::none()) native_requests().remove(*handle);
-    if (handle != nullptr && (PendingMessages::any() || PendingMessages::any_persistent())) {
-        pending_messages.remove(*handle, pending_messages.find(*handle));
-        pending_messages.remove_persistent(*handle);
-    }
     if (none_exist() || handle == nullptr) return NEXT_Request_free(handle);
     return guarded([&]() -> int {
-        Request* request = find_persistent(*handle);
-        const bool persistent = request != nullptr;
-        if (!persistent) {
+        Request* request = nullptr;
+        bool persistent = false;
+        {
             const Entry entry;
-            request = request_table.find(*handle);
+            request = request_table.find_persistent(*handle);
+            persistent = request != nullptr;
+            if (!persistent) request = request_table.find(*handle);
+            if (NativeRequest* const native = find_native(*handle)) native_requests.remove(*handle, *native);
         }
         if (request == nullptr) return NEXT_Request_free(handle);
         if (!persistent) {
@@ -124,7 +121,7 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
         {
             const Entry entry;
             const bool active = !request_table.test(*request);
-            with_mpi = request->state == Request::State::with_mpi;
+            with_mpi = request->state == RequestState::with_mpi;
             if (!with_mpi && !(active && refuses_to_free_active)) {
                 request_table.forget(*request);
                 *handle = MPI_REQUEST_NULL;

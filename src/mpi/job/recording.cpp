@@ -8,7 +8,7 @@
 #include "base/messages.hpp"
 #include "mpi/native/members.hpp"
 #include "mpi/native/named_types.hpp"
-#include "mpi/native/pending_messages.hpp"
+#include "mpi/native/request_book.hpp"
 #include "watch/mismatches.hpp"
 
 namespace lapwing {
@@ -172,7 +172,7 @@ RecordedOperation find_recorded_operation(MPI_Op op) {
 
 watch::RankSnapshot snapshot_of_this_rank() {
     watch::RankSnapshot snapshot = watch::journal().snapshot();
-    snapshot.messages = PendingMessages::pending();
+    snapshot.messages = request_book.moving();
     return snapshot;
 }
 

@@ -33,7 +33,6 @@
 #include "mpi/native/guard.hpp"
 #include "mpi/native/launcher.hpp"
 #include "mpi/native/native.hpp"
-#include "mpi/native/pending_messages.hpp"
 #include "plan/options.hpp"
 #include "topology/container.hpp"
 
@@ -278,8 +277,8 @@ void report_job() {
     manner.tools = bound_tools();
     manner.no_messages = runtime.mode.why_no_messages;
     const AsyncProgress::Statistics thread = async_progress.statistics();
-    runtime.report.messages = {.messages = pending_messages.total(),
-                               .bytes = pending_messages.bytes(),
+    runtime.report.messages = {.messages = thread.messages,
+                               .bytes = thread.bytes,
                                .hidden_time = thread.observed_nanoseconds,
                                .polls = thread.polls,
                                .moving_polls = thread.moving,

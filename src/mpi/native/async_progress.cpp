@@ -247,8 +247,9 @@ void AsyncProgress::returned() {
 }
 
 AsyncProgress::Statistics AsyncProgress::statistics() const {
-    return {polls_.load(std::memory_order_relaxed), moving_.load(std::memory_order_relaxed),
-            spent_.load(std::memory_order_relaxed), observed_.load(std::memory_order_relaxed)};
+    return {all_messages_.load(std::memory_order_relaxed), all_bytes_.load(std::memory_order_relaxed),
+            polls_.load(std::memory_order_relaxed),        moving_.load(std::memory_order_relaxed),
+            spent_.load(std::memory_order_relaxed),        observed_.load(std::memory_order_relaxed)};
 }
 
 void AsyncProgress::work() {

@@ -51,6 +51,8 @@ class AsyncProgress {
     // One more, or one less: large messages that are pending, and windows, whose targets the MPI serves only
     // when it makes progress.
     void add_message(std::uint64_t bytes) {
+        all_messages_.fetch_add(1, std::memory_order_relaxed);
+        all_bytes_.fetch_add(bytes, std::memory_order_relaxed);
         bytes_.fetch_add(bytes, std::memory_order_relaxed);
         poll_pace_.began(bytes);
         add(messages_, 1);
@@ -66,6 +68,8 @@ class AsyncProgress {
     void returned();
 
     struct Statistics {
+        std::uint64_t messages = 0;  // that were ever added, and their bytes
+        std::uint64_t bytes = 0;
         std::uint64_t polls = 0;
         std::uint64_t moving = 0;                 // polls that moved data
         std::uint64_t processor_nanoseconds = 0;  // of the thread
@@ -133,6 +137,8 @@ class AsyncProgress {
     PollPace poll_pace_;
     PollMeter meter_;           // of polls
     PollMeter meter_of_lists_;  // that advance beside polls
+    std::atomic<std::uint64_t> all_messages_{0};
+    std::atomic<std::uint64_t> all_bytes_{0};
     std::atomic<std::uint64_t> polls_{0};
     std::atomic<std::uint64_t> moving_{0};
     std::atomic<std::uint64_t> spent_{0};

@@ -58,12 +58,12 @@ class Count {
   public:
     void operator++() { add(1); }
     void operator--() { add(-1); }
-    operator int() const { return value_.load(std::memory_order_acquire); }
-
-  private:
     void add(int difference) {
         value_.store(value_.load(std::memory_order_relaxed) + difference, std::memory_order_release);
     }
+    operator int() const { return value_.load(std::memory_order_acquire); }
+
+  private:
     std::atomic<int> value_{0};
 };
 

@@ -23,7 +23,6 @@
 #include "mpi/job/metadata.hpp"
 #include "mpi/job/mpi_job.hpp"
 #include "mpi/native/callers.hpp"
-#include "mpi/native/pending_messages.hpp"
 #include "mpi/profile/definitions.hpp"
 
 extern char** environ;
@@ -131,7 +130,7 @@ void add_message(const Called& called, std::uint64_t started, std::uint64_t insi
     messages.max_bytes = std::max(messages.max_bytes, called.bytes);
     messages.start += started - called.began;
     messages.wait += inside;
-    if (called.bytes >= PendingMessages::large) messages.saved += std::min(inside, away);
+    if (called.bytes >= large_message) messages.saved += std::min(inside, away);
     if (completed_at != 0) messages.completed_at = completed_at;
 }
 

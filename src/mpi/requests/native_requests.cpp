@@ -1,99 +1,99 @@
 #include "mpi/requests/native_requests.hpp"
 
-#include "mpi/native/pending_messages.hpp"
+#include "mpi/native/async_progress.hpp"
+#include "mpi/native/handle_word.hpp"
+#include "mpi/requests/request_table.hpp"
 
 namespace lapwing {
 
-NativeRequests& native_requests() {
-    static auto& all = *new NativeRequests;  // never destroyed, as the request table
-    return all;
+NativeRequests& native_requests = *new NativeRequests;
+
+NativeRequest* find_native(MPI_Request handle) {
+    WatchedRequest* const found = request_book.find(word_of(handle));
+    const bool is_native = found != nullptr && found->run_by == WatchedRequest::RunBy::mpi;
+    return is_native ? static_cast<NativeRequest*>(found) : nullptr;
 }
 
-void NativeRequests::complete(const One& one) {
-    if (one.starts != nullptr)
-        one.starts->stop();
-    else
-        one.call.communicator->completed(one.call.serial);
+NativeRequest& NativeRequests::add(MPI_Request handle, bool persistent) {
+    request_table.erase_former(handle);
+    if (free_.empty()) free_.push_back(all_.emplace_back(std::make_unique<NativeRequest>()).get());
+    NativeRequest& request = *free_.back();
+    free_.pop_back();
+    request.is_persistent = persistent;
+    request_book.insert(word_of(handle), request);
+    return request;
 }
 
-void NativeRequests::add(MPI_Request handle, const watch::CallId& call, watch::CallRecord* starts) {
-    if (call.communicator == nullptr) return;
-    const std::lock_guard lock(mutex_);
-    // MPIs return one handle for all requests that are complete at once.
-    One& one = all_[handle];
-    if (one.number != 0) complete(one);
-    one = {call, starts, ++numbers_};
-    size_ = all_.size();
+void NativeRequests::add_message(MPI_Request handle, std::uint64_t bytes, bool persistent) {
+    NativeRequest& request = add(handle, persistent);
+    request.bytes = bytes;
+    if (!persistent) start(request);
 }
 
-void NativeRequests::remove(MPI_Request handle) {
-    const std::lock_guard lock(mutex_);
-    const auto found = all_.find(handle);
-    if (found == all_.end()) return;
-    const One& one = found->second;
-    if (one.starts != nullptr)
-        one.call.communicator->release_persistent(one.call.serial);
-    else
-        complete(one);
-    all_.erase(found);
-    size_ = all_.size();
+void NativeRequests::add_collective(MPI_Request handle, const watch::CallId& call, bool persistent,
+                                    watch::CallRecord* starts) {
+    const bool moves = async_progress.serves_messages();
+    if (call.communicator == nullptr && !moves) return;
+    NativeRequest& request = add(handle, persistent);
+    request.recorded = call;
+    request.starts = starts;
+    request.bytes = moves ? 1 : 0;
+    if (!persistent) start(request);
 }
 
-void NativeRequests::start(MPI_Request handle) {
-    const std::lock_guard lock(mutex_);
-    const auto found = all_.find(handle);
-    if (found != all_.end() && found->second.starts != nullptr) found->second.starts->start();
+void NativeRequests::start(NativeRequest& request) {
+    if (request.state != RequestState::inactive) return;
+    request_book.transition(request, RequestEvent::start);
+    request.number = ++numbers_;
+    if (request.starts != nullptr) request.starts->start();
+    if (request.bytes != 0) async_progress.add_message(request.bytes);
+}
+
+// The request is complete, or nobody asks for it any more.
+void NativeRequests::end(NativeRequest& request) {
+    if (request.state != RequestState::running) return;
+    request_book.transition(request, RequestEvent::end);
+    request.number = 0;
+    request.record_completion();
+    if (request.bytes != 0) async_progress.remove_message(request.bytes);
+}
+
+void NativeRequests::release(MPI_Request handle, NativeRequest& request) {
+    request_book.erase(word_of(handle), request);
+    request.recorded = {};
+    request.starts = nullptr;
+    free_.push_back(&request);
+}
+
+void NativeRequests::remove(MPI_Request handle, NativeRequest& request) {
+    end(request);
+    if (request.starts != nullptr) request.recorded.communicator->release_persistent(request.recorded.serial);
+    release(handle, request);
 }
 
 NativeCompletion::NativeCompletion(int count, const MPI_Request* handles) {
     if (handles == nullptr) return;
-    if (PendingMessages::any()) {
-        for (int i = 0; i < count; ++i) {
-            if (const auto entry = pending_messages.find(handles[i]); entry != 0)
-                messages_.push_back({i, handles[i], entry});
-        }
-    }
-    if (NativeRequests::none()) return;
-    NativeRequests& all = native_requests();
-    const std::lock_guard lock(all.mutex_);
+    const Entry entry;
     for (int i = 0; i < count; ++i) {
-        const auto found = all.all_.find(handles[i]);
-        if (found == all.all_.end()) continue;
-        const NativeRequests::One& one = found->second;
-        ours_.push_back({i, handles[i], one.number});
-        if (one.starts == nullptr || one.starts->in_flight()) watch::InCall::waits_for(one.call);
+        NativeRequest* const request = find_native(handles[i]);
+        if (request == nullptr || request->state != RequestState::running) continue;
+        before_.push_back({i, handles[i], request, request->number, request->is_persistent});
+        watch::InCall::waits_for(request->recorded);
     }
 }
-
-namespace {
-
-// `now`: what the call has left of this handle. An inactive persistent request counts as complete.
-bool is_complete(MPI_Request handle, MPI_Request now, bool persistent) {
-    if (now == MPI_REQUEST_NULL) return true;
-    int complete = 0;
-    if (persistent) PMPI_Request_get_status(handle, &complete, MPI_STATUS_IGNORE);
-    return complete != 0;
-}
-
-}  // namespace
 
 void NativeCompletion::done(const MPI_Request* now) {
-    for (const auto& [position, handle, entry] : messages_) {
-        if (is_complete(handle, now[position], pending_messages.is_persistent(handle)))
-            pending_messages.remove(handle, entry);
+    for (const auto& [position, handle, request, number, persistent] : before_) {
+        int complete = now[position] == MPI_REQUEST_NULL ? 1 : 0;
+        // The handle of a persistent request stays. An inactive request counts as complete.
+        if (complete == 0 && persistent) PMPI_Request_get_status(handle, &complete, MPI_STATUS_IGNORE);
+        if (complete == 0) continue;
+        const Entry entry;
+        // By the end of the call, another thread may have the same handle for another request.
+        if (request->number != number) continue;
+        native_requests.end(*request);
+        if (!persistent) native_requests.release(handle, *request);
     }
-    if (ours_.empty()) return;
-    NativeRequests& all = native_requests();
-    const std::lock_guard lock(all.mutex_);
-    for (const auto& [position, handle, number] : ours_) {
-        const auto found = all.all_.find(handle);
-        if (found == all.all_.end() || found->second.number != number) continue;
-        const bool persistent = found->second.starts != nullptr;
-        if (!is_complete(handle, now[position], persistent)) continue;
-        all.complete(found->second);
-        if (!persistent) all.all_.erase(found);
-    }
-    all.size_ = all.all_.size();
 }
 
 }  // namespace lapwing

@@ -1,64 +1,66 @@
-// Collectives that the native MPI runs: their requests, so that the journal can tell when they are complete.
+// The requests that the native MPI runs and Lapwing watches: collectives, so that the journal can tell when
+// they are complete, and large messages, so that Lapwing's thread drives them (native/async_progress.hpp).
+// One that is not watched has no overlap; nothing else depends on these.
 #pragma once
 
 #include <mpi.h>
 
-#include <atomic>
-#include <mutex>
-#include <unordered_map>
-#include <utility>
+#include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "watch/journal.hpp"
+#include "mpi/native/request_book.hpp"
 
 namespace lapwing {
 
-// By any thread.
+struct NativeRequest : WatchedRequest {
+    NativeRequest() : WatchedRequest(RunBy::mpi) {}
+    std::uint64_t number = 0;  // each start has its own: the MPI gives handles again
+};
+
+// All functions inside Entry.
 class NativeRequests {
   public:
-    // Whether no request of the program can be one of these.
-    static bool none() { return size_.load(std::memory_order_relaxed) == 0; }
-
-    // `starts`: of a persistent collective; null otherwise.
-    void add(MPI_Request handle, const watch::CallId& call, watch::CallRecord* starts);
-    // The program frees a persistent request.
-    void remove(MPI_Request handle);
-    void start(MPI_Request handle);
+    // After a call that has made this request, of a message or of a collective: nonblocking, or persistent
+    // and inactive. `starts`: of a persistent collective, null otherwise.
+    void add_message(MPI_Request handle, std::uint64_t bytes, bool persistent);
+    void add_collective(MPI_Request handle, const watch::CallId& call, bool persistent,
+                        watch::CallRecord* starts);
+    void start(NativeRequest& request);
+    // The program frees the request.
+    void remove(MPI_Request handle, NativeRequest& request);
 
   private:
     friend class NativeCompletion;
-    struct One {
-        watch::CallId call;
-        watch::CallRecord* starts = nullptr;
-        std::uint64_t number = 0;  // each request has its own: the MPI gives handles again
-    };
-    void complete(const One& one);
+    NativeRequest& add(MPI_Request handle, bool persistent);
+    void end(NativeRequest& request);
+    void release(MPI_Request handle, NativeRequest& request);
 
-    static inline constinit std::atomic<std::size_t> size_{0};
-    std::mutex mutex_;
-    std::unordered_map<MPI_Request, One> all_;
+    std::vector<std::unique_ptr<NativeRequest>> all_;
+    std::vector<NativeRequest*> free_;
     std::uint64_t numbers_ = 0;
 };
-NativeRequests& native_requests();
+extern NativeRequests& native_requests;  // never destroyed, as the book
 
-// Around a call of the MPI that may complete requests of an array.
+// Null if the handle is of no such request. Inside Entry.
+NativeRequest* find_native(MPI_Request handle);
+
+// Around a call of the MPI that may complete requests of an array. Outside of Entry.
 class NativeCompletion {
   public:
-    // `waits`: the call waits for them.
     NativeCompletion(int count, const MPI_Request* handles);
     // `now`: the same array after the call.
     void done(const MPI_Request* now);
 
   private:
-    // What was in flight before the call. Another thread may have the same handle for another request by the
-    // end of the call.
     struct Before {
         int position;  // in the array
         MPI_Request handle;
-        std::uint64_t request;  // One::number, or HandleSet::Entry
+        NativeRequest* request;
+        std::uint64_t number;
+        bool persistent;
     };
-    std::vector<Before> ours_;  // collectives
-    std::vector<Before> messages_;
+    std::vector<Before> before_;
 };
 
 }  // namespace lapwing

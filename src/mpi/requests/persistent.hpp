@@ -9,7 +9,6 @@
 
 #include "mpi/native/reduction.hpp"
 #include "mpi/requests/user_buffers.hpp"
-#include "watch/journal.hpp"
 
 namespace lapwing {
 
@@ -36,10 +35,9 @@ class PersistentHandle {
 // A persistent collective, from its creation until the program frees it. It has borrowed a request meanwhile.
 struct Persistent {
     PersistentHandle handle;
-    UserBuffers buffers;                    // with duplicates of the program's datatypes
-    MpiReducer reduction;                   // holds the operator
-    watch::CallRecord* recorded = nullptr;  // its starts in the journal; may be null
-    std::uint32_t starts = 0;               // in a trace
+    UserBuffers buffers;       // with duplicates of the program's datatypes
+    MpiReducer reduction;      // holds the operator
+    std::uint32_t starts = 0;  // in a trace
 
     explicit Persistent(const UserBuffers& given);
     Persistent(const Persistent&) = delete;

@@ -15,26 +15,19 @@
 
 #include "engines/engine.hpp"
 #include "mpi/native/reduction.hpp"
+#include "mpi/native/request_book.hpp"
 #include "mpi/requests/communicator.hpp"
 #include "mpi/requests/persistent.hpp"
 #include "mpi/requests/user_buffers.hpp"
-#include "watch/journal.hpp"
 
 namespace lapwing {
 
-struct Request {
-    enum class State {
-        idle,      // unused, or persistent and inactive
-        running,   // started
-        complete,  // in Lapwing; the program has not seen it
-        with_mpi,  // completed in the MPI, which frees the handle; not of persistent requests
-    };
+struct Request : WatchedRequest {
+    Request() : WatchedRequest(RunBy::lapwing) {}
 
-    MPI_Request handle{};  // of nonblocking collectives; without one, it is made for the next
-    State state = State::idle;
-    std::size_t index = 0;   // among the running requests
+    MPI_Request handle{};    // of nonblocking collectives; without one, it is made for the next
+    std::size_t index = 0;   // among the requests in flight
     bool forgotten = false;  // the program freed it while it ran
-    bool arrived = false;    // the list is complete; what needs the MPI is not
     int error = MPI_SUCCESS;
     Communicator* group = nullptr;  // whose `in_flight` counts this request
     Plan* plan = nullptr;  // null before the group's links are known; may be evicted after completion
@@ -47,7 +40,6 @@ struct Request {
     MpiReducer reducer;
     ProgramFloatingPoint floating_point;     // of a reduction
     std::unique_ptr<Persistent> persistent;  // null: of a nonblocking call
-    watch::CallId recorded;                  // in the journal
 
     // Nanoseconds of the steady clock, where clocks are read.
     std::uint64_t began = 0;          // the starting call began; 0: no clock was read
@@ -59,18 +51,19 @@ struct Request {
     std::atomic<bool> freed{false};  // the MPI freed the handle; see RequestTable::collect_freed
     Request* next_freed = nullptr;
 
+    // Started, and not complete.
+    bool in_flight() const { return state == RequestState::running || state == RequestState::arrived; }
     // Whether the MPI must complete the handle of this started request: it was given to the MPI, or the MPI
     // waits for it.
     bool completes_in_mpi() const {
-        return persistent == nullptr ? state == State::with_mpi
-                                     : state == State::idle || persistent->handle.active();
+        return persistent == nullptr ? state == RequestState::with_mpi
+                                     : state == RequestState::inactive || persistent->handle.active();
     }
 
     // Before each start.
     void reset() {
         error = MPI_SUCCESS;
         operation = nullptr;
-        arrived = false;
         waited = 0;
         waiting_since = 0;
         buffers = {};

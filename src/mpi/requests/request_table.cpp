@@ -11,11 +11,13 @@
 #include "mpi/native/device_data.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/native/handle_word.hpp"
+#include "mpi/requests/native_requests.hpp"
 #include "mpi/requests/timeline.hpp"
 
 namespace lapwing {
 
-NeverDestroyed never_destroyed;
+NeverDestroyed<RequestTable> never_destroyed_table;
 
 namespace {
 
@@ -33,15 +35,6 @@ void measure_completion(Request& request) {
     const std::uint64_t alive = now - request.started;
     runtime.report.of(request.collective).hidden_time += alive > waited ? alive - waited : 0;
     timeline::completed(request, now);
-}
-
-// In the journal: this rank's part of the collective is complete.
-void record_completion(const Request& request) {
-    const Persistent* const persistent = request.persistent.get();
-    if (persistent != nullptr && persistent->recorded != nullptr)
-        persistent->recorded->stop();
-    else if (request.recorded.communicator != nullptr)
-        request.recorded.communicator->completed(request.recorded.serial);
 }
 
 // Starts the list. Returns the MPI's error code.
@@ -95,20 +88,19 @@ void RequestTable::collect_freed() {
     Request* request = freed_.exchange(nullptr, std::memory_order_acquire);
     while (request != nullptr) {
         Request* const next = request->next_freed;
-        handles_.erase(request->handle);
+        request_book.erase(word_of(request->handle), *request);
+        request_book.transition(*request, RequestEvent::end);
         request->handle = {};
         request->freed.store(false, std::memory_order_relaxed);
-        request->state = State::idle;
         leave_group(*request);
         free_.push_back(request);
         request = next;
     }
 }
 
-// The MPI may have used the handle of a freed request again.
-void RequestTable::add_handle(MPI_Request handle, Request& request) {
+void RequestTable::erase_former(MPI_Request handle) {
     collect_freed();
-    handles_.insert(handle, &request);
+    if (NativeRequest* const former = find_native(handle)) native_requests.remove(handle, *former);
 }
 
 [[gnu::always_inline]] inline Request& RequestTable::free_request(Communicator& group) {
@@ -131,7 +123,8 @@ Request* RequestTable::take(Communicator& group, int* error) {
             release(request);
             return nullptr;
         }
-        add_handle(request.handle, request);
+        erase_former(request.handle);
+        request_book.insert(word_of(request.handle), request);
     }
     request.reset();
     request.plan = nullptr;
@@ -140,9 +133,10 @@ Request* RequestTable::take(Communicator& group, int* error) {
 
 Request& RequestTable::lend(Communicator& group, std::unique_ptr<Persistent> persistent) {
     Request& request = free_request(group);
-    add_handle(persistent->handle.get(), request);
+    erase_former(persistent->handle.get());
+    request.is_persistent = true;
+    request_book.insert(word_of(persistent->handle.get()), request);
     request.persistent = std::move(persistent);
-    ++persistent_;
     return request;
 }
 
@@ -178,11 +172,9 @@ int RequestTable::launch(Request& request, const UserBuffers& user, std::uint64_
         release(request);
         return error;
     }
-    request.state = State::running;
+    request_book.transition(request, RequestEvent::start);
     request.index = running_.size();
     running_.push_back(&request);
-    ++live_;
-    ++in_flight_;
     async_progress.list_started();
     ++count.taken;
     if (began != 0) {
@@ -202,22 +194,19 @@ void RequestTable::leave_group(Request& request) {
 // The request must not run.
 void RequestTable::free_persistent(Request& request) {
     Persistent& persistent = *request.persistent;
-    handles_.erase(persistent.handle.get());
+    request_book.erase(word_of(persistent.handle.get()), request);
     persistent.handle.free(request.error);
-    if (persistent.recorded != nullptr)
-        request.recorded.communicator->release_persistent(request.recorded.serial);
+    if (request.starts != nullptr) request.recorded.communicator->release_persistent(request.recorded.serial);
     request.plan->prepared->release_channel(request.channel);
     --request.plan->in_flight;
     request.persistent.reset();
-    --persistent_;
+    request.is_persistent = false;
+    request.starts = nullptr;
 }
 
 void RequestTable::release(Request& request) {
-    if (request.state == State::complete)
-        --live_;
-    else
-        release_resources(request);  // its list has not started
-    request.state = State::idle;
+    if (request.state == RequestState::inactive) release_resources(request);  // its list has not started
+    request_book.transition(request, RequestEvent::end);
     if (request.persistent != nullptr) {
         if (!request.forgotten) return;
         free_persistent(request);
@@ -231,18 +220,28 @@ void RequestTable::release(Request& request) {
 
 void RequestTable::forget(Request& request) {
     request.forgotten = true;
-    if (request.state != State::running) release(request);
+    if (!request.in_flight()) release(request);
 }
 
-Request* RequestTable::find(MPI_Request handle) const {
-    Request* const request = handles_.find(handle);
-    const bool started = request != nullptr && request->state != State::idle &&
+namespace {
+
+[[gnu::always_inline]] inline Request* list_of(MPI_Request handle) {
+    WatchedRequest* const found = request_book.find(word_of(handle));
+    const bool is_list = found != nullptr && found->run_by == WatchedRequest::RunBy::lapwing;
+    return is_list ? static_cast<Request*>(found) : nullptr;
+}
+
+}  // namespace
+
+Request* RequestTable::find(MPI_Request handle) {
+    Request* const request = list_of(handle);
+    const bool started = request != nullptr && request->state != RequestState::inactive &&
                          !request->freed.load(std::memory_order_acquire);
     return started ? request : nullptr;
 }
 
-Request* RequestTable::find_persistent(MPI_Request handle) const {
-    Request* const request = handles_.find(handle);
+Request* RequestTable::find_persistent(MPI_Request handle) {
+    Request* const request = list_of(handle);
     return request == nullptr || request->persistent == nullptr ? nullptr : request;
 }
 
@@ -262,14 +261,14 @@ Request* RequestTable::find_persistent(MPI_Request handle) const {
 bool RequestTable::advance(Request& request, bool waited_for, bool calls_mpi) {
     try {
         if (!request.group->waiting.empty() && !begin_waiting(*request.group)) return false;
-        if (request.state != State::running) return true;
-        if (!request.arrived) {
+        if (!request.in_flight()) return true;
+        if (request.state == RequestState::running) {
             Prepared& prepared = *request.plan->prepared;
             if (!(waited_for ? prepared.progress(request.operation) : prepared.test(request.operation)))
                 return false;
             --request.plan->in_flight;
             runtime.report.of(request.collective).wake_ups += request.operation->wake_ups;
-            request.arrived = true;
+            request_book.transition(request, RequestEvent::arrive);
             request.operation = nullptr;
         }
     } catch (const Error& error) {
@@ -277,7 +276,7 @@ bool RequestTable::advance(Request& request, bool waited_for, bool calls_mpi) {
         request.error = error_code_of(error);
         request.packed.device.abandon();
         std::erase(request.group->waiting, &request);
-        request.arrived = true;
+        request_book.transition(request, RequestEvent::arrive);
     }
     if (!calls_mpi && (request.forgotten || !request.packed.unpacking.empty())) return false;
     finish(request);
@@ -296,10 +295,9 @@ void RequestTable::finish(Request& request) {
     running_[request.index] = last;
     last->index = request.index;
     running_.pop_back();
-    --in_flight_;
-    request.state = State::complete;
+    request_book.transition(request, RequestEvent::complete);
     list_completed.store(true, std::memory_order_relaxed);
-    record_completion(request);
+    request.record_completion();
     if (request.forgotten) release(request);
 }
 
@@ -313,40 +311,39 @@ int RequestTable::progress(bool calls_mpi) {
 }
 
 bool RequestTable::test(Request& request) {
-    if (request.state == State::running) {
+    if (request.in_flight()) {
         if (running_.size() == 1)
             advance(request, false);
         else
             progress();
     }
-    return request.state != State::running;
+    return !request.in_flight();
 }
 
 bool RequestTable::progress(Request& request) {
-    if (request.state == State::running) {
+    if (request.in_flight()) {
         // A peer may wait for one of the other lists.
         if (running_.size() > 1) progress();
-        if (request.state == State::running) advance(request, true);
+        if (request.in_flight()) advance(request, true);
     }
-    return request.state != State::running;
+    return !request.in_flight();
 }
 
 void RequestTable::give_to_mpi(Request& request) {
-    if (request.state != State::complete) return;
+    if (request.state != RequestState::complete) return;
     if (request.persistent != nullptr) {
         request.persistent->handle.complete(request.error);
         release(request);
     } else {
-        request.state = State::with_mpi;
         PMPI_Grequest_complete(request.handle);
         // Afterwards: a thread that finds none alive waits for the handle in the MPI, and MPICH ends the job
         // if such a request is not complete.
-        --live_;
+        request_book.transition(request, RequestEvent::give);
     }
 }
 
 void RequestTable::give_all_to_mpi() {
-    if (static_cast<std::size_t>(live_) == running_.size()) return;
+    if (static_cast<std::size_t>(request_book.lists()) == running_.size()) return;
     for (const auto& request : all_) {
         // The MPI cannot wait for a persistent request that is inactive in the MPI.
         if (request->persistent == nullptr || request->persistent->handle.active()) give_to_mpi(*request);
@@ -371,12 +368,11 @@ bool RequestTable::drain(std::uint64_t patience) {
         const Entry entry;
         collect_freed();
         for (const auto& request : all_) {
-            if (request->persistent != nullptr && request->state != State::running) forget(*request);
+            if (request->persistent != nullptr && !request->in_flight()) forget(*request);
             // The program has never waited for it.
-            if (request->state == State::complete) leave_group(*request);
-            if (request->state != State::idle || request->handle == MPI_Request{}) continue;
-            unused.push_back(request->handle);
-            request->state = State::with_mpi;
+            if (request->state == RequestState::complete) leave_group(*request);
+            if (request->state == RequestState::inactive && request->handle != MPI_Request{})
+                unused.push_back(request->handle);
         }
         free_.clear();
     }

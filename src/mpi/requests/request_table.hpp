@@ -9,28 +9,16 @@
 #include <vector>
 
 #include "mpi/native/entry.hpp"
-#include "mpi/requests/handle_table.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace lapwing {
 
-// All requests of this process. Every change of a state is here:
-//
-//   idle -> running -> complete -> idle              completed by Lapwing
-//                      complete -> with_mpi -> idle  nonblocking, completed by the MPI
-//
-// A request in no collective is free. A persistent collective borrows one until the program frees it.
+// All lists of this process; the book has their states. A request in no collective is free. A persistent
+// collective borrows one until the program frees it.
 //
 // All functions inside Entry unless they say otherwise.
 class RequestTable {
   public:
-    // The requests that are running or complete. May be read outside of Entry.
-    const Count& live() const { return live_; }
-    // Those that are running.
-    const Count& in_flight() const { return in_flight_; }
-    // The persistent requests that the program has not freed. May be read outside of Entry.
-    int persistent() const { return persistent_.load(std::memory_order_relaxed); }
-
     // Returns an idle request with a handle for the next nonblocking collective of the group; it stays idle
     // until launch(). Null, with the MPI's error code, if the MPI has no handle.
     Request* take(Communicator& group, int* error);
@@ -48,9 +36,9 @@ class RequestTable {
 
     // Returns the request with this handle, if the program has started it and has not seen its completion.
     // Null otherwise.
-    Request* find(MPI_Request handle) const;
+    static Request* find(MPI_Request handle);
     // Returns the persistent request with this handle, started or not; null if there is none.
-    Request* find_persistent(MPI_Request handle) const;
+    static Request* find_persistent(MPI_Request handle);
 
     // Advances everything that runs. Returns how many requests completed. `calls_mpi`: the caller may call
     // the MPI.
@@ -66,19 +54,19 @@ class RequestTable {
     void give_all_to_mpi();
     // Takes back what the MPI has freed.
     void collect_freed();
+    // The MPI has given this handle to a new request: erases what it was before.
+    void erase_former(MPI_Request handle);
 
     // Before MPI_Finalize, outside of Entry: waits up to `patience` nanoseconds for running collectives, and
     // frees the handles. Returns false, with a message on standard error, if a collective still runs.
     bool drain(std::uint64_t patience);
 
   private:
-    using State = Request::State;
     static int query(void* request, MPI_Status* status);
     static int freed(void* request);
     static int cancel(void* request, int complete);
 
     Request& free_request(Communicator& group);
-    void add_handle(MPI_Request handle, Request& request);
     void leave_group(Request& request);
     bool begin_waiting(Communicator& group);
     bool advance(Request& request, bool waited_for, bool calls_mpi = true);
@@ -88,23 +76,13 @@ class RequestTable {
     std::vector<std::unique_ptr<Request>> all_;
     std::vector<Request*> running_;
     std::vector<Request*> free_;
-    HandleTable handles_;
     // Requests whose handles the MPI has freed. A stack without a lock: the MPI frees a handle inside a call
     // of any thread while it holds locks of its own.
     std::atomic<Request*> freed_{nullptr};
-    static inline constinit Count live_;
-    static inline constinit Count in_flight_;
-    static inline constinit std::atomic<int> persistent_{0};
 };
 
-// Never destroyed: a program may exit without MPI_Finalize while another thread still uses it.
-union NeverDestroyed {
-    NeverDestroyed() : table() {}
-    ~NeverDestroyed() {}
-    RequestTable table;
-};
-extern NeverDestroyed never_destroyed;
-inline RequestTable& request_table = never_destroyed.table;
+extern NeverDestroyed<RequestTable> never_destroyed_table;
+inline RequestTable& request_table = never_destroyed_table.object;
 
 // Advances everything that runs, from the progress of the native MPI or by Lapwing's thread. Inside Entry.
 int progress_of_all();

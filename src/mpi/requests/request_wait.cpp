@@ -20,7 +20,7 @@ constexpr std::uint64_t kernel_polls_per_native_progress = 32;
 
 // Inside Entry: another thread, or Lapwing's, may complete it at any time.
 bool is_running(const Request* request) {
-    return request->state == Request::State::running && !request->arrived;
+    return request->state == RequestState::running;
 }
 
 // Prepares the request for a sleep of its waiter. Returns a descriptor that wakes the waiter; -1 if there is
@@ -35,7 +35,7 @@ void publish_positions(std::span<Request* const> requests) {
     std::vector<watch::Journal::Published> positions;
     const Entry entry;
     for (const Request* request : requests) {
-        if (request->state != Request::State::running || request->operation == nullptr) continue;
+        if (request->operation == nullptr) continue;
         const Plan& plan = *request->plan;
         const auto at = plan.prepared->position(request->operation);
         watch::Position position;

@@ -64,13 +64,13 @@ Started start(Communicator& group, Problem& problem, const UserBuffers& buffers,
 }
 
 int start_again(Request& request) {
-    if (request.state != Request::State::idle) return MPI_ERR_REQUEST;
+    if (request.state != RequestState::inactive) return MPI_ERR_REQUEST;
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
     request.reset();
     Persistent& persistent = *request.persistent;
-    if (persistent.recorded != nullptr) persistent.recorded->start();
+    if (request.starts != nullptr) request.starts->start();
     const int error = request_table.launch(request, persistent.buffers, began, false);
-    if (error != MPI_SUCCESS && persistent.recorded != nullptr) persistent.recorded->stop();
+    if (error != MPI_SUCCESS && request.starts != nullptr) request.starts->stop();
     return error;
 }
 
@@ -211,7 +211,7 @@ Started make_persistent(Communicator& group, Problem& problem, const UserBuffers
     request.plan = plan->take();  // in flight as long as the program may start it
     request.collective = problem.collective;
     request.recorded = call.id();
-    request.persistent->recorded = call.record_starts(true);
+    request.starts = call.record_starts(true);
     return {&request};
 }
 
