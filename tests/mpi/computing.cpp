@@ -256,6 +256,36 @@ void freed_window() {
     }
 }
 
+// How often the main thread of a process has slept; a thread that yields does not sleep.
+long sleeps_of(int process) {
+    std::ifstream status("/proc/" + std::to_string(process) + "/status");
+    const std::string field = "voluntary_ctxt_switches:";
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with(field)) return std::stol(line.substr(field.size()));
+    }
+    return -1;
+}
+
+// The first rank waits for the agreement of a communicator's ranks until the second one has seen it sleep.
+void late_agreement() {
+    MPI_Comm communicator = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+    int process = ::getpid();
+    if (rank() == 0) {
+        MPI_Send(&process, 1, MPI_INT, 1, 2, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(&process, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (const long before = sleeps_of(process); sleeps_of(process) < before + 100;)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    PERSISTENT(Barrier)(communicator, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+    MPI_Comm_free(&communicator);
+}
+
 // ---- The thread level ----
 
 void level(const std::string& asked) {
@@ -718,6 +748,7 @@ int main(int argc, char** argv) {
         {"once_away", stays_away_once},
         {"windows", windows},
         {"freed_window", freed_window},
+        {"late_agreement", late_agreement},
         {"exit", exit_without_finalize},
         {"abort", abort_job},
         {"attribute", attribute},

@@ -10,7 +10,7 @@ import jobs
 
 LIMIT = 120
 # Parts, and the messages of both ranks together. All watch; a window may need no polls.
-MOVING = {"once": 4, "persistent": 16, "derived": 4, "pmpi": 4, "late": 8, "once_away": 32, "windows": 0, "freed_window": 4, "end_late": 4, "children": 16, "signals": 12, "traps": 4}
+MOVING = {"once": 4, "persistent": 16, "derived": 4, "pmpi": 4, "late": 8, "once_away": 32, "windows": 0, "freed_window": 4, "late_agreement": 0, "end_late": 4, "children": 16, "signals": 12, "traps": 4}
 LEVELS = ("init", "single", "funneled", "serialized", "multiple")
 ON = {"LAPWING_MESSAGES": "on"}
 

@@ -38,12 +38,6 @@ constexpr std::int8_t highest_score = 4;
 constexpr std::int8_t lowest_score = -3;
 constexpr std::uint8_t calls_per_sample = 16;
 
-std::uint64_t processor_time(clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
-    timespec time{};
-    ::clock_gettime(clock, &time);
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
-
 }  // namespace
 
 AsyncProgress& async_progress = *new AsyncProgress;

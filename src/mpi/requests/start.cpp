@@ -8,11 +8,13 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/floating_point.hpp"
+#include "engines/wait_strategy.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/native.hpp"
+#include "mpi/native/poll_pace.hpp"
 #include "mpi/requests/request_table.hpp"
 #include "task/bracketing.hpp"
 
@@ -77,15 +79,31 @@ int start_again(Request& request) {
 bool finish_group(Communicator& group, std::uint64_t patience) {
     if (group.left_to_mpi == Fallback::revoked) return true;  // the ranks will not agree
     const std::uint64_t began = nanoseconds();
+    WaitStrategy strategy;
+    PollMeter meter;
     for (;;) {
+        const std::uint64_t spent = processor_time();
+        bool lists = false;
         {
             const Entry entry;
             // A rank that has yet to make this call may wait for a list of this rank.
             request_table.progress();
             if (!group.begun() || open_group(group)) return true;
+            lists = request_table.in_flight() > 0;
         }
         if (nanoseconds() - began >= patience) return false;
-        std::this_thread::yield();
+        // Large messages of the program need many polls.
+        if (meter.moves(processor_time() - spent)) strategy = {};
+        switch (strategy.after_poll({.polls_in_kernel = true})) {
+            case WaitStrategy::Step::poll:
+                break;
+            case WaitStrategy::Step::yield:
+                std::this_thread::yield();
+                break;
+            case WaitStrategy::Step::sleep:  // the MPI wakes nobody
+                strategy.sleep(lists ? WaitStrategy::shortest_sleep : WaitStrategy::max_sleep,
+                               [](std::chrono::nanoseconds limit) { return sleep_at({}, limit); });
+        }
     }
 }
 
