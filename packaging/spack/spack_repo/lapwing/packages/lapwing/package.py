@@ -13,9 +13,9 @@ from spack.package import *
 
 
 class Lapwing(CMakePackage):
-    """Nonblocking MPI collectives that run while the program computes: put
-    `lapwing run --` in front of mpirun. A collective becomes a task list, which
-    the Linux kernel or a progress thread runs by itself."""
+    """MPI messages and nonblocking collectives that overlap with computation: put
+    `lapwing run --` in front of mpirun. A thread drives the MPI for large
+    messages; the Linux kernel or a progress thread runs collectives."""
 
     homepage = "https://lapwing.invalid"
     # The tarball of `make dist`, in the directory in which spack runs.
