@@ -89,7 +89,7 @@ bool finish_group(Communicator& group, std::uint64_t patience) {
             // A rank that has yet to make this call may wait for a list of this rank.
             request_table.progress();
             if (!group.begun() || open_group(group)) return true;
-            lists = request_table.in_flight() > 0;
+            lists = request_book.running_lists() > 0;
         }
         if (nanoseconds() - began >= patience) return false;
         // Large messages of the program need many polls.
