@@ -150,6 +150,23 @@ void persistent() {
     MPI_Request_free(&requests[1]);
 }
 
+// The MPI's own, persistent.
+void collective() {
+    std::vector<char> data(length);
+    MPI_Request request = MPI_REQUEST_NULL;
+    PERSISTENT(Bcast)(data.data(), length, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    for (char mark = 'a'; mark < 'e'; ++mark) {
+        std::fill(data.begin(), data.end(), rank() == 0 ? mark : '\0');
+        MPI_Start(&request);
+        const volatile char* last = &data.back();
+        while (watches && *last == '\0') {
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        check(data == std::vector<char>(data.size(), mark), "wrong data");
+    }
+    MPI_Request_free(&request);
+}
+
 void derived() {
     // Blocks of 3,000 bytes in steps of 4,000 bytes.
     constexpr int blocks = length / 4'000;
@@ -742,6 +759,7 @@ int main(int argc, char** argv) {
     const std::map<std::string, std::function<void()>> parts = {
         {"once", exchange_once},
         {"persistent", persistent},
+        {"collective", collective},
         {"derived", derived},
         {"pmpi", by_pmpi},
         {"late", late_receiver},

@@ -26,6 +26,9 @@ def moving(test, program):
         found = report.get("messages", {})
         test.expect(f"{part}: messages move while both ranks only watch", status == 0 and "all right" in output and "lapwing" not in output and
                     found.get("count", 0) == messages and (found.get("polls", 0) > 0 or messages == 0), (status, output, report))
+    status, output, report = test.run_with_report(2, [program, "collective", "watch"], ["--engine", "mpi"], LIMIT, **ON)
+    test.expect("a persistent collective of the MPI moves while a rank only watches", status == 0 and output == "all right\n" and
+                report.get("messages", {}).get("count") == 8, (status, output, report))
     status, output, report = test.run_with_report(2, ["sh", "-c", 'ulimit -s 256; exec "$@"', "sh", program, "once", "watch"], [], LIMIT, **ON)
     test.expect("with small stacks of threads", status == 0 and output == "all right\n", (status, output, report))
     for process in ("alone", "threads"):
