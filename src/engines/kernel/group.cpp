@@ -4,9 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "base/error.hpp"
 
@@ -80,6 +78,7 @@ int KernelGroup::prepare_to_sleep(KernelRun& run) {
     run.driver = Driver::kernel;
     process_for_program(run);
     watch_ring_if_needed();
+    if (run.state == KernelRun::State::failing) return ring_.descriptor();
     if (!run.alive()) return -1;
     const bool awaits_intra_node =
         std::ranges::any_of(awaiting_program_, [](const KernelRun* any) { return any->host.open; });
@@ -153,6 +152,10 @@ void KernelGroup::process_changed() {
     while (!changed_.empty()) {
         KernelRun& run = *changed_.back();
         changed_.pop_back();
+        if (run.state == KernelRun::State::failing) {
+            end_failed(run);
+            continue;
+        }
         if (run.state == KernelRun::State::queued) {
             launch(run);
         } else if (advances_inline(run)) {
@@ -243,24 +246,19 @@ void KernelGroup::watch_sockets(KernelRun& run) {
     }
 }
 
+// A chain of a thread that does not run at the moment stays in the kernel for now. The caller advances the
+// others.
 void KernelGroup::hand_to_caller(KernelRun& run) {
     run.driver = Driver::caller;
-    cancel_in_kernel(run);
-    // The thread that submitted the operations does not run.
-    if (run.chains.any_in_kernel()) run.driver = run.driver_outside_calls();
-}
-
-// Repeats, because a step may complete and the next begin while the chain is being cancelled.
-void KernelGroup::cancel_in_kernel(KernelRun& run) {
     const bool alone = runs_.size() == 1;
-    for (int tries = 0; run.chains.any_in_kernel() && tries <= 10000; ++tries) {
+    // Repeats, because a step may complete and the next begin while the chain is being cancelled.
+    for (int tries = 0; run.chains.any_in_kernel() && tries < 10; ++tries) {
         if (alone) {
             submission_.cancel_all();
         } else {
             submission_.cancel(run);
         }
         completions_.poll();
-        if (tries > 10) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
 }
 
@@ -323,10 +321,18 @@ void KernelGroup::fail_broken(KernelRun& run) {
 
 void KernelGroup::fail(KernelRun& run, const std::string& why) {
     run.error = why;
-    run.state = KernelRun::State::failed;
-    // The peers notice the failure, and operations in the kernel complete.
+    run.state = KernelRun::State::failing;
+    // The peers notice the failure, and all operations in the kernel complete: none can wait any more.
     for (const int socket : run.operands.sockets) ::shutdown(socket, SHUT_RDWR);
-    cancel_in_kernel(run);
+    for (const Gate gate : run.operands.gates) ::shutdown(gate.exit, SHUT_RDWR);
+    end_failed(run);
+}
+
+// The program must not have its buffers back while the kernel may still write there: each completion calls
+// this again.
+void KernelGroup::end_failed(KernelRun& run) {
+    if (run.chains.any_in_kernel()) return;
+    run.state = KernelRun::State::failed;
     for (const int socket : run.operands.sockets) sockets_.forget(socket);
     for (const Gate gate : run.operands.gates) {
         sockets_.forget(gate.exit);

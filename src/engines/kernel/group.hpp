@@ -67,13 +67,13 @@ class KernelGroup {
     void submit_if_needed(KernelRun& run);
     void watch_sockets(KernelRun& run);
     void hand_to_caller(KernelRun& run);
-    void cancel_in_kernel(KernelRun& run);
     void advance(KernelRun& run);
     bool advance_host_steps_or_fail(KernelRun& run);
     void advance_inline_or_fail(KernelRun& run);
     void complete(KernelRun& run);
     void fail_broken(KernelRun& run);
     void fail(KernelRun& run, const std::string& why);
+    void end_failed(KernelRun& run);
     void remove(KernelRun& run);
     static bool is_complete(const KernelRun& run);
 

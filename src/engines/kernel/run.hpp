@@ -90,6 +90,7 @@ struct KernelRun : Operation {
         queued,  // another run has its lane, or a connection is not yet made
         running,
         complete,
+        failing,  // the kernel may still use its buffers
         failed,
     };
 

@@ -2,8 +2,12 @@
 // links that fail.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "engines/kernel/ranks.hpp"
 #include "support/engines.hpp"
@@ -236,6 +240,75 @@ TEST_F(KernelIntraNodePeers, AnIntraNodeLinkThatFailsIsAnErrorOfTheRun) {
     Operation* other = of.prepared->start({}, 1);
     EXPECT_NE(other, operation);
     EXPECT_TRUE(of.prepared->test(other));
+}
+
+// A thread that starts a run and then waits in the kernel for the end of a child with its memory, as in
+// vfork(). The kernel completes a thread's operations in that thread, and cannot do so meanwhile.
+class StartsAndStandsStill {
+  public:
+    StartsAndStandsStill(Prepared& prepared, const Buffers& buffers) {
+        EXPECT_EQ(::pipe(ends_), 0);
+        thread_ = std::thread([this, &prepared, buffers] {
+            operation_ = prepared.start(buffers, 0);
+            const pid_t child = ::clone(stand_still, &stack_.back(), CLONE_VM | CLONE_VFORK | SIGCHLD, this);
+            EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+        });
+        still_.wait(false);
+    }
+    ~StartsAndStandsStill() {
+        go_on();
+        for (const int end : ends_) ::close(end);
+    }
+    Operation* operation() const { return operation_; }
+    void go_on() {
+        if (!thread_.joinable()) return;
+        EXPECT_EQ(::write(ends_[1], "", 1), 1);
+        thread_.join();
+    }
+
+  private:
+    static int stand_still(void* self) {
+        auto& of = *static_cast<StartsAndStandsStill*>(self);
+        of.still_ = true;
+        of.still_.notify_all();
+        char byte = 0;
+        return static_cast<int>(::read(of.ends_[0], &byte, 1)) - 1;
+    }
+
+    int ends_[2] = {-1, -1};
+    std::atomic<bool> still_ = false;
+    Operation* operation_ = nullptr;
+    alignas(16) std::array<char, 64 << 10> stack_;
+    std::thread thread_;
+};
+
+// The program has its buffers back when a run has failed: not while the kernel may write there.
+TEST_F(KernelIntraNodePeers, ARunFailsWhenTheKernelHasReleasedItsBuffers) {
+    const auto connections = socket_pairs(3, 2);
+    Slow intra_node;
+    const ListSet lists = parse(
+        "problem broadcast ranks 3 root 1 bytes 200000\n"
+        "list 0 in 0 out 200000 scratch 0\n"
+        "  recv 1 out[0+100000]\n  recv 2 out[100000+100000]\n  wait 1 1\n  wait 2 1\n"
+        "end\n"
+        "list 1 in 200000 out 0 scratch 0\n"
+        "  send 0 in[0+100000]\n  send 2 in[0+200000]\n"
+        "end\n"
+        "list 2 in 0 out 200000 scratch 0\n"
+        "  recv 1 out[0+200000]\n  wait 1 1\n  send 0 out[100000+100000]\n"
+        "end\n");
+    const auto prepared = open_kernel_group(*connections[0], {}, &intra_node, {false, false, true})
+                              ->prepare({}, lists.lists[0], {});
+    Bytes out(200000);
+    StartsAndStandsStill starter(*prepared, {nullptr, out.data(), nullptr});
+    intra_node.fails = true;
+    EXPECT_FALSE(prepared->progress(starter.operation()));
+    pollfd completed{prepared->prepare_to_sleep(starter.operation()), POLLIN, 0};
+    EXPECT_EQ(::poll(&completed, 1, 0), 0);
+    EXPECT_FALSE(prepared->test(starter.operation()));
+    starter.go_on();
+    EXPECT_EQ(::poll(&completed, 1, -1), 1);
+    EXPECT_EQ(error_of([&] { prepared->test(starter.operation()); }, ErrorCode::link), "rank 1 has gone");
 }
 
 }  // namespace
