@@ -45,7 +45,7 @@ Command add_predict(CommandLine& tool) {
         "Examples:\n"
         "  lapwing predict barrier,iallreduce --ranks 16:1Mi\n"
         "  lapwing predict ibcast --ranks 1024 --bytes 1Ki:1Mi --algorithm all --work 0\n"
-        "  lapwing predict ialltoall --ranks 512 --bytes 4Ki --network torus:8x8x8 --tests 0,100\n"
+        "  lapwing predict ialltoall --ranks 512 --bytes 4Ki --interconnect torus:8x8x8 --tests 0,100\n"
         "  lapwing predict barrier --ranks 64:16Ki --work 1ms --noise 10hz:2500us,1000hz:25us --json -o "
         "noise.json\n"
         "\nEach rank's task list runs in simulated time. Nothing is measured: constants from few ranks may "

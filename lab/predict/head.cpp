@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_schema.hpp"
 #include "lapwing/bench/statistics.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/launch/program.hpp"
@@ -43,7 +44,8 @@ std::string line_of(const Study& study, const Problem& problem, const simulate::
 }  // namespace
 
 Json head_of(const Study& study, const Problem& problem) {
-    Json result = {{"benchmark", "predict"},
+    Json result = {{"schema", json_schema},
+                   {"benchmark", "predict"},
                    {"simulated", true},
                    {"model", model},
                    {"lapwing", LAPWING_VERSION},

@@ -21,7 +21,7 @@ constexpr std::uint64_t stream_of_places = std::uint64_t{1} << 41;
 
 [[noreturn]] void refuse(const std::string& written, const char* form) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("--network: '{}' is not of the form {}", written, form));
+                fmt::format("--interconnect: '{}' is not of the form {}", written, form));
 }
 
 // "8x8x16", each from 1 on, the product at most `max_hosts`; empty: it is none.

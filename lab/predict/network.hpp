@@ -1,4 +1,4 @@
-// The networks of `lapwing predict`, as --network names them.
+// The networks of `lapwing predict`, as --interconnect names them.
 #pragma once
 
 #include <cstdint>

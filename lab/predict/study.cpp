@@ -138,7 +138,7 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     app.add_option("--seed", options.seed, "The first seed (1)")->type_name("N");
 
     app.begin_group("The network");
-    text("--network", options.network, "NET",
+    text("--interconnect", options.network, "NET",
          "flat, torus:8x8x16, one-way-torus:4x4, mesh:8x8, fat-tree:... (flat)");
     text("--hop", options.hop, "TIME", "Latency of each link, except in a flat network (100ns)");
     app.add_option("--ranks-per-host", options.ranks_per_host, "Ranks that share the links of a host (1)")
@@ -266,7 +266,7 @@ Study read_study(const PredictOptions& options) {
     parameters.window_bytes = study.window_bytes;
     set_constants(options.constants, parameters);
     simulate::check(parameters);
-    named("--network", [&] { return make_network(study.network, study.ranks.front()); });
+    named("--interconnect", [&] { return make_network(study.network, study.ranks.front()); });
     return study;
 }
 

@@ -191,9 +191,7 @@ std::string in_words(std::span<const Answer> answers, std::span<const Finding> f
 
 std::string as_json(std::span<const Answer> answers, std::span<const Finding> findings) {
     const JobView job(answers);
-    nlohmann::json json = {{"format", "lapwing status"},
-                           {"version", 1},
-                           {"findings", nlohmann::json::array()},
+    nlohmann::json json = {{"findings", nlohmann::json::array()},
                            {"communicators", nlohmann::json::array()},
                            {"ranks", nlohmann::json::array()}};
     for (const Finding& finding : findings) {

@@ -27,6 +27,7 @@ class Measured(LaunchedTest):
 
     def check_rows(self, result, output, expected):
         """Rows of the wait method, of the MPI alone and of the host engine, for these collectives and sizes."""
+        self.assertEqual(result["schema"], 1)
         self.assertEqual([(row["collective"], row["bytes"]) for row in result["rows"]], expected)
         for row in result["rows"]:
             self.assertEqual(row["method"], "wait")

@@ -25,7 +25,7 @@ class DoctorTest(ClusterTest):
         output = self.shell(hosts, script, "--rate", "none", limit=100, **variables)
         found = json.loads(told.read_text())
         self.assertIn(f"status {status}\n", output, json.dumps(found["problems"], indent=1))
-        self.assertEqual(found["works"], status == 0, output)
+        self.assertEqual((found["schema"], found["works"]), (1, status == 0), output)
         self.assertEqual(bool(found["problems"]), status != 0)
         return found
 

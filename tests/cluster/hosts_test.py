@@ -20,7 +20,7 @@ class Hosts(ClusterTest):
         words = output.split()
         self.assertEqual(words[:4], ["head", "node1", "node2", "node3"])
         self.assertEqual(words[4:], ["10.77.0.3", "node3"])
-        self.assertIn("192.168.7.2", self.shell(2, "getent hosts node2", "--network", "192.168.7.0/24"))
+        self.assertIn("192.168.7.2", self.shell(2, "getent hosts node2", "--addresses", "192.168.7.0/24"))
 
     def test_interfaces(self):
         output = self.shell(2, "ssh node2 'ls /sys/class/net; cat /sys/class/net/eth0/mtu; cat /proc/net/route'; "

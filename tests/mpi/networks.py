@@ -34,7 +34,7 @@ class Networks(jobs.Test):
 
     def taken(self, report):
         """Whether the collectives ran over the network, no collective was left to the MPI, and the thread made progress."""
-        if not report.get("network", "").startswith(f"{self.network} ("):
+        if report.get("schema") != 1 or not report.get("network", "").startswith(f"{self.network} ("):
             return False
         rows = [row for row in report["collectives"] if row["taken"] > 0]
         engines = {use["engine"] for row in rows for use in row["uses_of_rank_0"]}

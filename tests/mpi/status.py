@@ -78,7 +78,7 @@ class Status(jobs.Test):
             said = json.loads(out)
             # The status tells what cannot go on from what may.
             stands = any(finding["kind"] in ("mismatch", "cycle") for finding in said["findings"])
-            if (status == 1) != stands:
+            if (status == 1) != stands or said["schema"] != 1:
                 self.expect(f"status {status} of these findings", False, out)
             if good(said):
                 return True, said

@@ -38,7 +38,7 @@ class Topology(jobs.Test):
     def one_host(self):
         told, output = self.told(3, "--engine", "host")
         name = os.uname().nodename
-        self.expect("three ranks on one host", told.get("hosts") == [{"name": name, "leader": 0, "ranks": [0, 1, 2]}] and
+        self.expect("three ranks on one host", (told.get("schema"), told.get("hosts")) == (1, [{"name": name, "leader": 0, "ranks": [0, 1, 2]}]) and
                     (told["engine"], told["link_inside_host"]) == ("host", "shm") and
                     all(set(rank["processors"]) <= os.sched_getaffinity(0) for rank in told["ranks"]), output)
         told, output = self.told(2, "--engine", "mpi")

@@ -111,7 +111,7 @@ class Compare(ToolTest):
         self.assertIn("No MPI", err)
         self.assertEqual(err.count("\n"), 2)
         result = json.loads((self.place / "c.json").read_text())
-        self.assertEqual(result["conclusion"], err.strip())
+        self.assertEqual((result["schema"], result["conclusion"]), (1, err.strip()))
         [row] = result["rows"]
         self.assertEqual([one["engine"] for one in row["engines"]], ["native", "lapwing"])
         for one in row["engines"]:

@@ -22,6 +22,7 @@ class Info(ToolTest):
     def test_json(self):
         out, _ = self.call("info", "--json", LAPWING_ENGINE="host")
         told = json.loads(out)
+        self.assertEqual(told["schema"], 1)
         self.assertRegex(told["version"], r"^\d+\.\d+\.\d+(-dev)?$")
         self.assertTrue(next(engine for engine in told["engines"] if engine["name"] == "host")["available"])
         self.assertEqual([mpi["name"] for mpi in told["mpi"]], ["openmpi", "mpich", "abi"])

@@ -35,7 +35,7 @@ WORDS = [  # a command, and what its message names
         ("--rate", "100", "100mbit"), ("--rate", "1bit", "100kbit"), ("--mtu", "100", "576 to 65535"), ("--burst", "1Ki", "9018"),
         ("--slow", "3:1mbit", "'3' must be a host from 1 to 2"), ("--slow", "1-1:1mbit", "must join two hosts"),
         ("--slow", "1:2gbit", "less than"), ("--slow", "1-2", "must be 4:10mbit"),
-        ("--network", "10.0.0.0/8", "10.77.0.0/24"), ("--network", "10.0.300.0/24", "10.77.0.0/24"),
+        ("--addresses", "10.0.0.0/8", "10.77.0.0/24"), ("--addresses", "10.0.300.0/24", "10.77.0.0/24"),
         ("--cores-per-host", "0,,1", "cores"), ("--cores-per-host", "1023", "core 1023"),
         ("--delay", "2s", "such as 50us"), ("--delay", "us", "such as 50us"), ("--loss", "60%", "such as 0.1%"), ("--loss", "%", "such as 0.1%"))],
     *[(("cluster", *words), named) for *words, named in (

@@ -16,7 +16,7 @@ class Network(ToolTest):
         file = self.write("a\nmesh 2x2 n[1-4]")
         hosts = ["a", "n1", "n2", "n4", "n3"]
         self.assertEqual(self.call("topology", "--from", file)[0].splitlines(), hosts)
-        self.assertEqual(json.loads(self.call("topology", "--json", "--from", file)[0]), {"hosts": hosts})
+        self.assertEqual(json.loads(self.call("topology", "--json", "--from", file)[0]), {"schema": 1, "hosts": hosts})
 
     def test_what_is_wrong(self):
         self.refused("topology", "--from", "/nowhere/t", because="the topology file '/nowhere/t' cannot be read")

@@ -437,7 +437,6 @@ TEST(Text, Json) {
     job.last(1, "MPI_Init", "");
     job.silence(2, "rank 2 (node1) is stopped");
     const auto json = nlohmann::json::parse(watch::as_json(job.answers(), job.diagnose()));
-    EXPECT_EQ(json["format"], "lapwing status");
     ASSERT_EQ(json["findings"].size(), 2U);
     EXPECT_EQ(json["findings"][0]["kind"], "silent");
     EXPECT_EQ(json["findings"][1]["ranks"], nlohmann::json::array({1}));

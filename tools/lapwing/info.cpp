@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_schema.hpp"
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
 #include "engines/catalogue.hpp"
@@ -209,6 +210,7 @@ enum class Topic { all, algorithms, variables };
 
 Json as_json(Topic topic) {
     Json all;
+    all["schema"] = json_schema;
     all["version"] = LAPWING_VERSION;
     if (topic == Topic::all) {
         all["engines"] = engines_as_json(engines());

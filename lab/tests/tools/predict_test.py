@@ -13,7 +13,7 @@ class Simulated(ToolTest):
     def rows(self, *arguments):
         out, _ = self.call("predict", *arguments, "--json")
         result = json.loads(out)
-        self.assertTrue(result["simulated"])
+        self.assertEqual((result["schema"], result["simulated"]), (1, True))
         return [(row, engine) for row in result["rows"] for engine in row["engines"]]
 
 
@@ -67,7 +67,7 @@ class Predict(Simulated):
     def test_networks(self):
         def base(network, *more):
             return self.value("base", "ialltoall", "--ranks", 64, "--bytes", "64Ki", "--algorithm", "pairwise", "--engine", "card",
-                              "--work", 0, "--network", network, *more, *ROUND)
+                              "--work", 0, "--interconnect", network, *more, *ROUND)
 
         flat = base("flat")
         self.assertGreaterEqual(base("fat-tree:8x8"), flat)
@@ -87,7 +87,7 @@ class Predict(Simulated):
     def test_rings_that_know_the_hosts_are_faster_on_a_torus(self):
         def base(placement, *more):
             return self.value("base", "iallgather", "--ranks", 64, "--bytes", "64Ki", "--algorithm", "ring", "--engine", "card",
-                              "--work", 0, "--network", "torus:4x4x4", "--placement", placement, *more, *ROUND)
+                              "--work", 0, "--interconnect", "torus:4x4x4", "--placement", placement, *more, *ROUND)
 
         self.assertGreater(base("random"), 1.5 * base("in-order"))
         self.assertAlmostEqual(base("random-known"), base("in-order-known"), places=5)
@@ -98,7 +98,7 @@ class Predict(Simulated):
     def test_gather_trees_that_know_the_path_through_a_one_way_torus_share_no_link(self):
         def base(placement):
             return self.value("base", "igather", "--ranks", 16, "--bytes", "1Mi", "--algorithm", "binomial", "--engine", "card", "--work", 0,
-                              "--network", "one-way-torus:4x4", "--placement", placement, *ROUND)
+                              "--interconnect", "one-way-torus:4x4", "--placement", placement, *ROUND)
 
         self.assertGreater(base("in-order"), 1.1 * base("in-order-known"))
 
@@ -148,10 +148,10 @@ class Predict(Simulated):
                 (("barrier", "--ranks", 4, "--noise", "10hz:2500"), "must be a time"),
                 (("barrier", "--ranks", 4, "--noise", "10hz:200ms"), "leaves no CPU time"),
                 (("barrier", "--ranks", 4, "--late", "uniform"), "--late"),
-                (("barrier", "--ranks", 4, "--network", "torus"), "torus:8x8x16"),
-                (("barrier", "--ranks", 4, "--network", "ring:4"), "unknown network"),
-                (("barrier", "--ranks", 9, "--network", "mesh:2x4"), "do not fit"),
-                (("barrier", "--ranks", 4, "--network", "fat-tree:4x4:1"), "fat-tree"),
+                (("barrier", "--ranks", 4, "--interconnect", "torus"), "torus:8x8x16"),
+                (("barrier", "--ranks", 4, "--interconnect", "ring:4"), "unknown network"),
+                (("barrier", "--ranks", 9, "--interconnect", "mesh:2x4"), "do not fit"),
+                (("barrier", "--ranks", 4, "--interconnect", "fat-tree:4x4:1"), "fat-tree"),
                 (("barrier", "--ranks", 4, "--constants", "latncy=1us"), "latency"),
                 (("barrier", "--ranks", 4, "--constants", "latency=0ns"), "latency"),
                 (("barrier", "--ranks", 4, "--work", "-1"), "--work"),

@@ -6,7 +6,7 @@ from refusals_test import RefusalTest
 
 NUMBERS = {  # commands, and all their options that take a number
     ("predict", "alltoall", "--ranks", "4"): "iterations rounds seed ranks-per-host numa caches taken threads tests work bytes memory "
-                                             "rendezvous hop test-time wake-up late noise constants network",
+                                             "rendezvous hop test-time wake-up late noise constants interconnect",
     ("predict", "barrier"): "ranks",
     ("verify", "--all"): "queue-depth sample seed ranks",
 }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_schema.hpp"
 #include "base/messages.hpp"
 #include "base/output_file.hpp"
 #include "base/values.hpp"
@@ -185,8 +186,11 @@ Document document_of(const Sums& sums, const MessageCount& messages, const Repor
     const Missing& missing = manner.missing;
     Document document;
     auto& [json, text] = document;
-    json = {
-        {"lapwing", LAPWING_VERSION}, {"mpi", mpi_version()}, {"ranks", ranks}, {"engine", manner.engine}};
+    json = {{"schema", json_schema},
+            {"lapwing", LAPWING_VERSION},
+            {"mpi", mpi_version()},
+            {"ranks", ranks},
+            {"engine", manner.engine}};
     text = fmt::format("lapwing {}: {} on {}, engine {}\n", LAPWING_VERSION, mpi_version(),
                        counted(ranks, "rank"), manner.engine);
     document.add("network", "between hosts", manner.network);

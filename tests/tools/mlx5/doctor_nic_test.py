@@ -13,7 +13,9 @@ class DoctorNic(ToolTest):
     def ask(self, nic, *options, status=0):
         out, err = self.call("doctor", "--nic", "--json", *options, status=status, tool=TOOL_WITH_CARDS, TEST_NIC=nic)
         self.assertEqual(err, "")
-        return json.loads(out)
+        told = json.loads(out)
+        self.assertEqual(told["schema"], 1)
+        return told
 
     def outcomes(self, card):
         return {answer["name"]: answer["outcome"] for answer in card["answers"]}

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/json_schema.hpp"
 #include "base/messages.hpp"
 #include "lapwing/bench/proof.hpp"
 #include "lapwing/bench/statistics.hpp"
@@ -234,7 +235,8 @@ int run_benchmark(const BenchOptions& options, const std::vector<std::string>& l
     }
     ResultOutput output(options.json, options.output);
     if (!run_all(options, jobs)) return violations_found;
-    Json result = {{"benchmark", options.benchmark->name},
+    Json result = {{"schema", json_schema},
+                   {"benchmark", options.benchmark->name},
                    {"lapwing", LAPWING_VERSION},
                    {"time", time_of_day()},
                    {"command", command},

@@ -140,7 +140,8 @@ Command add_cluster(CommandLine& tool, const Words& words) {
     app->add_option("--loss", options->loss, "Share of packets that are dropped, such as 0.1%")
         ->type_name("SHARE");
     app->add_option("--seed", options->seed, "Random seed of the losses (1)")->type_name("N");
-    app->add_option("--network", options->network, "Addresses of the hosts (10.77.0.0/24)")->type_name("NET");
+    app->add_option("--addresses", options->addresses, "Addresses of the hosts (10.77.0.0/24)")
+        ->type_name("RANGE");
     app->footer(
         "Examples:\n"
         "  lapwing cluster --hosts 4 -- mpirun -n 4 ./program\n"

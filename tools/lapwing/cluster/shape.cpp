@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/json_schema.hpp"
 #include "base/output_file.hpp"
 #include "base/values.hpp"
 #include "lapwing/cluster/processors.hpp"
@@ -47,14 +48,14 @@ std::vector<int> read_cores(const std::string& entry) {
 }
 
 // "10.77.0" of "10.77.0.0/24"
-std::string read_network(const std::string& written) {
+std::string read_addresses(const std::string& written) {
     const std::vector<std::string> halves = split(written, '/');
     const std::vector<std::string> numbers = split(halves.front(), '.');
     const bool sound = halves.size() == 2 && halves[1] == "24" && numbers.size() == 4 && numbers[3] == "0" &&
                        std::all_of(numbers.begin(), numbers.end(), [](const std::string& number) {
                            return parse_number(number).value_or(256) < 256;
                        });
-    if (!sound) throw_invalid(fmt::format("--network {}: must be of the form 10.77.0.0/24", written));
+    if (!sound) throw_invalid(fmt::format("--addresses {}: must be of the form 10.77.0.0/24", written));
     return fmt::format("{}.{}.{}", numbers[0], numbers[1], numbers[2]);
 }
 
@@ -172,7 +173,7 @@ ClusterShape read_shape(const ClusterOptions& options) {
         for (const std::string& entry : split(options.cores_per_host, ','))
             cores.push_back(named("--cores-per-host", [&] { return read_cores(entry); }));
     }
-    const std::string network = named("--network", [&] { return read_network(options.network); });
+    const std::string network = named("--addresses", [&] { return read_addresses(options.addresses); });
     shape.head = {"head", network + ".254", {}, 1};
     for (int number = 1; number <= options.hosts; ++number) {
         ClusterHost host{fmt::format("node{}", number), fmt::format("{}.{}", network, number), {}, 0};
@@ -189,7 +190,8 @@ void write_cluster_file(const std::string& name, std::string_view content, mode_
 }
 
 void write_running_shape(const ClusterShape& shape) {
-    nlohmann::json json = {{"rate", shape.rate}, {"burst", shape.burst}, {"mtu", shape.mtu}};
+    nlohmann::json json = {
+        {"schema", json_schema}, {"rate", shape.rate}, {"burst", shape.burst}, {"mtu", shape.mtu}};
     if (shape.impaired()) {
         json["delay"] = static_cast<double>(shape.delay) * 1e-9;
         json["loss"] = shape.loss;

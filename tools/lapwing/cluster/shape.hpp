@@ -57,7 +57,7 @@ struct ClusterOptions {
     std::string delay;
     std::string loss;
     std::uint64_t seed = 1;
-    std::string network = "10.77.0.0/24";
+    std::string addresses = "10.77.0.0/24";
 };
 
 // Throws Error (invalid_argument) with the valid values.

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/json_schema.hpp"
 #include "base/messages.hpp"
 #include "base/output_file.hpp"
 #include "command_line/command_line.hpp"
@@ -157,7 +158,8 @@ int compare(const Options& options, std::vector<Variant> variants, const std::st
                                      [](const Variant& variant) { return !variant.timed.seconds.empty(); });
     if (status == 0 && !has_mpi) found += "No MPI was seen: no process called MPI_Init and MPI_Finalize.\n";
     if (options.json && !empty) {
-        const nlohmann::json result = {{"benchmark", "compare"},
+        const nlohmann::json result = {{"schema", json_schema},
+                                       {"benchmark", "compare"},
                                        {"lapwing", LAPWING_VERSION},
                                        {"time", time_of_day()},
                                        {"command", own_command_line()},

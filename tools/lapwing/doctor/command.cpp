@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/json_schema.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
@@ -135,6 +136,7 @@ OrderedJson as_json(const Examination& found, const std::vector<std::string>& la
         return OrderedJson{{"works", one.works}, {"words", one.words}, {"seconds", one.seconds}};
     };
     OrderedJson all = {
+        {"schema", json_schema},
         {"version", LAPWING_VERSION},
         {"time", time_of_day()},
         {"launcher", launcher},

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_schema.hpp"
 #include "engines/mlx5/conformance.hpp"
 #include "engines/mlx5/probe.hpp"
 #include "lapwing/common/command.hpp"
@@ -120,8 +121,10 @@ int examine_nics(const std::string& name, bool json) {
     std::vector<Transcript> cards;
     for (const auto& device : nics.devices) cards.push_back(examine(*device));
     if (json) {
-        OrderedJson all = {
-            {"version", LAPWING_VERSION}, {"kernel", kernel()}, {"cards", OrderedJson::array()}};
+        OrderedJson all = {{"schema", json_schema},
+                           {"version", LAPWING_VERSION},
+                           {"kernel", kernel()},
+                           {"cards", OrderedJson::array()}};
         for (const Transcript& card : cards) all["cards"].push_back(as_json(card));
         if (cards.empty()) all["reason"] = nics.none;
         fmt::print("{}\n", all.dump(2, ' ', false, OrderedJson::error_handler_t::replace));

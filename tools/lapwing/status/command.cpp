@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_schema.hpp"
 #include "base/messages.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
@@ -162,7 +163,7 @@ int list(const std::vector<FoundJob>& jobs, bool json) {
         }
     }
     if (json)
-        fmt::print("{}\n", Json{{"jobs", found}}.dump(2));
+        fmt::print("{}\n", Json{{"schema", json_schema}, {"jobs", found}}.dump(2));
     else
         fmt::print("{}Name one: lapwing status JOB\n", align(rows));
     return success;
@@ -204,7 +205,7 @@ int show(RankClient& client, bool json) {
     });
     const int found = stands ? violations_found : success;
     if (json) {
-        Json all = {{"job", job_as_json(job)}};
+        Json all = {{"schema", json_schema}, {"job", job_as_json(job)}};
         all.update(Json::parse(watch::as_json(answers, findings)));
         fmt::print("{}\n", all.dump(2));
         return found;

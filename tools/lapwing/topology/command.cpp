@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/json_schema.hpp"
 #include "base/messages.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
@@ -37,7 +38,7 @@ void print_json(const Json& json) {
 int show_network(const Options& options) {
     const HostOrder order = HostOrder::read(options.file);
     if (options.json) {
-        print_json(Json{{"hosts", order.hosts()}});
+        print_json(Json{{"schema", json_schema}, {"hosts", order.hosts()}});
     } else {
         fmt::print("{}\n", fmt::join(order.hosts(), "\n"));
     }

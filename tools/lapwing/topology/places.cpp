@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json_schema.hpp"
 #include "base/nearest_name.hpp"
 #include "base/values.hpp"
 #include "lapwing/common/tables.hpp"
@@ -137,6 +138,7 @@ Json job_as_json(const JobPlaces& places, const topology::HostOrder& order) {
     for (const std::vector<int>& host : places.hosts)
         hosts.push_back({{"name", places.host_name(host)}, {"leader", host.front()}, {"ranks", host}});
     return {
+        {"schema", json_schema},
         {"engine", places.engine.empty() ? "mpi" : places.engine},
         {"link_inside_host", places.link_inside_host},
         {"link_between_hosts", places.link_between_hosts},
