@@ -57,12 +57,12 @@ int make_page(const Options& options) {
 
 Command add_report(CommandLine& tool) {
     auto options = std::make_shared<Options>();
-    CommandLine* app = tool.add_subcommand("report", "Create an HTML page from results");
+    CommandLine* app =
+        tool.add_subcommand("report", "Create an HTML page from results, or a picture from timelines");
     app->usage("Usage: lapwing report FILE|DIRECTORY... -o FILE [OPTIONS]");
     app->add_option("files", options->files,
                     "Results of `lapwing bench --json` and `lapwing predict --json`; for a directory, all "
-                    "*.json files in "
-                    "it and in its subdirectories")
+                    "*.json files in it and in its subdirectories; or timelines, if -o ends in .svg")
         ->type_name("FILE|DIRECTORY");
     app->add_option("-o,--output", options->output, "Write the page to FILE; - for standard output")
         ->type_name("FILE");
@@ -74,6 +74,7 @@ Command add_report(CommandLine& tool) {
         "  lapwing bench overlap --json -o overlap.json -- mpirun -n 2\n"
         "  lapwing report overlap.json -o report.html\n"
         "  lapwing report results/ --title 'Our cluster' -o report.html\n"
+        "  lapwing report native.json lapwing.json -o timelines.svg\n"
         "\n"
         "The page is one file that needs no network: plots and tables. Creating it needs python3 and "
         "libjs-vega; viewing\n"

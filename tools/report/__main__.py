@@ -1,4 +1,4 @@
-"""lapwing report: one HTML page from results of `lapwing bench --json` and `lapwing predict --json`."""
+"""lapwing report: one HTML page from results of `lapwing bench --json` and `lapwing predict --json`, or one SVG from timelines."""
 
 import argparse
 import os
@@ -9,6 +9,7 @@ import sys
 import inputs
 import page
 import results
+import timelines
 import vega_library
 
 NOTHING_WRITTEN = 125
@@ -43,6 +44,9 @@ def tell(message):
 
 
 def run(options):
+    if options.output.endswith(".svg"):
+        write(pathlib.Path(options.output), timelines.picture(options.files))
+        return 0
     found, left_out = results.collect(options.files)
     html = page.Page(found, left_out, options.title).html(vega_library.script(options.vega))
     if options.output == "-":

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/json_schema.hpp"
 #include "base/messages.hpp"
 #include "base/output_file.hpp"
 #include "base/values.hpp"
@@ -16,6 +17,7 @@
 #include "lapwing/launch/job.hpp"
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/profile/analysis.hpp"
+#include "lapwing/timeline/timeline.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -25,6 +27,7 @@ using Json = nlohmann::ordered_json;
 struct Options {
     std::string mpi;
     std::string output;
+    std::string trace;
     bool json = false;
     bool dry_run = false;
 };
@@ -163,7 +166,8 @@ Json as_json(const CallSite& site) {
 }
 
 Json as_json(const Profile& profile) {
-    Json json = {{"ranks", profile.ranks},
+    Json json = {{"schema", json_schema},
+                 {"ranks", profile.ranks},
                  {"seconds", profile.seconds},
                  {"in_collectives_seconds", profile.in_collectives},
                  {"clock_error_seconds", profile.clock_error},
@@ -236,6 +240,8 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
         return success;
     }
     if (!options.output.empty()) const OutputFile profile(place, "the profile");
+    if (!options.trace.empty())
+        const OutputFile timeline(std::filesystem::absolute(options.trace), "the timeline");
     int status = 0;
     {
         const JobDirectory recordings(place.string() + ".parts");
@@ -249,6 +255,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
                 say(options.json ? as_json(profile).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
                                  : as_text(profile),
                     options.output);
+                if (!options.trace.empty()) write_timeline(parts, std::filesystem::absolute(options.trace));
                 warn(profile);
             } else if (!ranks_could_not_write(settings.trace)) {
                 throw Error(ErrorCode::system,
@@ -273,6 +280,9 @@ Command add_profile(CommandLine& tool, const Words& words) {
     app->usage("Usage: lapwing profile [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_flag("--json", options->json, "Write JSON; needs --output");
     app->add_option("-o,--output", options->output, "Write the profile to FILE instead of standard error")
+        ->type_name("FILE");
+    app->add_option("--trace", options->trace,
+                    "Also write a timeline of the program's calls, as `lapwing run --trace` does")
         ->type_name("FILE");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
