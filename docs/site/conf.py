@@ -34,12 +34,15 @@ tour
 install
 overlap
 guide
+progress
+reproducible
 reference
 compatibility
 doctor
 troubleshooting
 containers
 security
+glossary
 ```
 
 ```{toctree}
