@@ -41,8 +41,12 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)  # where parts are left, if any
         file = pathlib.Path(scratch) / "profile.json"
-        status, output = test.run(["--json", "--output", file], program)
+        timeline = file.with_name("timeline.json")
+        status, output = test.run(["--json", "--output", file, "--trace", timeline], program)
         found = json.loads(file.read_text())
+        drawn = [event["name"] for event in json.loads(timeline.read_text())["traceEvents"] if event.get("cat") == "call"]
+        test.expect("a timeline has the program's calls", {"MPI_Ialltoall", "MPI_Wait"} <= set(drawn) and
+                    drawn.count("MPI_Ialltoall") == 5 * 4, str(drawn))
         # An extension in Open MPI 4.
         calls = {row["function"].replace("MPIX_", "MPI_"): row for row in found["calls"]}
         test.expect("the program does as ever, and all its collectives are found", status == 0 and "all done" in output and

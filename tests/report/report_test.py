@@ -4,10 +4,12 @@ import copy
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import unittest
+from xml.etree import ElementTree
 
 sys.path.insert(0, os.environ["LAPWING_REPORT"])
 import benchmarks
@@ -263,7 +265,9 @@ class Command(ToolTest):
         os.mkfifo(self.scratch / "pipe")
         with subprocess.Popen(["cp", self.scratch / "pipe", self.scratch / "piped.html"]):
             self.call("report", self.result, "-o", self.scratch / "pipe")
-        self.assertEqual((self.scratch / "piped.html").read_bytes(), self.page.read_bytes())
+        # Pages name the minute in which they were made.
+        piped, page = (re.sub(rb"\d\d:\d\d UTC", b"", file.read_bytes()) for file in (self.scratch / "piped.html", self.page))
+        self.assertEqual(piped, page)
 
     def test_what_makes_no_page(self):
         self.page.write_text("the old one")
@@ -283,6 +287,34 @@ class Command(ToolTest):
         alone.parent.mkdir()
         shutil.copy(os.environ["LAPWING_TOOL"], alone)
         self.refused("report", self.result, "-o", self.page, because="libexec/lapwing/report", tool=alone)
+
+
+class Pictures(Scratch):
+    def timeline(self, name, *calls):
+        return self.file({"traceEvents": [{"ph": "X", "cat": "call", "name": "MPI_Wait", "pid": rank, "tid": 1, "ts": begin, "dur": length}
+                                          for rank, begin, length in calls]}, name)
+
+    def test_a_picture_of_timelines(self):
+        alone = self.timeline("the-MPI <alone>.json", (0, 5000, 1), (0, 6000, 3000), (1, 5000, 4000))
+        ours = self.timeline("with-Lapwing.json", (0, 100, 1), (0, 2099, 1), (1, 100, 10))
+        picture = self.scratch / "picture.svg"
+        self.call("report", alone, ours, "-o", picture)
+        drawing = ElementTree.fromstring(picture.read_text())
+        words = ["".join(text.itertext()) for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertIn("the MPI <alone>  4 ms", words)
+        self.assertIn("with Lapwing  2 ms", words)
+        kinds = {kind: [(float(box.get("x")), float(box.get("width"))) for box in drawing.iter("{http://www.w3.org/2000/svg}rect")
+                        if box.get("class") == kind][1:] for kind in ("computes", "mpi")}
+        # A lane for each rank of each timeline, all on one axis of 4 ms; a box for each call.
+        self.assertEqual([len(kinds["computes"]), len(kinds["mpi"])], [4, 6])
+        whole = kinds["computes"][0][1]
+        self.assertAlmostEqual(kinds["computes"][2][1], whole / 2, delta=0.2)
+        self.assertAlmostEqual(kinds["mpi"][1][1], whole * 3 / 4, delta=0.2)
+        self.assertIn("prefers-color-scheme:dark", picture.read_text())
+        for content, because in (("{}", "is no timeline"), ("[7]", "is no timeline"), ('{"traceEvents": []}', "has no calls")):
+            with self.subTest(content=content):
+                self.refused("report", self.file(content), "-o", picture, because=because)
+        self.assertIn("with Lapwing", picture.read_text())
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ class Reader:
         except (RecursionError, ValueError):
             self.fail("", "not a benchmark's JSON: it is nested too deeply, or a number has too many digits")
         if isinstance(document, dict) and isinstance(document.get("traceEvents"), list):
-            self.fail("", "a trace of `lapwing run --trace`, which Perfetto shows (ui.perfetto.dev)")
+            self.fail("", "a timeline, which Perfetto shows (ui.perfetto.dev), and -o NAME.svg draws")
         if isinstance(document, dict) and "benchmark" in document:
             return self.result(document)
         self.fail("", "no result of `lapwing bench`, `compare` or `predict` with --json")
