@@ -2,8 +2,12 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/json_schema.hpp"
@@ -216,6 +220,50 @@ void warn(const Profile& profile) {
                       counted(profile.unmatched, "call is", "calls are"));
 }
 
+// The events as those of `lapwing run --trace`. A profile has one event of each collective from its start to
+// its completion, and one of the time in the calls that complete it, which become one MPI_Wait at the end.
+RankPart as_traced(const RankPart& part) {
+    RankPart traced = part;
+    traced.events.clear();
+    std::map<std::pair<std::int32_t, std::uint32_t>, trace::Event> completions;
+    for (const trace::Event& event : part.events) {
+        if (event.what == trace::What::call) completions[{event.peer, event.operation}] = event;
+    }
+    const auto completion = [&](const trace::Event& event) {
+        const auto found = completions.find({event.peer, event.operation});
+        return found == completions.end() ? nullptr : &found->second;
+    };
+    // Collectives that are completed by one call have equal shares of its time.
+    std::map<std::uint64_t, std::uint64_t> inside;
+    for (const trace::Event& event : part.events) {
+        if (event.what != trace::What::collective) continue;
+        if (const trace::Event* end = completion(event)) inside[event.ended] += end->ended - end->began;
+    }
+    std::uint32_t number = 0;
+    for (trace::Event event : part.events) {
+        if (event.what != trace::What::collective) continue;
+        const trace::Event* const end = completion(event);
+        const auto site = part.sites.find(event.index);
+        traced.plans[event.index] = {
+            {"function", site == part.sites.end() ? "unknown" : site->second.value("function", "unknown")},
+            {"tasks", 0}};
+        event.operation = ++number;
+        traced.events.push_back(event);
+        trace::Event call = event;
+        call.what = trace::What::call;
+        call.kind = static_cast<std::uint8_t>(trace::Call::start);
+        if (end != nullptr) call.ended = end->began;
+        traced.events.push_back(call);
+        if (end == nullptr) continue;
+        call.kind = static_cast<std::uint8_t>(trace::Call::wait);
+        call.index = 1;
+        call.began = std::max(end->began, event.ended - inside[event.ended]);
+        call.ended = event.ended;
+        traced.events.push_back(call);
+    }
+    return traced;
+}
+
 // Whether ranks began and could not write: they have printed why, and left files without facts.
 bool ranks_could_not_write(const std::filesystem::path& directory) {
     bool began = false;
@@ -255,7 +303,11 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
                 say(options.json ? as_json(profile).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
                                  : as_text(profile),
                     options.output);
-                if (!options.trace.empty()) write_timeline(parts, std::filesystem::absolute(options.trace));
+                if (!options.trace.empty()) {
+                    std::vector<RankPart> traced;
+                    std::ranges::transform(parts, std::back_inserter(traced), as_traced);
+                    write_timeline(traced, std::filesystem::absolute(options.trace));
+                }
                 warn(profile);
             } else if (!ranks_could_not_write(settings.trace)) {
                 throw Error(ErrorCode::system,
