@@ -216,7 +216,7 @@ std::vector<BenchJob> arrange_jobs(const BenchOptions& options, const std::vecto
     for (const MethodVariant& variant : variants) {
         Json settings = asked;
         settings["engine"] = variant.engine;
-        settings["corrupt"] = variant.engine == asked.at("corrupt");
+        settings["corrupt"] = variant.engine == asked.at("corrupt").get<std::string>();
         const Settings environment = lapwing_settings(options, variant.engine, asked, variant.variables);
         jobs.push_back({variant.name, variant.engine, settings, environment, starter, command, {}});
         jobs.back().launch();  // whatever cannot be launched is refused before anything runs
