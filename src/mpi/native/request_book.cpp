@@ -5,6 +5,7 @@ namespace lapwing {
 NeverDestroyed<RequestBook> never_destroyed_book;
 
 void RequestBook::insert(std::uint64_t handle, WatchedRequest& request) {
+    if (WatchedRequest* const former = find(handle)) erase(handle, *former);
     if (2 * ++used_ > slots_.size()) {
         std::vector<Slot> old(2 * slots_.size());
         old.swap(slots_);

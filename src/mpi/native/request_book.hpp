@@ -87,9 +87,9 @@ class RequestBook {
 
     // Null if the request of this handle is not watched.
     WatchedRequest* find(std::uint64_t handle) const { return slots_[position(handle)].request; }
-    // The MPI gives handles again: what this handle was before must be erased.
+    // The MPI gives handles again: replaces what this handle was before.
     void insert(std::uint64_t handle, WatchedRequest& request);
-    // Does nothing if the handle is another request's by now.
+    // Does nothing if another request has the handle by now.
     void erase(std::uint64_t handle, WatchedRequest& request);
 
     // An event that cannot happen changes nothing.

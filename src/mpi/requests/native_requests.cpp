@@ -2,7 +2,6 @@
 
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/handle_word.hpp"
-#include "mpi/requests/request_table.hpp"
 
 namespace lapwing {
 
@@ -15,7 +14,8 @@ NativeRequest* find_native(MPI_Request handle) {
 }
 
 NativeRequest& NativeRequests::add(MPI_Request handle, bool persistent) {
-    request_table.erase_former(handle);
+    // MPIs return one handle for all requests that are complete at once.
+    if (NativeRequest* const former = find_native(handle)) remove(handle, *former);
     if (free_.empty()) free_.push_back(all_.emplace_back(std::make_unique<NativeRequest>()).get());
     NativeRequest& request = *free_.back();
     free_.pop_back();

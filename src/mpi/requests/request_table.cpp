@@ -98,9 +98,9 @@ void RequestTable::collect_freed() {
     }
 }
 
-void RequestTable::erase_former(MPI_Request handle) {
-    collect_freed();
+void RequestTable::insert(MPI_Request handle, Request& request) {
     if (NativeRequest* const former = find_native(handle)) native_requests.remove(handle, *former);
+    request_book.insert(word_of(handle), request);
 }
 
 [[gnu::always_inline]] inline Request& RequestTable::free_request(Communicator& group) {
@@ -123,8 +123,7 @@ Request* RequestTable::take(Communicator& group, int* error) {
             release(request);
             return nullptr;
         }
-        erase_former(request.handle);
-        request_book.insert(word_of(request.handle), request);
+        insert(request.handle, request);
     }
     request.reset();
     request.plan = nullptr;
@@ -133,9 +132,8 @@ Request* RequestTable::take(Communicator& group, int* error) {
 
 Request& RequestTable::lend(Communicator& group, std::unique_ptr<Persistent> persistent) {
     Request& request = free_request(group);
-    erase_former(persistent->handle.get());
     request.is_persistent = true;
-    request_book.insert(word_of(persistent->handle.get()), request);
+    insert(persistent->handle.get(), request);
     request.persistent = std::move(persistent);
     return request;
 }

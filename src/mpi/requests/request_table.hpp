@@ -54,8 +54,6 @@ class RequestTable {
     void give_all_to_mpi();
     // Takes back what the MPI has freed.
     void collect_freed();
-    // The MPI has given this handle to a new request: erases what it was before.
-    void erase_former(MPI_Request handle);
 
     // Before MPI_Finalize, outside of Entry: waits up to `patience` nanoseconds for running collectives, and
     // frees the handles. Returns false, with a message on standard error, if a collective still runs.
@@ -66,6 +64,7 @@ class RequestTable {
     static int freed(void* request);
     static int cancel(void* request, int complete);
 
+    void insert(MPI_Request handle, Request& request);
     Request& free_request(Communicator& group);
     void leave_group(Request& request);
     bool begin_waiting(Communicator& group);
