@@ -15,6 +15,8 @@
 //   steady    the same for some seconds, so that something can happen meanwhile; rank 0 creates the file that
 //   the second
 //             argument names, if any, when links have been made
+//   ends      rank 1 stops in MPI_Finalize when it closes its first connection, and creates the file that the
+//             second argument names; it goes on when the file has been removed and created again
 //   mixed     rank 0 waits at once for a collective and for a message of the MPI's own, which rank 1 sends it
 //             after so many seconds; all this time rank 1 waits for rank 0's part in another collective
 #include <mpi.h>
@@ -24,10 +26,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace {
@@ -35,6 +40,25 @@ namespace {
 int rank = 0;
 int ranks = 0;
 std::string point;  // at which this rank is killed
+std::string stops;  // the file that it creates then; empty: it does not stop
+
+// Over TCP. The peer may have closed it.
+bool is_connection(int descriptor) {
+    const auto option = [descriptor](int name) {
+        int value = -1;
+        socklen_t bytes = sizeof value;
+        return ::getsockopt(descriptor, SOL_SOCKET, name, &value, &bytes) == 0 ? value : -1;
+    };
+    return option(SO_DOMAIN) == AF_INET && option(SO_TYPE) == SOCK_STREAM && option(SO_ACCEPTCONN) == 0;
+}
+
+void stop() {
+    const std::string file = std::exchange(stops, "");
+    const auto exists = [&file] { return ::access(file.c_str(), F_OK) == 0; };
+    std::ofstream(file).put('\n');
+    while (exists()) ::usleep(1'000);
+    while (!exists()) ::usleep(1'000);
+}
 
 void reach(const char* here, int round) {
     // In the middle, when links have been made.
@@ -71,6 +95,12 @@ void wait_for_both(unsigned seconds) {
 }
 
 }  // namespace
+
+// Of Lapwing's library, too.
+extern "C" __attribute__((visibility("default"))) int close(int descriptor) {
+    if (!stops.empty() && is_connection(descriptor)) stop();
+    return static_cast<int>(::syscall(SYS_close, descriptor));
+}
 
 int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "plain";
@@ -131,6 +161,7 @@ int main(int argc, char** argv) {
         std::fflush(stdout);
         ::_exit(0);
     }
+    if (what == "ends" && rank == 1 && argc > 2) stops = argv[2];
     MPI_Finalize();
     return 0;
 }

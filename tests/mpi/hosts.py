@@ -54,6 +54,16 @@ class Hosts(jobs.Test):
         self.expect(f"a link that is cut for good ({time.monotonic() - began:.0f} s)",
                     status != 0 and "all done" not in output and re.search(error, output), output)
 
+    def a_link_that_is_cut_at_the_end(self):
+        """In MPI_Finalize, when Lapwing has left its own network and the ranks wait for each other inside the MPI."""
+        tcp = {"LAPWING_ENGINE": "host", "LAPWING_NETWORK": "tcp"}
+        status, output = self.run(2, 2, f"faults-{self.mpi} ends $made", "ip link set node2 down; touch $made; sleep 2; ip link set node2 up", 50, **tcp)
+        self.expect("a link that is cut for two seconds in MPI_Finalize", status == 0 and REPORT in output and "all done" in output and
+                    "on host" in output, output)
+        error = r"lapwing: rank 0: rank 1 \(node2, .*\) is unreachable"
+        status, output = self.run(2, 2, f"faults-{self.mpi} ends $made", "ip link set node2 down; touch $made", 60, error, LAPWING_TIMEOUT="4", **tcp)
+        self.expect("a link that is cut for good in MPI_Finalize", status != 0 and re.search(error, output), output)
+
     def a_rank_without_the_library(self):
         status, output = jobs.execute([self.tool, "cluster", "--hosts", "2", "--", *self.under([], 2, [
             *jobs.WITHOUT_LIBRARY, self.built("faults"), "plain"])], 60, self.environment)
@@ -92,6 +102,8 @@ def main():
         hosts.floating_point()
         hosts.a_rank_without_the_library()
         hosts.a_link_that_is_cut()
+        if hosts.mpi == "mpich":  # Open MPI's ranks do not wait for each other there
+            hosts.a_link_that_is_cut_at_the_end()
     elif hosts.mpi == "openmpi":
         hosts.open_mpi_polls_its_sockets()
         hosts.many_ranks(64, 300)

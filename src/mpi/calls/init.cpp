@@ -72,12 +72,13 @@ int finalize(MPI_Comm, int, void*, void*) {
     report_job();
     finish_groups(drained ? patience : 0);
     if (runtime.network != nullptr) runtime.network->leave();
-    runtime.watch.reset();
     runtime.network.reset();
     if (runtime.job != nullptr) {
         runtime.job->receive_rest();
         if (runtime.why_not != Fallback::late && flush_native()) runtime.job->leave_together([] {});
     }
+    // Last of all that waits for other ranks: it notices those that are silent, and ends the job.
+    runtime.watch.reset();
     runtime.job.reset();
     end_mpi_progress();
     free_own_communicator();
