@@ -129,7 +129,6 @@ dist:
 	scripts/make-dist
 
 release:
-	@scripts/install-dependencies build wheel deb
 	scripts/release
 
 clean:
