@@ -39,6 +39,8 @@ class CommandLine(ToolTest):
                         self.assertNotRegex(value, "^[A-Z]|^\\[")
                     if name in ("--seconds", "--stall"):
                         self.assertEqual(value, "S")
+                    if name == "--network":
+                        self.assertIn((words, value), ((("run",), "N"),))
                     if name == "--rounds":
                         self.assertEqual(value, "N")
         self.assertIn(("bench", "overlap"), seen)
