@@ -81,11 +81,15 @@ struct JobWatch::State {
     // Used on the event thread:
     tcp::Socket listener;
     EventLoop::Timer pause_end;
+    EventLoop::Timer next_tick;
+
+    // Used by check():
     std::optional<StallClock> stall_clock;
     std::optional<StallClock> silence_clock;
     std::optional<Clock::time_point> asked_at;  // since when the silence clock is not due
+    std::mutex check_mutex;                     // guards:
     EventLoop::Timer next_check;
-    EventLoop::Timer next_tick;
+    bool checks = true;
 
     // Used by report_stalls():
     int reports = 0;
@@ -124,10 +128,8 @@ struct JobWatch::State {
             trouble = error.what();
             return;
         }
-        loop->post([this] {
-            set_call_clock();
-            check();
-        });
+        loop->post([this] { set_call_clock(); });
+        check_after(milliseconds(0));
         if (endpoint != nullptr)
             endpoint->serve(Ranks::service,
                             [this](int, tcp::Socket socket) { take_in(std::move(socket), true); });
@@ -138,8 +140,12 @@ struct JobWatch::State {
         loop->post([&] {
             loop->forget(listener.get());
             loop->cancel(pause_end);
-            loop->cancel(next_check);
             loop->cancel(next_tick);
+            {
+                const std::lock_guard lock(check_mutex);
+                checks = false;
+                loop->cancel(next_check);
+            }
             if (endpoint != nullptr) endpoint->end_service(Ranks::service);
             closed.set_value();
         });
@@ -240,7 +246,7 @@ struct JobWatch::State {
         JobDescription found;
         found.job = ranks->job_name();
         found.version = options.version;
-        found.program = options.snapshot().program;
+        found.program = options.snapshot(Lines::none).program;
         found.ranks = ranks->count();
         found.hosts = ranks->hosts();
         found.age = static_cast<std::uint64_t>(
@@ -250,7 +256,7 @@ struct JobWatch::State {
     }
 
     std::vector<std::byte> own_snapshot() const {
-        std::vector<std::byte> snapshot = encode(options.snapshot());
+        std::vector<std::byte> snapshot = encode(options.snapshot(Lines::find));
         if (snapshot.size() > max_answer_bytes)
             throw Error(ErrorCode::link, fmt::format("its journal has {} bytes; at most {} can be sent",
                                                      snapshot.size(), max_answer_bytes));
@@ -287,7 +293,7 @@ struct JobWatch::State {
         });
     }
 
-    // Waits that last long. The checks are on the event thread.
+    // Waits that last long.
 
     // A rank is silent once it has left two questions unanswered.
     milliseconds asks_after() const {
@@ -300,8 +306,20 @@ struct JobWatch::State {
         next_tick = loop->post_after(milliseconds(250), [this] { set_call_clock(); });
     }
 
-    void check(Clock::time_point due = Clock::now()) {
-        const RankSnapshot snapshot = options.snapshot();
+    // A snapshot waits for the program's threads: not on the event thread, where short reductions would wait,
+    // too.
+    void check_after(milliseconds delay) {
+        const std::lock_guard lock(check_mutex);
+        if (!checks) return;
+        next_check = loop->post_after(delay, [this, due = Clock::now() + delay] {
+            const bool begins = workers.add([this, due] { check(due); });
+            if (!begins) check_after(milliseconds(1000));
+        });
+    }
+
+    // By one worker at a time. `due`: when this check was planned.
+    void check(Clock::time_point due) {
+        const RankSnapshot snapshot = options.snapshot(Lines::none);
         const auto now = Clock::now();
         const auto silence = silence_clock->check(snapshot, now, due);
         if (silence.stalled_since) {
@@ -324,8 +342,7 @@ struct JobWatch::State {
                     if (!announce(FrameKind::stall, encode_numbers(waited))) begin_report(since);
                 });
         }
-        const auto rounded = std::chrono::ceil<milliseconds>(next);
-        next_check = loop->post_after(rounded, [this, then = Clock::now() + rounded] { check(then); });
+        check_after(std::chrono::ceil<milliseconds>(next));
     }
 
     // By a worker. Tells rank 0, which then asks all ranks; the next one if it does not answer. Returns false

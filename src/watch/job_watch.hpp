@@ -21,7 +21,7 @@ namespace lapwing::watch {
 
 struct WatchOptions {
     // This rank's journal. Called by any thread of the watch, also by several at once.
-    std::function<RankSnapshot()> snapshot;
+    std::function<RankSnapshot(Lines)> snapshot;
     // A rank that waits in one call for so long, without progress, makes the job print a report; 0: none.
     std::chrono::milliseconds stall{60'000};
     // Prints text of several lines for people. Called by a thread of the watch.

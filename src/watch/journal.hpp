@@ -332,7 +332,7 @@ class Journal {
 
     // By any thread. Waits for positions for `patience` at most, if a thread of the program is waiting for
     // lists.
-    RankSnapshot snapshot(std::uint64_t patience = 20'000'000);
+    RankSnapshot snapshot(Lines lines = Lines::find, std::uint64_t patience = 20'000'000);
 
   private:
     struct Family {  // communicators with the same members

@@ -195,7 +195,7 @@ void Journal::find_lines(Reading& reading) {
     snapshot.last.where = line(reading.last_site);
 }
 
-RankSnapshot Journal::snapshot(std::uint64_t patience) {
+RankSnapshot Journal::snapshot(Lines lines, std::uint64_t patience) {
     Reading reading;
     RankSnapshot& snapshot = reading.snapshot;
     if (!begun()) return snapshot;
@@ -226,7 +226,7 @@ RankSnapshot Journal::snapshot(std::uint64_t patience) {
         snapshot.last = {};
         reading.last_site = 0;
     }
-    find_lines(reading);
+    if (lines == Lines::find) find_lines(reading);
     return snapshot;
 }
 

@@ -14,6 +14,9 @@
 
 namespace lapwing::watch {
 
+// Whether a snapshot has the lines of source of its calls: looking for them takes up to seconds.
+enum class Lines : bool { none, find };
+
 // The arguments of a collective that all ranks of the communicator must agree on.
 struct Arguments {
     Collective collective = Collective::barrier;

@@ -22,20 +22,23 @@ Workers::~Workers() {
     for (std::thread& thread : threads) thread.join();
 }
 
-void Workers::add(std::function<void()> work) {
+bool Workers::add(std::function<void()> work) {
     std::vector<std::thread> ended;
+    bool begins = true;
     {
         const std::lock_guard lock(mutex_);
-        if (over_) return;
+        if (over_) return false;
         ended.swap(ended_);
         waiting_.push_back(std::move(work));
         try {
             if (running_.size() < max_threads_) running_.push_back(start_thread([this] { run(); }));
         } catch (const Error&) {
-            if (running_.empty()) waiting_.clear();
+            begins = !running_.empty();
+            if (!begins) waiting_.clear();
         }
     }
     for (std::thread& thread : ended) thread.join();
+    return begins;
 }
 
 void Workers::run() {

@@ -18,8 +18,8 @@ class Workers {
     Workers& operator=(const Workers&) = delete;
 
     // Runs `work`, which must not throw, on a thread of its own; after other work if there are as many
-    // threads as there may be. By any thread. Drops the work if no thread can be made.
-    void add(std::function<void()> work);
+    // threads as there may be. By any thread. Returns false, and drops the work, if no thread can be made.
+    bool add(std::function<void()> work);
 
   private:
     void run();

@@ -25,6 +25,11 @@ namespace {
 std::atomic<int> watches_refused{0};
 std::atomic<int> connections_refused{0};
 
+// Rank 1 does not accept connections, as if its process were stopped.
+std::atomic<bool> stopped{false};
+thread_local bool of_rank_1 = false;
+std::array<std::atomic<bool>, 4096> listens_for_rank_1{};  // by descriptor
+
 bool listens_locally(int descriptor) {
     int domain = 0;
     int listens = 0;
@@ -45,7 +50,12 @@ extern "C" int epoll_ctl(int set, int operation, int descriptor, epoll_event* ev
     if (operation == EPOLL_CTL_ADD && refuses(watches_refused, descriptor, ENOSPC)) return -1;
     return static_cast<int>(::syscall(SYS_epoll_ctl, set, operation, descriptor, event));
 }
+extern "C" int listen(int descriptor, int backlog) noexcept {
+    listens_for_rank_1.at(static_cast<std::size_t>(descriptor)) = of_rank_1;
+    return static_cast<int>(::syscall(SYS_listen, descriptor, backlog));
+}
 extern "C" int accept4(int descriptor, sockaddr* address, socklen_t* bytes, int flags) {
+    if (listens_for_rank_1.at(static_cast<std::size_t>(descriptor))) stopped.wait(true);
     if (refuses(connections_refused, descriptor, EMFILE)) return -1;
     return static_cast<int>(::syscall(SYS_accept4, descriptor, address, bytes, flags));
 }
@@ -86,13 +96,14 @@ class WatchTest : public testing::TestWithParam<bool> {
         std::vector<std::thread> threads;
         for (int rank = 0; rank < ranks; ++rank) {
             threads.emplace_back([this, rank, stall, settings] {
+                of_rank_1 = rank == 1;
                 jobs[rank] = std::make_unique<ThreadJob>(meeting, rank, ranks, settings);
                 WatchOptions options;
-                options.snapshot = [this, rank] {
+                options.snapshot = [this, rank](Lines lines) {
                     const auto age = std::chrono::steady_clock::now() - began;
                     if (rank == 0) ++snapshots_of_0;
-                    // On the event thread, as if the process were stopped.
-                    if (rank == 1) stopped.wait(true);
+                    if (rank == 1) waits_for_positions.wait(true);
+                    if (lines == Lines::find) finds_lines = true;
                     if (barrier) return at_barrier(rank, age);
                     RankSnapshot snapshot = waiting_in(rank, "MPI_Recv", age);
                     // The others wait for rank 1, which waits for no rank.
@@ -164,7 +175,8 @@ class WatchTest : public testing::TestWithParam<bool> {
     std::unique_ptr<JobWatch> watches[ranks];
     tcp::Lines_said printed;
     tcp::Lines_said lost;
-    std::atomic<bool> stopped{false};
+    std::atomic<bool> waits_for_positions{false};
+    std::atomic<bool> finds_lines{false};
     std::atomic<int> snapshots_of_0{0};
     std::chrono::milliseconds notice = std::chrono::hours(1);
     std::chrono::milliseconds patience = std::chrono::hours(2);
@@ -218,6 +230,18 @@ TEST_P(WatchTest, ARankThatHasLeftIsSilentWithTheReason) {
     // Over TCP the other side cannot tell: the endpoint still accepts connections.
     EXPECT_THAT(replies[1].silence,
                 HasSubstr(GetParam() ? "does not answer within 1 s" : "has called MPI_Finalize"));
+}
+
+// Short reductions need the event thread.
+TEST_P(WatchTest, ACheckDoesNotHoldUpTheEventThread) {
+    waits_for_positions = true;
+    start(100ms);
+    const tcp::Socket socket = connect(1);
+    send(socket, FrameKind::states);
+    EXPECT_TRUE(receive(socket));
+    EXPECT_FALSE(finds_lines);
+    waits_for_positions = false;
+    waits_for_positions.notify_all();
 }
 
 TEST_P(WatchTest, AnAnswerThatIsTooLongIsASilence) {

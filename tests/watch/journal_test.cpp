@@ -248,7 +248,7 @@ TEST_F(JournalTest, AWaitingThreadPublishesPositions) {
         }
     });
     while (!waits) std::this_thread::yield();
-    const RankSnapshot snapshot = journal().snapshot(60'000'000'000);
+    const RankSnapshot snapshot = journal().snapshot(Lines::find, 60'000'000'000);
     end = true;
     waiter.join();
     const CollectiveCall& call = snapshot.communicators.back().recent.at(0);
@@ -290,7 +290,7 @@ TEST_F(JournalTest, ReadersSeeWholeCallsWhileThreadsWrite) {
     }
     std::uint64_t seen = 0;
     do {
-        const RankSnapshot snapshot = journal().snapshot(0);
+        const RankSnapshot snapshot = journal().snapshot(Lines::none, 0);
         for (const CurrentCall& call : snapshot.current) EXPECT_EQ(call.peer, call.tag);
         for (const CommunicatorSnapshot& one : snapshot.communicators) {
             if (one.members.front().first != 5) continue;

@@ -170,8 +170,8 @@ RecordedOperation find_recorded_operation(MPI_Op op) {
     return last_operation = {op, static_cast<std::uint8_t>(found - std::begin(operators) + 1), false};
 }
 
-watch::RankSnapshot snapshot_of_this_rank() {
-    watch::RankSnapshot snapshot = watch::journal().snapshot();
+watch::RankSnapshot snapshot_of_this_rank(watch::Lines lines) {
+    watch::RankSnapshot snapshot = watch::journal().snapshot(lines);
     snapshot.messages = request_book.moving();
     return snapshot;
 }
@@ -197,7 +197,8 @@ void compare_calls_at_end(Job& job) {
 }  // namespace lapwing
 
 extern "C" std::size_t lapwing_snapshot(std::byte* bytes, std::size_t capacity) {
-    const std::vector<std::byte> encoded = lapwing::watch::encode(lapwing::snapshot_of_this_rank());
+    const std::vector<std::byte> encoded =
+        lapwing::watch::encode(lapwing::snapshot_of_this_rank(lapwing::watch::Lines::find));
     if (encoded.size() <= capacity) std::ranges::copy(encoded, bytes);
     return encoded.size();
 }

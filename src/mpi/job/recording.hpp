@@ -145,7 +145,7 @@ inline void record_reduction(watch::CallArguments& arguments, MPI_Op op, MPI_Dat
 }
 
 // A snapshot of this rank, by any thread, without calls of the MPI.
-watch::RankSnapshot snapshot_of_this_rank();
+watch::RankSnapshot snapshot_of_this_rank(watch::Lines lines);
 
 // Compares the calls of all ranks by a sum, and call by call if the sum shows that some differ: rank 0 prints
 // the differences. Collective over the job, when this rank makes no more calls and no list of this rank is in
