@@ -21,7 +21,7 @@ help:
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
 	@echo "make test-rdma         the link over libfabric and the kernel engine on Linux 6.1 with Soft-RoCE, in QEMU; fetches its kernel"
 	@echo "make test-aarch64      compiled for aarch64, and run in QEMU; fetches Debian's arm64 packages; as root"
-	@echo "make test-memory-order the shared-memory protocol under a weak memory model, by Relacy"
+	@echo "make test-memory-order the shared-memory protocol and the gate under a weak memory model, by Relacy"
 	@echo "make test-mpi-sanitizers  Lapwing in MPI programs under the address and the thread sanitizer"
 	@echo "make docs              the documentation as a site that needs no server, build/site; fetches its generator from PyPI"
 	@echo "make format            format the C and C++ sources"

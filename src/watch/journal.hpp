@@ -230,7 +230,9 @@ class CommunicatorRecord {
 
 // The call of MPI in which a thread of the program is, or its last one. What each call writes is in one line
 // of the cache.
-struct alignas(64) ThreadRecord {
+template <template <typename> typename Atomic>
+struct alignas(64) ThreadRecordOf {
+    using Word = Atomic<std::uint64_t>;
     static constexpr std::size_t max_waits = 16;
 
     Word depth{0};     // calls of MPI that the thread is inside, one inside the other, without those below
@@ -238,12 +240,12 @@ struct alignas(64) ThreadRecord {
     Word function{0};  // const char*
     Word site{0};
     Word began{0};
-    Word communicator{0};      // handle of the MPI, also of a window or a file; 0: none
-    std::atomic<int> peer{0};  // as the program has passed it
-    std::atomic<int> tag{0};
+    Word communicator{0};  // handle of the MPI, also of a window or a file; 0: none
+    Atomic<int> peer{0};   // as the program has passed it
+    Atomic<int> tag{0};
     Word waits{0};  // how many of these are set: pairs of a CommunicatorRecord* and a serial number
     std::array<Word, 2 * max_waits> waits_for{};
-    std::atomic<ThreadRecord*> next{nullptr};
+    Atomic<ThreadRecordOf*> next{nullptr};
     Word used{0};  // 0: the thread has ended
 
     static constexpr std::uint64_t inside = 1;
@@ -253,6 +255,7 @@ struct alignas(64) ThreadRecord {
     bool is_inside_mpi() const { return depth.load(std::memory_order_acquire) != 0 || is_inside(); }
     bool is_inside() const { return (state.load(std::memory_order_acquire) & inside) != 0; }
 };
+using ThreadRecord = ThreadRecordOf<std::atomic>;
 static_assert(offsetof(ThreadRecord, waits_for) == alignof(ThreadRecord));
 
 // One collective that a thread waits for.
@@ -405,8 +408,9 @@ class InCall {
     InCall& operator=(const InCall&) = delete;
 
     // Of a thread that is inside no recorded call. end(record) follows.
-    [[gnu::always_inline]] static void begin(ThreadRecord& record, const char* function, const void* site,
-                                             std::uint64_t communicator, int peer, int tag,
+    template <template <typename> typename Atomic>
+    [[gnu::always_inline]] static void begin(ThreadRecordOf<Atomic>& record, const char* function,
+                                             const void* site, std::uint64_t communicator, int peer, int tag,
                                              std::uint64_t now) {
         const std::uint64_t state = record.state.load(std::memory_order_relaxed) + ThreadRecord::next_call;
         record.state.store(state | ThreadRecord::writing, std::memory_order_relaxed);
@@ -419,7 +423,8 @@ class InCall {
         record.waits.store(0, std::memory_order_release);
         record.state.store(state | ThreadRecord::inside, std::memory_order_release);
     }
-    static void end(ThreadRecord& record) {
+    template <template <typename> typename Atomic>
+    static void end(ThreadRecordOf<Atomic>& record) {
         record.state.store(record.state.load(std::memory_order_relaxed) & ~ThreadRecord::inside,
                            std::memory_order_release);
     }

@@ -5,25 +5,17 @@
 //
 //   memory_order_test [ROUNDS [NUMBER]]        so many random executions of each scenario; only the weaker
 //   order of that number, in detail
-#include "memory_order/watched.hpp"
-
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <iostream>
-#include <set>
-#include <string>
-#include <string_view>
 
 #include "links/shm_scenario.hpp"
+#include "memory_order/weaker.hpp"
 
 namespace lapwing::shm {
 namespace {
 
+using test::Found;
+using test::Known;
 using test::Relacy;
-using test::Site;
 using test::Sites;
 
 const Scenario* scenario = nullptr;
@@ -69,36 +61,15 @@ const std::vector<NamedScenario> scenarios = {
     {"a progress thread, long", {2, {200}, tiny, true, true, true}},
 };
 
-struct Found {
-    rl::test_result_e result = rl::test_result_success;
-    std::string scenario;
-    std::uint64_t executions = 0;
-};
-
-template <unsigned threads>
-rl::test_result_e explore(rl::test_params& parameters, bool in_detail) {
-    if (in_detail) {
-        rl::simulate<Execution<threads>>(parameters);
-        return parameters.test_result;
-    }
-    rl::ostringstream state;
-    return rl::run_test<Execution<threads>, rl::random_scheduler<threads>>(parameters, state, false);
-}
-
 // The first failure in random executions of all scenarios.
 Found explore_all(unsigned rounds, bool in_detail) {
-    static std::ostream nowhere(nullptr);
     Found found;
     for (const auto& [name, one] : scenarios) {
         scenario = &one;
-        rl::test_params parameters;
-        parameters.iteration_count = rounds;
-        parameters.execution_depth_limit = 20000;
-        parameters.progress_stream = &nowhere;
-        parameters.output_stream = in_detail ? &std::cout : &nowhere;
-        found.result =
-            one.threads() == 2 ? explore<2>(parameters, in_detail) : explore<3>(parameters, in_detail);
-        found.executions += parameters.stop_iteration;
+        if (one.threads() == 2)
+            test::explore<Execution<2>, 2>(rounds, in_detail, found);
+        else
+            test::explore<Execution<3>, 3>(rounds, in_detail, found);
         if (found.result == rl::test_result_success) continue;
         found.scenario = name;
         break;
@@ -106,39 +77,6 @@ Found explore_all(unsigned rounds, bool in_detail) {
     return found;
 }
 
-const char* name_of(std::memory_order order) {
-    return rl::format(test::relacy_order(order));
-}
-
-std::vector<std::memory_order> weaker_than(const Site& site) {
-    switch (site.order) {
-        case std::memory_order_acquire:
-        case std::memory_order_release:
-            return {std::memory_order_relaxed};
-        case std::memory_order_acq_rel:
-            return {std::memory_order_acquire, std::memory_order_release};
-        case std::memory_order_seq_cst:
-            return {std::memory_order_acq_rel};
-        default:
-            return {};
-    }
-}
-
-std::string text_of(const Site& site) {
-    std::ifstream file(site.file);
-    std::string text;
-    for (unsigned line = 0; line < site.line && std::getline(file, text); ++line) {
-    }
-    text.erase(0, text.find_first_not_of(' '));
-    return text;
-}
-
-// Orders that are stronger than what this program can show to be needed: in this file, in a line that has
-// this text.
-struct Known {
-    std::string_view file, text;
-    const char* why;
-};
 constexpr Known known[] = {
     {"doorbell.hpp", "doorbell.rings.load(",
      "a ring says nothing but that it was; news are looked for behind the fence"},
@@ -154,88 +92,6 @@ constexpr Known known[] = {
     {"protocol_steps.hpp", "message->moved + ticket.copied.load(", "the same"},
 };
 
-const Known* find_known(std::string_view file, std::string_view text) {
-    const auto* const found = std::find_if(std::begin(known), std::end(known), [&](const Known& one) {
-        return one.file == file && text.find(one.text) != std::string_view::npos;
-    });
-    return found == std::end(known) ? nullptr : found;
-}
-
-// Lines with an order that no scenario has come to.
-void print_unmet(const std::set<std::string>& files) {
-    for (const std::string& path : files) {
-        std::ifstream file(path);
-        std::string text;
-        for (unsigned line = 1; std::getline(file, text); ++line) {
-            if (text.find("memory_order_") == std::string::npos ||
-                text.find("memory_order_relaxed") != std::string::npos)
-                continue;
-            const bool met = std::any_of(
-                Sites::met.begin(), Sites::met.begin() + static_cast<std::ptrdiff_t>(Sites::count),
-                [&](const Site& site) { return site.line == line && path == site.file; });
-            if (!met)
-                std::cout << fmt::format("    not run here: {}:{} {}\n", path.substr(path.rfind('/') + 1),
-                                         line, text.substr(text.find_first_not_of(' ')));
-        }
-    }
-}
-
-// Random executions in which a weaker order is looked for.
-constexpr unsigned rounds_of_one = 400;
-
-int check(unsigned rounds, std::size_t only) {
-    const Found as_it_is = explore_all(only == Sites::none ? rounds : rounds_of_one, false);
-    if (as_it_is.result != rl::test_result_success) {
-        std::cout << fmt::format("WRONG: {}, in the scenario \"{}\"\n", rl::test_result_str(as_it_is.result),
-                                 as_it_is.scenario);
-        explore_all(rounds, true);
-        return 1;
-    }
-    std::cout << fmt::format("As it is: right in {} executions of {} scenarios\n", as_it_is.executions,
-                             scenarios.size());
-    std::set<std::string> files;
-    std::size_t number = 0, found_ones = 0, known_ones = 0, wrong = 0;
-    for (std::size_t site = 0, sites = Sites::count; site < sites; ++site) {
-        const Site& at = Sites::met[site];
-        if (std::string_view(at.file).find("links/shm/") == std::string_view::npos) continue;
-        files.insert(at.file);
-        for (const std::memory_order order : weaker_than(at)) {
-            ++number;
-            if (only != Sites::none && only != number) continue;
-            Sites::planted = site;
-            Sites::weaker = order;
-            const Found found =
-                explore_all(only == Sites::none ? rounds_of_one : rounds, only != Sites::none);
-            Sites::planted = Sites::none;
-            const std::string file = std::string(at.file).substr(std::string_view(at.file).rfind('/') + 1);
-            const std::string text = text_of(at);
-            const Known* const excuse = find_known(file, text);
-            std::string verdict;
-            if (found.result != rl::test_result_success) {
-                ++found_ones;
-                verdict = fmt::format("found, {}: {}", found.scenario, rl::test_result_str(found.result));
-                if (excuse != nullptr) {
-                    ++wrong;
-                    verdict += "; WRONG, it is in the list of those that are not";
-                }
-            } else if (excuse != nullptr) {
-                ++known_ones;
-                verdict = fmt::format("stronger than needed: {}", excuse->why);
-            } else {
-                ++wrong;
-                verdict = "WRONG, not found";
-            }
-            std::cout << fmt::format("{:2} {}:{} {}\n    {} -> {}: {}\n", number, file, at.line, text,
-                                     name_of(at.order), name_of(order), verdict)
-                      << std::flush;
-        }
-    }
-    if (only == Sites::none) print_unmet(files);
-    std::cout << fmt::format("{} weaker orders: {} found, {} known to be stronger than needed, {} wrong\n",
-                             number, found_ones, known_ones, wrong);
-    return wrong == 0 ? 0 : 1;
-}
-
 }  // namespace
 }  // namespace lapwing::shm
 
@@ -243,5 +99,5 @@ int main(int argc, char** argv) {
     const unsigned rounds = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : 3000;
     const std::size_t only =
         argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : lapwing::test::Sites::none;
-    return lapwing::shm::check(rounds, only);
+    return lapwing::test::check({lapwing::shm::explore_all, "links/shm/", lapwing::shm::known}, rounds, only);
 }

@@ -84,24 +84,76 @@ inline rl::memory_order relacy_order(std::memory_order order) {
     return rl::mo_seq_cst;
 }
 
+// membarrier(2): before it returns, each other thread of the process executes a full fence between two of its
+// steps, wherever that is. A thread that sleeps or has ended has done so already.
+struct Membarrier {
+    static constexpr unsigned max_threads = 4;
+    static inline std::array<bool, max_threads> due{};
+    static inline std::array<bool, max_threads> away{};
+
+    static void restart(unsigned threads) {
+        due = {};
+        for (unsigned i = 0; i < max_threads; ++i) away[i] = i >= threads;
+    }
+    static void call() {
+        const unsigned own = rl::ctx().current_thread();
+        fence();
+        for (unsigned other = 0; other < max_threads; ++other) due[other] = other != own;
+        for (unsigned other = 0; other < max_threads; ++other) {
+            while (due[other] && !away[other]) rl::ctx().yield(1, RL_INFO);
+        }
+        fence();
+    }
+    // By each thread, before each step.
+    static void step() {
+        const unsigned own = rl::ctx().current_thread();
+        if (own >= max_threads || !due[own]) return;
+        fence();
+        due[own] = false;
+    }
+    static void leave() {
+        fence();
+        away.at(rl::ctx().current_thread()) = true;
+    }
+    static void come_back() {
+        away.at(rl::ctx().current_thread()) = false;
+        fence();
+    }
+
+  private:
+    static void fence() { rl::atomic_thread_fence(rl::mo_seq_cst, RL_INFO); }
+};
+
 template <typename Value>
 class Watched {
     using Place = std::source_location;
 
   public:
-    Watched() : value_(Value{}) { reset_(RL_INFO).store(0); }
+    Watched(Value value = Value{}) : value_(value) { reset_(RL_INFO).store(0); }
     Value load(std::memory_order order = std::memory_order_seq_cst,
                const Place place = Place::current()) const {
+        Membarrier::step();
         return value_.load(relacy_order(Sites::at(place, order)), info(place));
     }
     void store(Value value, std::memory_order order = std::memory_order_seq_cst,
                const Place place = Place::current()) {
+        Membarrier::step();
         if (order == std::memory_order_relaxed) reset_(info(place)).store(1);
         value_.store(value, relacy_order(Sites::at(place, order)), info(place));
     }
     Value exchange(Value value, std::memory_order order = std::memory_order_seq_cst,
                    const Place place = Place::current()) {
         return value_.exchange(value, relacy_order(Sites::at(place, order)), info(place));
+    }
+    Value fetch_or(Value value, std::memory_order order = std::memory_order_seq_cst,
+                   const Place place = Place::current()) {
+        Membarrier::step();
+        return value_.fetch_or(value, relacy_order(Sites::at(place, order)), info(place));
+    }
+    Value fetch_and(Value value, std::memory_order order = std::memory_order_seq_cst,
+                    const Place place = Place::current()) {
+        Membarrier::step();
+        return value_.fetch_and(value, relacy_order(Sites::at(place, order)), info(place));
     }
     Value fetch_add(Value value, std::memory_order order = std::memory_order_seq_cst,
                     const Place place = Place::current()) {
@@ -117,11 +169,18 @@ class Watched {
         if (value_.debug_value() == expected)
             const_cast<rl::atomic<Value>&>(value_).wait(context, false, false, info({}));
     }
-    void wake() {
+    void wake(int threads = 1) {
         rl::context& context = rl::ctx();
         context.sched();
-        value_.wake(context, 1, info({}));
+        value_.wake(context, threads, info({}));
     }
+    // As std::atomic.
+    void wait(Value old, std::memory_order) const {
+        Membarrier::leave();
+        sleep(old);
+        Membarrier::come_back();
+    }
+    void notify_all() { wake(static_cast<int>(Membarrier::max_threads)); }
 
   private:
     static rl::debug_info info(const Place& place) {

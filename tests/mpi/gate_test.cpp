@@ -1,7 +1,14 @@
 #include "mpi/native/gate.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -50,6 +57,34 @@ TEST(Gate, StaysAsItIsWhileAThreadIsInside) {
     EXPECT_TRUE(gate::is_wanted());
     own.depth = 0;
     EXPECT_TRUE(closes());
+    EXPECT_EQ(gate::attention, 0U);
+}
+
+bool sleeps(long thread) {
+    std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/status");
+    const std::string text(std::istreambuf_iterator<char>(status), {});
+    return text.find("State:\tS") != std::string::npos;
+}
+
+// Lapwing's thread may have a lower priority, and then cannot open the gate while this one has the processor.
+TEST(Gate, AThreadThatWaitsForLongSleeps) {
+    ASSERT_TRUE(gate::try_close(true));
+    std::atomic<long> number{0};
+    std::thread waits([&] {
+        number = ::syscall(SYS_gettid);
+        number.notify_all();
+        gate::wait_until_open<gate::Process>();
+    });
+    number.wait(0);
+    int looks = 0;
+    while (!sleeps(number) && looks < 10'000) {
+        ++looks;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_LT(looks, 10'000);
+    EXPECT_TRUE(gate::is_wanted());
+    gate::open();
+    waits.join();
     EXPECT_EQ(gate::attention, 0U);
 }
 

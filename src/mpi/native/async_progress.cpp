@@ -3,7 +3,6 @@
 #include <linux/futex.h>
 #include <mpi.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -44,17 +43,13 @@ AsyncProgress& async_progress = *new AsyncProgress;
 
 namespace gate {
 
-void enter() {
-    if ((attention.load(std::memory_order_relaxed) & closed) != 0) attention.fetch_or(wanted);
-    for (int i = 0; (attention.load(std::memory_order_acquire) & closed) != 0; ++i) {
-        // Lapwing's thread may wait for this processor.
-        if (i >= 100) ::sched_yield();
-    }
-    if ((attention.load(std::memory_order_relaxed) & observed) != 0) async_progress.returned();
+void Process::enter() {
+    wait_until_open<Process>();
+    if ((gate::attention.load(std::memory_order_relaxed) & observed) != 0) async_progress.returned();
 }
 
-void leave(const void* site) {
-    if ((attention.load(std::memory_order_relaxed) & observed) != 0) async_progress.left(site);
+void Process::leave(const void* site) {
+    if ((gate::attention.load(std::memory_order_relaxed) & observed) != 0) async_progress.left(site);
 }
 
 bool knows_all() {

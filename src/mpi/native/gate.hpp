@@ -8,17 +8,16 @@
 // membarrier(2), once for each poll.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstdint>
 
+#include "mpi/native/gate_protocol.hpp"
 #include "watch/journal.hpp"
 
 namespace lapwing::gate {
 
-// What the next calls must attend to; 0 for most calls of most programs.
-inline constexpr std::uint32_t closed = 1;    // Lapwing's thread is inside the MPI
-inline constexpr std::uint32_t wanted = 2;    // by a thread of the program meanwhile
-inline constexpr std::uint32_t observed = 4;  // the thread wants to know when the program leaves and returns
 inline constinit std::atomic<std::uint32_t> attention{0};
 // Set where Lapwing's thread never enters the MPI: calls that only start a message then go straight to the
 // MPI, which makes no calls of MPI functions in them.
@@ -37,9 +36,20 @@ void observe(Needed needed) {
     }
 }
 
-// The slow halves of a call: with attention.
-void enter();
-void leave(const void* site);
+// The words of this process.
+struct Process {
+    using Record = watch::ThreadRecord;
+    static constexpr int polls_before_yield = 100;
+    static constexpr int polls_before_sleep = 200;
+    static std::atomic<std::uint32_t>& attention() { return gate::attention; }
+    static Record& of_thread() { return watch::Journal::of_thread(); }
+    static Record* known_thread() { return watch::Journal::known_thread(); }
+    static const Record* first_record() { return watch::thread_records.load(std::memory_order_acquire); }
+    static void enter();
+    static void leave(const void* site);
+    static void full_barrier();
+    static void yield() { ::sched_yield(); }
+};
 
 // Whether every function of this MPI that may move messages passes the gate.
 bool knows_all();
@@ -59,41 +69,7 @@ void open();
 
 namespace lapwing {
 
-// A thread of the program is inside a call of the MPI. Calls nest: the MPI itself, and callbacks of the
-// program, call MPI functions.
-class InMpi {
-  public:
-    // `site`: where the call returns to.
-    [[gnu::always_inline]] explicit InMpi(const void* site)
-        : thread_(watch::Journal::of_thread()), site_(site), outermost_(!thread_.is_inside_mpi()) {
-        thread_.depth.store(thread_.depth.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        if (outermost_) pass_gate();
-    }
-    [[gnu::always_inline]] ~InMpi() {
-        thread_.depth.store(thread_.depth.load(std::memory_order_relaxed) - 1, std::memory_order_release);
-        if (outermost_) leave_gate(site_);
-    }
-    InMpi(const InMpi&) = delete;
-    InMpi& operator=(const InMpi&) = delete;
-
-    static bool any() { return watch::Journal::of_thread().is_inside_mpi(); }
-
-    // Once the thread is marked as inside, and once it is no longer.
-    [[gnu::always_inline]] static void pass_gate() {
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (gate::attention.load(std::memory_order_acquire) != 0) [[unlikely]]
-            gate::enter();
-    }
-    [[gnu::always_inline]] static void leave_gate(const void* site) {
-        if (gate::attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
-            gate::leave(site);
-    }
-
-  private:
-    watch::ThreadRecord& thread_;
-    const void* site_;
-    const bool outermost_;
-};
+using InMpi = gate::InMpi<gate::Process>;
 
 // The same of a call that the journal records, whose record marks the thread.
 class InRecordedMpi {
@@ -116,24 +92,5 @@ class InRecordedMpi {
     watch::InCall call_;
     const void* site_;
 };
-
-// The same of the usual call, by a thread that is inside no other and has nothing to attend to: a small
-// message must not pay for what a call may have to do. Null otherwise, and nothing is recorded.
-[[gnu::always_inline]] inline watch::ThreadRecord* try_enter(const char* function, const void* site,
-                                                             std::uint64_t communicator, int peer, int tag) {
-    watch::ThreadRecord* const record = watch::Journal::known_thread();
-    if (record == nullptr || record->is_inside_mpi()) [[unlikely]]
-        return nullptr;
-    watch::InCall::begin(*record, function, site, communicator, peer, tag, watch::CallClock::next());
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (gate::attention.load(std::memory_order_acquire) == 0) [[likely]]
-        return record;
-    watch::InCall::end(*record);
-    return nullptr;
-}
-[[gnu::always_inline]] inline void leave(watch::ThreadRecord& entered, const void* site) {
-    watch::InCall::end(entered);
-    InMpi::leave_gate(site);
-}
 
 }  // namespace lapwing
