@@ -314,6 +314,7 @@ class Pictures(Scratch):
         for content, because in (("{}", "is no timeline"), ("[7]", "is no timeline"), ('{"traceEvents": []}', "has no calls")):
             with self.subTest(content=content):
                 self.refused("report", self.file(content), "-o", picture, because=because)
+        self.refused("report", ours, "-o", picture, "--title", "x", because="--title, --vega: have no effect on a picture")
         self.assertIn("with Lapwing", picture.read_text())
 
 

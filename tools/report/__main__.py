@@ -45,10 +45,12 @@ def tell(message):
 
 def run(options):
     if options.output.endswith(".svg"):
+        if options.title or options.vega:
+            raise inputs.InputError("--title, --vega", "have no effect on a picture")
         write(pathlib.Path(options.output), timelines.picture(options.files))
         return 0
     found, left_out = results.collect(options.files)
-    html = page.Page(found, left_out, options.title).html(vega_library.script(options.vega))
+    html = page.Page(found, left_out, options.title or "What overlaps").html(vega_library.script(options.vega))
     if options.output == "-":
         with open(1, "w", encoding="utf-8", closefd=False) as page_file:
             page_file.write(html)
@@ -63,7 +65,7 @@ def main():
     parser = argparse.ArgumentParser(prog="lapwing report", description=__doc__, allow_abbrev=False)
     parser.add_argument("files", nargs="+", metavar="FILE|DIRECTORY")
     parser.add_argument("-o", "--output", required=True)
-    parser.add_argument("--title", default="What overlaps")
+    parser.add_argument("--title")
     parser.add_argument("--vega")
     try:
         return run(parser.parse_args())
