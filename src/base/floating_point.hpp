@@ -2,6 +2,9 @@
 #pragma once
 
 #include <fenv.h>
+#ifdef __x86_64__
+#include <xmmintrin.h>
+#endif
 
 #include <atomic>
 #include <cstdint>
@@ -13,15 +16,51 @@ namespace lapwing {
 // on the program's environment, which may differ from rank to rank, nor traps, nor leaves a flag.
 class DefaultFloatingPoint {
   public:
+#ifdef __x86_64__
+    // To store and load the whole environment takes 0.2 us, most of it for the x87 unit, which few programs
+    // use and whose environment is therefore the default.
+    DefaultFloatingPoint() : kept_sse_(_mm_getcsr()), x87_is_default_(x87_is_default()) {
+        if (x87_is_default_) {
+            _mm_setcsr(_MM_MASK_MASK);
+        } else {
+            ::fegetenv(&kept_);
+            ::fesetenv(FE_DFL_ENV);
+        }
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    ~DefaultFloatingPoint() {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (!x87_is_default_)
+            ::fesetenv(&kept_);
+        else if (!x87_is_default())
+            ::fesetenv(FE_DFL_ENV);
+        _mm_setcsr(kept_sse_);
+    }
+#else
     DefaultFloatingPoint() {
         ::fegetenv(&kept_);
         ::fesetenv(FE_DFL_ENV);
     }
-    ~DefaultFloatingPoint() { ::fesetenv(&kept_); }
+    ~DefaultFloatingPoint() {
+        ::fesetenv(&kept_);
+    }
+#endif
     DefaultFloatingPoint(const DefaultFloatingPoint&) = delete;
     DefaultFloatingPoint& operator=(const DefaultFloatingPoint&) = delete;
 
   private:
+#ifdef __x86_64__
+    // Modes and flags.
+    static bool x87_is_default() {
+        std::uint16_t control = 0;
+        std::uint16_t status = 0;
+        asm volatile("fnstcw %0\n\tfnstsw %1" : "=m"(control), "=am"(status));
+        return control == 0x37f && (status & FE_ALL_EXCEPT) == 0;
+    }
+
+    const unsigned kept_sse_;
+    const bool x87_is_default_;
+#endif
     fenv_t kept_;
 };
 
