@@ -73,7 +73,7 @@ std::vector<Choice> named_choices(const Study& study, Collective collective) {
                     return lists->algorithm().collective == one;
                 });
             }
-            const std::vector<const Algorithm*> all = algorithms_of(one);
+            const auto all = algorithms_of(one);
             return std::any_of(all.begin(), all.end(), [&](const Algorithm* a) { return a->name == wanted; });
         };
         // Of several collectives not all need to have it; of none, the message names the nearest.

@@ -4,6 +4,7 @@
 
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
@@ -97,12 +98,17 @@ std::span<const Algorithm* const> catalogue() {
     return pointers;
 }
 
-std::vector<const Algorithm*> algorithms_of(Collective collective) {
-    std::vector<const Algorithm*> found;
-    for (const Algorithm* algorithm : catalogue()) {
-        if (algorithm->collective == collective) found.push_back(algorithm);
-    }
-    return found;
+std::span<const Algorithm* const> algorithms_of(Collective collective) {
+    // The rows of one collective are adjacent.
+    static const auto rows = [] {
+        std::vector<std::span<const Algorithm* const>> all(all_collectives().size());
+        for (const Algorithm* const& row : catalogue()) {
+            auto& found = all[static_cast<std::size_t>(row->collective)];
+            found = {found.empty() ? &row : found.data(), found.size() + 1};
+        }
+        return all;
+    }();
+    return rows[static_cast<std::size_t>(collective)];
 }
 
 Choice parse_choice(Collective collective, std::string_view text) {

@@ -3,14 +3,13 @@
 
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "collectives/algorithm.hpp"
 
 namespace lapwing {
 
 std::span<const Algorithm* const> catalogue();
-std::vector<const Algorithm*> algorithms_of(Collective collective);
+std::span<const Algorithm* const> algorithms_of(Collective collective);
 
 // Parses "pairwise" or "pairwise:window=6". Throws Error (invalid_argument) that names the nearest valid
 // algorithm or parameter, or the valid range of a value.

@@ -100,41 +100,58 @@ Machine Guidance::machine(const Problem& problem, std::string* where) const {
     return {};
 }
 
-Selection select(const Problem& problem, const RequestedAlgorithms& requested, const Guidance& guidance) {
-    std::string declined;
-    std::string refused;
-    const auto takes = [&](const Choice& choice, const std::string& asked_by) {
+Selection select(const Problem& problem, const RequestedAlgorithms& requested, const Guidance& guidance,
+                 std::string* why) {
+    Selection selection;
+    // Whether the choice applies. A refusal becomes the beginning of `why`.
+    const auto takes = [&](const Choice& choice, std::string_view where) {
         const Verdict verdict = applies(problem, choice, guidance.reproducible);
-        if (!verdict) {
-            declined +=
-                fmt::format("{}{} declined: {}; ", choice.algorithm->name, asked_by, verdict.reason());
+        if (!verdict && why != nullptr) {
+            *why += fmt::format("{}{} declined: {}; ", choice.algorithm->name,
+                                where.empty() ? "" : fmt::format(" ({})", where), verdict.reason());
         }
         return static_cast<bool>(verdict);
     };
+    const auto select = [&](const Choice& choice, Selection::By by) {
+        selection.choice = choice;
+        selection.by = by;
+        return selection;
+    };
     if (const Choice* request = requested.find(problem.collective)) {
-        if (takes(*request, "")) return {*request, Selection::By::request, "requested", {}};
-        if (const UserLists* lists = request->algorithm->lists) refused = lists->refusal(problem);
+        if (takes(*request, "")) {
+            if (why != nullptr) *why += "requested";
+            return select(*request, Selection::By::request);
+        }
+        if (const UserLists* lists = request->algorithm->lists) selection.refused = lists->refusal(problem);
     }
     for (const Tuning* measured : {guidance.tuning, &shipped_tuning()}) {
         if (measured == nullptr) continue;
         const Tuning::Found found = measured->find(problem, guidance.surroundings);
-        if (found.row == nullptr || !takes(found.row->choice, fmt::format(" ({})", found.where))) continue;
-        return {found.row->choice,
-                measured == guidance.tuning ? Selection::By::tuning : Selection::By::defaults,
-                fmt::format("{}{}: fastest in measurements from {} bytes on", declined, found.where,
-                            found.row->from),
-                refused};
+        if (found.row == nullptr || !takes(found.row->choice, found.where)) continue;
+        if (why != nullptr)
+            *why += fmt::format("{}: fastest in measurements from {} bytes on", found.where, found.row->from);
+        return select(found.row->choice,
+                      measured == guidance.tuning ? Selection::By::tuning : Selection::By::defaults);
     }
     std::string where;
-    const std::vector<Candidate> found =
-        candidates(problem, guidance.machine(problem, &where), guidance.reproducible);
-    if (found.empty() || !found.front().applies) {
-        throw Error(
-            ErrorCode::unsupported,
-            fmt::format("no algorithm for {}", found.empty() ? name(problem.collective) : "this problem"));
+    const Machine machine = guidance.machine(problem, why != nullptr ? &where : nullptr);
+    // The first of candidates(). Whether an algorithm applies may take longer to find out than its cost.
+    double least = 0;
+    for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
+        const Choice choice{algorithm, default_parameters(*algorithm)};
+        const double cost = picoseconds(modelled_seconds(problem, choice, machine));
+        if (selection.choice.algorithm != nullptr && cost >= least) continue;
+        if (!applies(problem, choice, guidance.reproducible)) continue;
+        selection.choice = choice;
+        least = cost;
     }
-    return {found.front().choice, Selection::By::cost,
-            fmt::format("{}cheapest by the cost model, constants: {}", declined, where), refused};
+    if (selection.choice.algorithm == nullptr) {
+        const bool none = algorithms_of(problem.collective).empty();
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("no algorithm for {}", none ? name(problem.collective) : "this problem"));
+    }
+    if (why != nullptr) *why += fmt::format("cheapest by the cost model, constants: {}", where);
+    return selection;
 }
 
 }  // namespace lapwing

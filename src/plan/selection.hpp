@@ -57,12 +57,12 @@ struct Selection {
     enum class By { request, tuning, defaults, cost };
     Choice choice;
     By by = By::cost;
-    std::string why;      // one clause: "requested", "ring declined: ...; cheapest by the cost model, ..."
     std::string refused;  // the counter-example, if the lists of a file were asked for and are wrong
 };
 
-// Throws Error (unsupported) when no algorithm applies.
+// `why`, if it is not null, gets one clause for people: "requested", "ring declined: ...; cheapest by the
+// cost model, ...". Throws Error (unsupported) when no algorithm applies.
 Selection select(const Problem& problem, const RequestedAlgorithms& requested = {},
-                 const Guidance& guidance = {});
+                 const Guidance& guidance = {}, std::string* why = nullptr);
 
 }  // namespace lapwing

@@ -200,6 +200,7 @@ int ranks_per_host(const Problem& problem) {
 
 // Twice as many are as far away as half of them; 0 inside the range.
 double distance(int number, int first, int last) {
+    if (first <= number && number <= last) return 0;
     return std::abs(std::log2(static_cast<double>(std::clamp(number, first, last)) / number));
 }
 
@@ -255,7 +256,7 @@ std::vector<const UserLists*> Tuning::list_files() const {
 
 Tuning::Found Tuning::find(const Problem& problem, const Surroundings& surroundings) const {
     for (const Table& table : tables_) {
-        if (!same(table.of, surroundings) ||
+        if (table.choices.empty() || !same(table.of, surroundings) ||
             distance(problem.ranks, table.first_ranks, table.last_ranks) > 0 ||
             distance(ranks_per_host(problem), table.first_per_host, table.last_per_host) > 0) {
             continue;

@@ -58,10 +58,11 @@ TEST_F(ListFiles, AreAlgorithms) {
     EXPECT_EQ(print(selection.choice), "file:" + path);
     EXPECT_EQ(selection.by, Selection::By::request);
     EXPECT_EQ(selection.choice, read_choice(Collective::allgather, "file:" + path));
+    std::string why;
     const Selection of_three =
-        select({.collective = Collective::allgather, .ranks = 3, .bytes = 24}, requested);
+        select({.collective = Collective::allgather, .ranks = 3, .bytes = 24}, requested, {}, &why);
     EXPECT_NE(of_three.by, Selection::By::request);
-    EXPECT_THAT(of_three.why, HasSubstr("declined: the file has no lists for this number of ranks; "));
+    EXPECT_THAT(why, HasSubstr("declined: the file has no lists for this number of ranks; "));
     EXPECT_EQ(of_three.refused, "");
 }
 

@@ -84,12 +84,12 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
     std::optional<Tuning> tuning;
     if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);
     const Guidance guidance{tuning ? &*tuning : nullptr, chosen.surroundings, options.reproducible};
-    const Selection selection = select(problem, RequestedAlgorithms::parse(settings.algorithm), guidance);
+    const Selection selection =
+        select(problem, RequestedAlgorithms::parse(settings.algorithm), guidance, &chosen.why);
     const Machine machine = guidance.machine(problem);
     chosen.choice = selection.choice;
     static constexpr const char* words[] = {"variable", "tuning", "defaults", "cost"};
     chosen.by = words[static_cast<std::size_t>(selection.by)];
-    chosen.why = selection.why;
     if (selection.by == Selection::By::request) chosen.why += " by LAPWING_ALGORITHM";
     chosen.seconds = modelled_seconds(problem, chosen.choice, machine);
     chosen.candidates = candidates(problem, machine, options.reproducible);
