@@ -25,6 +25,7 @@ class VectorBlocks {
                        problem.ranks) {
         if (problem.parts.empty()) return;
         // Not by the parts' offsets: those of empty ones mean nothing.
+        begins_.reserve(problem.parts.front().sends.size() + 1);
         begins_.push_back(0);
         for (const Part& part : problem.parts.front().sends) begins_.push_back(begins_.back() + part.bytes);
     }

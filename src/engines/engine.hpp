@@ -162,16 +162,16 @@ class GroupEngine {
     virtual bool needs_agreement() const { return false; }
     // Decides whether the engine runs the lists of this problem, which `list_of` builds, and reserves what
     // they need of what the group may still use. Equal on all ranks, which admit the same problems in the
-    // same order; an admitted problem stays admitted.
+    // same order; an admitted problem stays admitted. `problem` may have the parts of this rank alone;
+    // `list_of` knows those of all ranks where one rank's parts give them.
     virtual Verdict admit(const Problem& problem, const ListOf& list_of, const ListUse& use) {
         static_cast<void>(problem);
         static_cast<void>(list_of);
         static_cast<void>(use);
         return Verdict::yes();
     }
-    // `problem` must have been admitted, and Engine::supports(list). `list` need not outlive the result.
-    virtual std::unique_ptr<Prepared> prepare(const Problem& problem, const List& list,
-                                              const ListUse& use) = 0;
+    // `problem` must have been admitted, and Engine::supports(list).
+    virtual std::unique_ptr<Prepared> prepare(const Problem& problem, List list, const ListUse& use) = 0;
 };
 
 // What a group has set aside of something that a job has only so much of. Its destructor releases it.

@@ -33,6 +33,8 @@ class ProgressThread {
         std::uint64_t times_woken() const { return wake_ups_; }
 
       protected:
+        // As in the constructor. Not while it is registered.
+        void set_short(bool is_short) { short_ = is_short; }
         enum class Outcome {
             pending,        // waits for messages
             needs_program,  // waits for a thread of the program
@@ -45,7 +47,7 @@ class ProgressThread {
         // throw.
         virtual Outcome advance() = 0;
 
-        const bool short_;
+        bool short_;
         std::atomic<bool> owned_{false};
         std::uint64_t wake_ups_ = 0;
         // Guarded by the mutex of the progress thread:

@@ -4,21 +4,17 @@
 #include <valgrind/memcheck.h>
 
 #include <utility>
-#include <vector>
 #endif
 
-namespace lapwing {
+namespace lapwing::memcheck {
 
 #if __has_include(<valgrind/memcheck.h>)
 namespace {
 
 class MarkingPrepared final : public Prepared {
   public:
-    MarkingPrepared(std::unique_ptr<Prepared> prepared, const List& list) : prepared_(std::move(prepared)) {
-        for (const Task& task : list.tasks) {
-            if (task.target.space == Space::out && task.target.length > 0) written_.push_back(task.target);
-        }
-    }
+    MarkingPrepared(std::unique_ptr<Prepared> prepared, std::vector<Span> written)
+        : prepared_(std::move(prepared)), written_(std::move(written)) {}
 
     // Before the run: what this process copies into out itself is initialised if its source is.
     Operation* start(const Buffers& buffers, std::uint32_t channel) override {
@@ -37,18 +33,30 @@ class MarkingPrepared final : public Prepared {
 
   private:
     const std::unique_ptr<Prepared> prepared_;
-    std::vector<Span> written_;
+    const std::vector<Span> written_;
 };
 
 }  // namespace
 #endif
 
-std::unique_ptr<Prepared> with_memcheck(std::unique_ptr<Prepared> prepared, const List& list) {
+std::vector<Span> written_by(const List& list) {
+    std::vector<Span> written;
 #if __has_include(<valgrind/memcheck.h>)
-    if (RUNNING_ON_VALGRIND != 0) return std::make_unique<MarkingPrepared>(std::move(prepared), list);
+    if (RUNNING_ON_VALGRIND == 0) return written;
+    for (const Task& task : list.tasks) {
+        if (task.target.space == Space::out && task.target.length > 0) written.push_back(task.target);
+    }
 #endif
     static_cast<void>(list);
+    return written;
+}
+
+std::unique_ptr<Prepared> marking(std::unique_ptr<Prepared> prepared, std::vector<Span> written) {
+#if __has_include(<valgrind/memcheck.h>)
+    if (!written.empty()) return std::make_unique<MarkingPrepared>(std::move(prepared), std::move(written));
+#endif
+    static_cast<void>(written);
     return prepared;
 }
 
-}  // namespace lapwing
+}  // namespace lapwing::memcheck

@@ -3,14 +3,18 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "engines/engine.hpp"
 #include "task/list.hpp"
 
-namespace lapwing {
+namespace lapwing::memcheck {
 
-// Returns a list that tells memcheck at each start that what the list writes into out is initialised. Returns
-// `prepared` itself where the process does not run under memcheck, or Lapwing was built without its header.
-std::unique_ptr<Prepared> with_memcheck(std::unique_ptr<Prepared> prepared, const List& list);
+// What the list writes into out. Empty where the process does not run under memcheck, or Lapwing was built
+// without its header.
+std::vector<Span> written_by(const List& list);
+// Returns a list that tells memcheck at each start that `written` is initialised; `prepared` itself if
+// `written` is empty.
+std::unique_ptr<Prepared> marking(std::unique_ptr<Prepared> prepared, std::vector<Span> written);
 
-}  // namespace lapwing
+}  // namespace lapwing::memcheck

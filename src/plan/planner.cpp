@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/floating_point.hpp"
@@ -17,24 +20,27 @@ namespace {
 
 constexpr int max_checked_ranks = 64;
 
-// What ranks may know a problem as: where one of them may be in place by itself, in both forms, always in
-// this order. Of gatherv and scatterv a rank has nothing to show but its own parts.
-std::vector<Problem> forms_of(const Problem& problem) {
-    std::vector<Problem> forms = {with_parts_of_all(problem)};
-    if (!in_place_by_itself(problem.collective) || has_parts(problem.collective)) return forms;
-    forms.push_back(forms.front());
-    forms.front().in_place = false;
-    forms.back().in_place = true;
-    return forms;
+bool admits_form(GroupEngine& group, const Problem& form, const Choice& choice, const ListUse& use) {
+    // The parts of all ranks are as many as the square of the ranks. Few engines ask for them.
+    std::optional<Problem> whole;
+    const auto list_of = [&](int rank) {
+        if (!whole) whole = with_parts_of_all(form);
+        return build(*whole, rank, choice);
+    };
+    return static_cast<bool>(group.admit(form, std::ref(list_of), use));
 }
 
-// An engine that took one form and declined the other would leave ranks of one collective to different
-// engines.
-bool admits(GroupEngine& group, const std::vector<Problem>& forms, const Choice& choice, const ListUse& use) {
-    return std::all_of(forms.begin(), forms.end(), [&](const Problem& form) {
-        return group.admit(
-            form, [&](int rank) { return build(form, rank, choice); }, use);
-    });
+// Where a rank may be in place by itself, ranks know a problem in both forms, and an engine that took one
+// form and declined the other would leave ranks of one collective to different engines. Of gatherv and
+// scatterv a rank has nothing to show but its own parts.
+bool admits(GroupEngine& group, const Problem& problem, const Choice& choice, const ListUse& use) {
+    if (!in_place_by_itself(problem.collective) || has_parts(problem.collective))
+        return admits_form(group, problem, choice, use);
+    Problem form = problem;
+    form.in_place = false;
+    if (!admits_form(group, form, choice, use)) return false;
+    form.in_place = true;
+    return admits_form(group, form, choice, use);
 }
 
 // All ranks must take the same engine. The lists of an algorithm have one form on all ranks; those of a file
@@ -56,15 +62,7 @@ void prove(const Problem& problem, const Choice& choice, bool bracketing) {
                                                  set.algorithm, violations.front().what(set.lists)));
 }
 
-}  // namespace
-
-Planner::Planner(int rank, std::vector<EngineOfGroup> engines, const PlanOptions& options)
-    : rank_(rank), options_(options) {
-    for (EngineOfGroup& row : engines) engines_.push_back({std::move(row), nullptr});
-}
-
-std::size_t Planner::Hash::operator()(const Key& key) const {
-    const Problem& p = key.problem;
+std::uint64_t hash_of(const Problem& p, Starts starts) {
     std::uint64_t hash = 0;
     const auto add = [&hash](std::uint64_t value) {
         hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
@@ -72,7 +70,7 @@ std::size_t Planner::Hash::operator()(const Key& key) const {
     };
     add(static_cast<std::uint64_t>(p.collective) | static_cast<std::uint64_t>(p.op) << 8 |
         static_cast<std::uint64_t>(p.type) << 16 | static_cast<std::uint64_t>(p.in_place) << 24 |
-        static_cast<std::uint64_t>(p.ordered) << 25 | static_cast<std::uint64_t>(key.starts) << 26);
+        static_cast<std::uint64_t>(p.ordered) << 25 | static_cast<std::uint64_t>(starts) << 26);
     add(static_cast<std::uint64_t>(p.root));
     add(p.bytes);
     add(p.element);
@@ -81,27 +79,41 @@ std::size_t Planner::Hash::operator()(const Key& key) const {
         for (const std::vector<Part>* row : {&parts.sends, &parts.receives}) {
             add(row->size());
             for (const Part& part : *row) {
-                add(static_cast<std::uint64_t>(part.peer));
-                add(part.offset);
-                add(part.bytes);
+                add(static_cast<std::uint64_t>(part.peer) + part.offset * 0xc2b2ae3d27d4eb4fU +
+                    part.bytes * 0x165667b19e3779f9U);
             }
         }
     }
     return hash;
 }
 
-Plan& Planner::find_or_make(const Key& key) {
-    const auto found = by_key_.find(key);
-    if (found != by_key_.end()) {
-        plans_.splice(plans_.begin(), plans_, found->second);
-        return plans_.front();
+}  // namespace
+
+Planner::Planner(int rank, std::vector<EngineOfGroup> engines, const PlanOptions& options)
+    : rank_(rank), options_(options) {
+    for (EngineOfGroup& row : engines) engines_.push_back({std::move(row), nullptr});
+    buckets_.assign(max_plans, plans_.end());
+    guidance_ = {options.tuning.get(), {first_engine().name(), options.several_hosts}, options.reproducible};
+}
+
+Plan& Planner::find_or_make(const Problem& problem, Starts starts) {
+    const std::uint64_t hash = hash_of(problem, starts);
+    Plans::iterator& bucket = buckets_[hash % buckets_.size()];
+    for (auto plan = bucket; plan != plans_.end(); plan = plan->next) {
+        if (plan->hash != hash || plan->starts != starts || plan->problem != problem) continue;
+        plans_.splice(plans_.begin(), plans_, plan);
+        return *plan;
     }
     const DefaultFloatingPoint default_floating_point;
-    plans_.push_front(make(key));
-    by_key_.emplace(key, plans_.begin());
-    tasks_ += plans_.front().tasks;
+    if (evicted_.empty()) evicted_.emplace_front();
+    Plan& plan = evicted_.front();
+    make(problem, starts, plan);
+    plans_.splice(plans_.begin(), evicted_);
+    plan.hash = hash;
+    plan.next = std::exchange(bucket, plans_.begin());
+    tasks_ += plan.tasks;
     evict();
-    return plans_.front();
+    return plan;
 }
 
 bool Planner::needs_agreement(const Plan& plan) {
@@ -117,24 +129,25 @@ GroupEngine& Planner::open(Candidate& candidate) {
 
 Planner::Candidate& Planner::choose_engine(const Problem& problem, Starts starts, const List& list,
                                            const Choice& choice, const ListUse& use) {
-    const std::vector<Problem> forms = forms_of(problem);
     for (Candidate& candidate : engines_) {
         if (!supports(*candidate.row.engine, problem, list, choice)) continue;
         GroupEngine& group = open(candidate);
         if (starts == Starts::persistent_alone && group.needs_agreement()) continue;
-        if (admits(group, forms, choice, use)) return candidate;
+        if (admits(group, problem, choice, use)) return candidate;
     }
     throw Error(ErrorCode::unsupported, "no engine can run this list");
 }
 
-Plan Planner::make(const Key& key) {
-    const Problem problem = options_.reproducible ? bracketing::in_rank_order(key.problem) : key.problem;
-    Plan plan;
-    plan.problem = key.problem;
-    plan.starts = key.starts;
-    const Guidance guidance{
-        options_.tuning.get(), {first_engine().name(), options_.several_hosts}, options_.reproducible};
-    const Selection selection = select(problem, options_.requested, guidance);
+void Planner::make(const Problem& of, Starts starts, Plan& plan) {
+    plan.problem = of;
+    plan.starts = starts;
+    plan.bytes_sent = 0;
+    plan.in_flight = 0;
+    plan.trace_number = 0;
+    std::optional<Problem> ordered;
+    if (options_.reproducible) ordered = bracketing::in_rank_order(plan.problem);
+    const Problem& problem = ordered ? *ordered : plan.problem;
+    const Selection selection = select(problem, options_.requested, guidance_);
     plan.choice = selection.choice;
     if (!selection.refused.empty() && options_.warn) {
         options_.warn(fmt::format("{}; {} is used for {} instead", selection.refused, print(selection.choice),
@@ -145,17 +158,18 @@ Plan Planner::make(const Key& key) {
         !has_parts(problem.collective) || problem.parts.size() == static_cast<std::size_t>(problem.ranks);
     if (options_.check && all_known && problem.ranks <= max_checked_ranks)
         prove(problem, plan.choice, options_.reproducible && bracketing::matters(problem));
-    const List list = build(problem, rank_, plan.choice);
+    List list = build(problem, rank_, plan.choice);
     const ListUse use{problem.bytes <= options_.max_bytes_by_memory ? Inside::by_memory : Inside::by_engine,
-                      key.starts != Starts::anew};
-    Candidate& chosen = choose_engine(problem, key.starts, list, plan.choice, use);
+                      starts != Starts::anew};
+    Candidate& chosen = choose_engine(problem, starts, list, plan.choice, use);
     plan.engine = chosen.row.engine;
-    plan.prepared = with_memcheck(chosen.opened->prepare(problem, list, use), list);
     plan.tasks = list.tasks.size();
     for (const Task& task : list.tasks) {
         if (sends(task.kind)) plan.bytes_sent += task.source.length;
     }
-    return plan;
+    std::vector<Span> written = memcheck::written_by(list);
+    plan.prepared =
+        memcheck::marking(chosen.opened->prepare(problem, std::move(list), use), std::move(written));
 }
 
 // Removes the least recently used plans; never the newest, nor one in flight.
@@ -165,8 +179,12 @@ void Planner::evict() {
         const auto older = plan--;
         if (older->in_flight > 0) continue;
         tasks_ -= older->tasks;
-        by_key_.erase({older->problem, older->starts});
-        plans_.erase(older);
+        Plans::iterator* link = &buckets_[older->hash % buckets_.size()];
+        while (*link != older) link = &(*link)->next;
+        *link = older->next;
+        older->prepared.reset();
+        evicted_.clear();
+        evicted_.splice(evicted_.begin(), plans_, older);
     }
 }
 

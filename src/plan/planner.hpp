@@ -6,7 +6,6 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "engines/engine.hpp"
@@ -32,6 +31,10 @@ struct Plan {
     std::uint64_t bytes_sent = 0;    // to other ranks, in one run
     int in_flight = 0;               // runs started and not complete; counted by the caller
     std::uint32_t trace_number = 0;  // of a trace; 0: it has none yet
+
+    // For the planner:
+    std::uint64_t hash = 0;               // of problem and starts
+    std::list<Plan>::iterator next = {};  // with the hash's bucket
 };
 
 // What a user asked for; equal on all ranks of the group.
@@ -67,6 +70,8 @@ class Planner {
     // `engines` in the order in which they are tried; the last one must run every list. `options` must
     // outlive the planner.
     Planner(int rank, std::vector<EngineOfGroup> engines, const PlanOptions& options);
+    Planner(const Planner&) = delete;
+    Planner& operator=(const Planner&) = delete;
 
     // The engine that runs every list that it supports.
     const Engine& first_engine() const { return *engines_.front().row.engine; }
@@ -76,7 +81,7 @@ class Planner {
     Plan& plan(const Problem& problem, Starts starts = Starts::anew) {
         if (!plans_.empty() && plans_.front().problem == problem && plans_.front().starts == starts)
             return plans_.front();
-        return find_or_make({problem, starts});
+        return find_or_make(problem, starts);
     }
     // Whether the ranks must agree before they start the plan: see Prepared::offer().
     bool needs_agreement(const Plan& plan);
@@ -86,21 +91,14 @@ class Planner {
     static constexpr std::uint64_t max_tasks = 1 << 20;
 
   private:
-    struct Key {
-        Problem problem;
-        Starts starts;
-        bool operator==(const Key&) const = default;
-    };
-    struct Hash {
-        std::size_t operator()(const Key& key) const;
-    };
+    using Plans = std::list<Plan>;
     struct Candidate {
         EngineOfGroup row;
         std::unique_ptr<GroupEngine> opened;  // null before its first list
     };
 
-    Plan& find_or_make(const Key& key);
-    Plan make(const Key& key);
+    Plan& find_or_make(const Problem& problem, Starts starts);
+    void make(const Problem& problem, Starts starts, Plan& plan);
     static GroupEngine& open(Candidate& candidate);
     Candidate& choose_engine(const Problem& problem, Starts starts, const List& list, const Choice& choice,
                              const ListUse& use);
@@ -109,8 +107,11 @@ class Planner {
     int rank_;
     const PlanOptions& options_;
     std::vector<Candidate> engines_;
-    std::list<Plan> plans_;  // the last used first
-    std::unordered_map<Key, std::list<Plan>::iterator, Hash> by_key_;
+    Guidance guidance_;
+    Plans plans_;  // the last used first
+    // By their hash; each is the first of its bucket, or plans_.end().
+    std::vector<Plans::iterator> buckets_;
+    Plans evicted_;  // at most one, without a list, whose memory the next new plan takes
     std::uint64_t tasks_ = 0;
 };
 

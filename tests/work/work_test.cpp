@@ -10,6 +10,8 @@
 
 #include "collectives/catalogue.hpp"
 #include "collectives/problems.hpp"
+#include "engines/host/engine.hpp"
+#include "plan/planner.hpp"
 #include "task/builder.hpp"
 #include "task/lowering.hpp"
 #include "task/text.hpp"
@@ -19,6 +21,7 @@ namespace {
 struct Work {
     std::uint64_t steps = 0;  // basic blocks that ran
     std::uint64_t bytes = 0;  // allocated, also those that were freed again
+    std::uint64_t allocations = 0;
 };
 Work done;
 
@@ -32,11 +35,13 @@ extern "C" void __sanitizer_cov_trace_pc() {
 
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
     done.bytes += bytes;
+    ++done.allocations;
     if (void* memory = std::malloc(bytes != 0 ? bytes : 1)) return memory;
     throw std::bad_alloc();
 }
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
     done.bytes += bytes;
+    ++done.allocations;
     return std::malloc(bytes != 0 ? bytes : 1);
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
@@ -53,7 +58,7 @@ template <typename Function>
 Work work_of(Function function) {
     const Work before = done;
     function();
-    return {done.steps - before.steps, done.bytes - before.bytes};
+    return {done.steps - before.steps, done.bytes - before.bytes, done.allocations - before.allocations};
 }
 
 // One rank's view of a problem with as many ranks as nobody could build all lists of.
@@ -147,6 +152,85 @@ TEST(Work, OfBuildingAListIsInProportionToItsTasks) {
             expect_little_work(*algorithm, problem, rank);
         }
     }
+}
+
+// All messages are complete at once.
+class NoLink final : public Link {
+  public:
+    const char* name() const override { return "none"; }
+    void send(int, const std::byte*, std::uint64_t, std::uint32_t, Transfer&) override {}
+    void recv(int, std::byte*, std::uint64_t, std::uint32_t, Transfer&) override {}
+    bool test(Transfer&) override { return true; }
+};
+
+// The same problem with another size.
+Problem resized(Problem problem, std::uint64_t by) {
+    by *= is_reduction(problem.collective) ? problem.element_bytes() : 1;
+    for (Parts& parts : problem.parts) {
+        if (!parts.sends.empty()) parts.sends.back().bytes += by;
+        if (!parts.receives.empty()) parts.receives.back().bytes += by;
+    }
+    if (!has_parts(problem.collective)) problem.bytes += by;
+    return problem;
+}
+
+// Planners that keep as many plans as they may.
+class NewShapes : public testing::Test {
+  protected:
+    std::unique_ptr<Planner> full_planner(const Problem& problem) {
+        const std::vector<EngineOfGroup> engines = {
+            {&host_engine(), [this] { return open_host_group(link_); }}};
+        auto planner = std::make_unique<Planner>(1, engines, options_);
+        for (std::uint64_t i = 0; i <= Planner::max_plans; ++i) planner->plan(resized(problem, i));
+        return planner;
+    }
+
+  private:
+    NoLink link_;
+    PlanOptions options_;
+};
+
+// Choosing the algorithm and the engine, building the list and preparing it.
+TEST_F(NewShapes, HaveAPlanByWorkInProportionToTheirLists) {
+    for (const Collective collective : all_collectives()) {
+        if (collective == Collective::barrier) continue;  // has one shape
+        for (const int ranks : {4, 64, 1024}) {
+            const Problem problem = large_problem(collective, ranks, 1);
+            const auto planner = full_planner(problem);
+            const Problem next = resized(problem, Planner::max_plans + 1);
+            const Plan* plan = nullptr;
+            const Work planning = work_of([&] { plan = &planner->plan(next); });
+            const std::size_t parts =
+                next.parts.empty() ? 0 : next.parts.front().sends.size() + next.parts.front().receives.size();
+            SCOPED_TRACE(testing::Message() << name(collective) << " " << plan->choice.algorithm->name << ", "
+                                            << ranks << " ranks, " << plan->tasks << " tasks");
+            // The list's tasks grow where their number is not known beforehand; algorithms note a few things.
+            EXPECT_LE(planning.allocations, 18);
+            EXPECT_LE(planning.bytes, 600 + 4 * sizeof(Task) * (plan->tasks + parts));
+        }
+    }
+}
+
+TEST_F(NewShapes, ShareTheMemoryOfTheirRuns) {
+    constexpr std::uint64_t bytes = 4096;
+    const Problem problem{.collective = Collective::alltoall, .ranks = 24, .bytes = bytes};
+    const auto planner = full_planner(problem);
+    std::vector<std::byte> in(48 * bytes);
+    std::vector<std::byte> out(48 * bytes);
+    const auto run = [&](std::uint64_t larger_by) {
+        Plan& plan = planner->plan(resized(problem, larger_by));
+        EXPECT_STREQ(plan.choice.algorithm->name, "bruck");
+        Operation* const operation = plan.prepared->start({.in = in.data(), .out = out.data()}, 0);
+        EXPECT_TRUE(plan.prepared->test(operation));
+    };
+    run(1000);
+    EXPECT_LE(work_of([&] { run(999); }).bytes, 24 * bytes);
+    // Rising sizes rarely need more.
+    std::uint64_t grown = 0;
+    for (std::uint64_t i = 1001; i < 1101; ++i) {
+        if (work_of([&] { run(i); }).bytes > 24 * bytes) ++grown;
+    }
+    EXPECT_LE(grown, 1U);
 }
 
 TEST(Work, OfLoweringIsInProportionToTheList) {

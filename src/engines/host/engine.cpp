@@ -1,5 +1,7 @@
 #include "engines/host/engine.hpp"
 
+#include <utility>
+
 #include "engines/host/prepared.hpp"
 
 namespace lapwing {
@@ -8,14 +10,14 @@ namespace {
 class HostGroup final : public GroupEngine {
   public:
     HostGroup(Link& messages, ProgressThread* progress_thread)
-        : messages_(messages), progress_thread_(progress_thread) {}
-    std::unique_ptr<Prepared> prepare(const Problem&, const List& list, const ListUse&) override {
-        return std::make_unique<HostPrepared>(list, messages_, progress_thread_);
+        : shared_(HostPrepared::share(messages, progress_thread)) {}
+    std::unique_ptr<Prepared> prepare(const Problem&, List list, const ListUse&) override {
+        return std::make_unique<HostPrepared>(std::move(list), shared_);
     }
 
   private:
-    Link& messages_;
-    ProgressThread* progress_thread_;
+    const std::shared_ptr<HostPrepared::Shared>
+        shared_;  // prepared lists, which may outlive this, own it, too
 };
 
 class HostJob final : public JobEngine {

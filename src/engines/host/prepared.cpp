@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/object_pool.hpp"
 #include "base/short_message.hpp"
 #include "engines/local_work.hpp"
 #include "engines/progress_choice.hpp"
@@ -14,16 +15,22 @@
 namespace lapwing {
 
 struct HostPrepared::HostRun final : Operation, ProgressThread::Work {
-    explicit HostRun(HostPrepared& prepared) : ProgressThread::Work(prepared.is_short_), owner(prepared) {
-        messages.make(prepared.messages_);
-        memory.make_scratch(prepared.scratch_bytes_);
+    void restart(HostPrepared& prepared, const Buffers& buffers, std::uint32_t on_channel) {
+        set_short(prepared.is_short_);
+        owner = &prepared;
+        memory.make_scratch(prepared.list_.scratch_bytes);
+        memory.buffers = buffers;
+        channel = on_channel;
+        task = awaited = 0;
+        messages.restart(prepared.messages_);
     }
     Outcome advance() override;
 
-    HostPrepared& owner;
+    HostPrepared* owner = nullptr;
     Memory memory;
     std::uint32_t channel = 0;
-    std::size_t step = 0;  // the next one to do
+    std::size_t task = 0;     // the next one to do
+    std::size_t awaited = 0;  // receives, by the tasks that are done
     Messages messages;
     TaskTracer tracer;
 
@@ -35,28 +42,33 @@ struct HostPrepared::HostRun final : Operation, ProgressThread::Work {
     std::exception_ptr error;
 };
 
-HostPrepared::HostPrepared(const List& list, Link& link, ProgressThread* progress_thread)
-    : link_(link),
-      progress_thread_(link.any_thread() ? progress_thread : nullptr),
-      traced_(trace::on()),
-      scratch_bytes_(list.scratch_bytes) {
+struct HostPrepared::Shared {
+    Link& link;
+    ProgressThread* progress_thread;
+    bool traced;
+    ObjectPool<HostRun> runs = {};
+};
+
+std::shared_ptr<HostPrepared::Shared> HostPrepared::share(Link& link, ProgressThread* progress_thread) {
+    return std::make_shared<Shared>(Shared{link, link.any_thread() ? progress_thread : nullptr, trace::on()});
+}
+
+HostPrepared::HostPrepared(List list, std::shared_ptr<Shared> shared)
+    : shared_(std::move(shared)),
+      link_(shared_->link),
+      progress_thread_(shared_->progress_thread),
+      list_(std::move(list)),
+      messages_(list_.tasks) {
     std::uint64_t bytes = 0;  // sent and received
-    steps_.reserve(list.tasks.size());
-    for (const Task& task : list.tasks) {
-        Step& step = steps_.emplace_back();
-        step.task = task;
+    for (const Task& task : list_.tasks) {
         switch (task.kind) {
             case Kind::send:
-                step.index = messages_.send();
                 bytes += task.source.length;
                 break;
             case Kind::recv:
-                step.index = messages_.recv(task.peer);
                 bytes += task.target.length;
                 break;
             case Kind::wait:
-                step.index = messages_.wait(task.peer, task.count);
-                break;
             case Kind::copy:
             case Kind::reduce:
                 break;
@@ -69,20 +81,19 @@ HostPrepared::HostPrepared(const List& list, Link& link, ProgressThread* progres
 }
 
 HostPrepared::~HostPrepared() {
-    for (const auto& run : runs_.objects()) {
-        if (!run->shared) continue;
+    if (in_flight_ == 0) return;
+    for (const auto& run : shared_->runs.objects()) {
+        if (run->owner != this || !run->shared) continue;
         while (!progress_thread_->try_acquire(*run)) std::this_thread::yield();
         progress_thread_->remove(*run);
     }
 }
 
 Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
-    HostRun& run = runs_.take([this] { return std::make_unique<HostRun>(*this); });
-    run.memory.buffers = buffers;
-    run.channel = channel;
-    run.step = 0;
-    run.messages.restart();
-    if (traced_) run.tracer.start(buffers.operation);
+    HostRun& run = shared_->runs.take();
+    run.restart(*this, buffers, channel);
+    ++in_flight_;
+    if (shared_->traced) run.tracer.start(buffers.operation);
     if (progress_thread_ != nullptr) {
         start_shared(run);
     } else {
@@ -98,7 +109,7 @@ void HostPrepared::start_shared(HostRun& run) {
     progress_thread_->add(run);
     run.shared = true;
     try {
-        run.complete = do_tasks(run, Caller::start) && run.messages.went_at_once(messages_);
+        run.complete = do_tasks(run, Caller::start) && run.messages.went_at_once();
         // After a send that is left to the progress thread, that thread flushes.
         if (!run.left_to_progress) link_.flush();
     } catch (...) {
@@ -113,8 +124,15 @@ bool HostPrepared::test(Operation* operation) {
     HostRun& run = static_cast<HostRun&>(*operation);
     // After an exception the run is not started again, because the link may still use its memory.
     const bool complete = progress_thread_ == nullptr ? advance(run, Caller::program) : test_shared(run);
-    if (complete) runs_.release(run);
+    if (complete) {
+        --in_flight_;
+        shared_->runs.release(run);
+    }
     return complete;
+}
+
+int HostPrepared::prepare_to_sleep(Operation*) {
+    return link_.poll_descriptor();
 }
 
 bool HostPrepared::test_shared(HostRun& run) {
@@ -149,7 +167,7 @@ bool HostPrepared::release(HostRun& run) {
 auto HostPrepared::HostRun::advance() -> Outcome {
     needs_program = false;
     try {
-        complete = complete || owner.advance(*this, Caller::progress_thread);
+        complete = complete || owner->advance(*this, Caller::progress_thread);
     } catch (...) {
         error = std::current_exception();
         complete = true;
@@ -160,8 +178,7 @@ auto HostPrepared::HostRun::advance() -> Outcome {
 
 // Returns whether the run is complete.
 inline bool HostPrepared::advance(HostRun& run, Caller caller) {
-    const bool complete =
-        do_tasks(run, caller) && run.messages.sent(link_, messages_, messages_.sends().size());
+    const bool complete = do_tasks(run, caller) && run.messages.sent(link_);
     link_.flush();
     return complete;
 }
@@ -170,23 +187,23 @@ std::optional<Prepared::Position> HostPrepared::position(Operation* operation) {
     HostRun& run = static_cast<HostRun&>(*operation);
     const bool locked = run.shared && progress_thread_ != nullptr;
     if (locked && !progress_thread_->try_acquire(run)) return std::nullopt;
-    Position position{run.step, steps_.size(), {}};
-    if (run.step < steps_.size() && steps_[run.step].task.kind == Kind::wait)
-        position.awaited.push_back(steps_[run.step].task.peer);
+    const std::vector<Task>& tasks = list_.tasks;
+    Position position{run.task, tasks.size(), {}};
+    if (run.task < tasks.size() && tasks[run.task].kind == Kind::wait)
+        position.awaited.push_back(tasks[run.task].peer);
     if (locked) progress_thread_->release(run);
     return position;
 }
 
 // Does tasks until one must wait for messages or for another thread. Returns whether all tasks are done.
 bool HostPrepared::do_tasks(HostRun& run, Caller caller) {
-    return traced_ ? do_tasks<true>(run, caller) : do_tasks<false>(run, caller);
+    return shared_->traced ? do_tasks<true>(run, caller) : do_tasks<false>(run, caller);
 }
 
 template <bool traced>
 bool HostPrepared::do_tasks(HostRun& run, Caller caller) {
-    for (; run.step < steps_.size(); ++run.step) {
-        const Step& step = steps_[run.step];
-        const Task& task = step.task;
+    for (; run.task < list_.tasks.size(); ++run.task) {
+        const Task& task = list_.tasks[run.task];
         if constexpr (traced) run.tracer.begin();
         switch (task.kind) {
             case Kind::send:
@@ -196,20 +213,22 @@ bool HostPrepared::do_tasks(HostRun& run, Caller caller) {
                     return false;
                 }
                 link_.send(task.peer, run.memory.source(task.source), task.source.length, run.channel,
-                           run.messages[step.index]);
+                           run.messages.next_send());
                 break;
             case Kind::recv:
                 link_.recv(task.peer, run.memory.target(task.target), task.target.length, run.channel,
-                           run.messages[step.index]);
+                           run.messages.next_receive());
                 break;
             case Kind::wait:
                 if (caller == Caller::start) {
                     // Receives that were complete when they were posted wake no thread.
-                    if (progress_thread_ != nullptr && run.messages.came_at_once(messages_, step.index))
-                        break;
+                    if (progress_thread_ == nullptr ||
+                        !run.messages.came_at_once(messages_, run.awaited + task.count))
+                        return false;
+                } else if (!run.messages.arrived(link_, messages_, run.awaited + task.count)) {
                     return false;
                 }
-                if (!run.messages.arrived(link_, messages_, step.index)) return false;
+                run.awaited += task.count;
                 break;
             case Kind::reduce:
                 // The program's own function may call MPI.
@@ -225,7 +244,7 @@ bool HostPrepared::do_tasks(HostRun& run, Caller caller) {
             case Kind::enable_recv:
                 break;
         }
-        if constexpr (traced) run.tracer.end(task, run.step);
+        if constexpr (traced) run.tracer.end(task, run.task);
     }
     return true;
 }

@@ -1,9 +1,9 @@
 // A list prepared for the host engine.
 #pragma once
 
+#include <memory>
 #include <vector>
 
-#include "base/object_pool.hpp"
 #include "engines/engine.hpp"
 #include "engines/messages.hpp"
 #include "engines/progress_thread.hpp"
@@ -13,22 +13,22 @@ namespace lapwing {
 
 class HostPrepared : public Prepared {
   public:
+    // What the prepared lists of a group share, with the runs that they use in turn: a new list then finds
+    // memory for its run, and its scratch.
+    struct Shared;
     // `progress_thread` advances runs, too, if any thread may use `link`. It may be null.
-    HostPrepared(const List& list, Link& link, ProgressThread* progress_thread = nullptr);
+    static std::shared_ptr<Shared> share(Link& link, ProgressThread* progress_thread);
+
+    HostPrepared(List list, std::shared_ptr<Shared> shared);
     ~HostPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
     bool test(Operation* operation) override;
-    int prepare_to_sleep(Operation*) override { return link_.poll_descriptor(); }
+    int prepare_to_sleep(Operation*) override;
     std::optional<Position> position(Operation* operation) override;
 
   private:
     struct HostRun;
-
-    struct Step {
-        Task task;
-        std::size_t index = 0;  // send, recv: the transfer; wait: the end of its receives (MessagePlan)
-    };
 
     // The thread that advances a run.
     enum class Caller {
@@ -44,14 +44,13 @@ class HostPrepared : public Prepared {
     bool test_shared(HostRun& run);
     bool release(HostRun& run);
 
+    const std::shared_ptr<Shared> shared_;
     Link& link_;
     ProgressThread* const progress_thread_;  // null: only threads of the program advance runs
-    const bool traced_;
-    std::uint64_t scratch_bytes_;
+    const List list_;
+    const MessagePlan messages_;
     bool is_short_ = false;
-    std::vector<Step> steps_;
-    MessagePlan messages_;
-    ObjectPool<HostRun> runs_;
+    int in_flight_ = 0;
 };
 
 }  // namespace lapwing

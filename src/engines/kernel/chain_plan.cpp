@@ -21,11 +21,17 @@ void HostProgram::add(const Task& task) {
         default:
             break;
     }
-    const std::size_t index = task.kind == Kind::wait   ? messages.wait(task.peer, task.count)
-                              : task.kind == Kind::recv ? messages.recv(task.peer)
-                                                        : messages.send();
-    steps.push_back({HostStep::Kind::intra_node, 0, index, task});
+    if (task.kind == Kind::wait) awaited += task.count;
+    steps.push_back({HostStep::Kind::intra_node, 0, awaited, task});
     if (task.kind == Kind::recv) receives_until = steps.size();
+}
+
+void HostProgram::plan_messages() {
+    std::vector<Task> tasks;
+    for (const HostStep& step : steps) {
+        if (step.kind == HostStep::Kind::intra_node) tasks.push_back(step.task);
+    }
+    messages = MessagePlan(tasks);
 }
 
 namespace {
@@ -80,6 +86,7 @@ ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node, con
     }
     if (!all.last.empty()) host.steps.push_back({HostStep::Kind::end});
     add_host_steps(all.last, intra_node, receipts);
+    host.plan_messages();
     fits_sockets_ = fits(options.socket_bytes);
 }
 

@@ -27,7 +27,7 @@ struct HostStep {
     };
     Kind kind = Kind::work;
     std::uint32_t chain = 0;
-    std::size_t index = 0;  // intra_node: the transfer, or the end of the wait's receives, in messages
+    std::size_t index = 0;  // intra_node: of the awaited receives, the end of the wait's
     Task task = {};         // work, intra_node
 };
 
@@ -36,13 +36,16 @@ struct HostProgram {
     std::vector<HostStep> steps;
     MessagePlan messages;            // of intra-node peers, on a link of their own
     std::size_t receives_until = 0;  // the steps before this one post all receives of `messages`
+    std::size_t awaited = 0;         // receives, by the steps so far
     bool has_work = false;
     // A reduction calls the program's own function, which only threads of the program may do.
     bool needs_program = false;
 
     // `task`: a copy, a reduction, or a task with an intra-node peer. Throws Error (internal) for an enable.
     void add(const Task& task);
-    bool has_messages() const { return messages.transfers() > 0; }
+    // When all steps have been added.
+    void plan_messages();
+    bool has_messages() const { return messages.sends() + messages.receives() > 0; }
 };
 
 struct PlannedStep {

@@ -29,7 +29,7 @@ class KernelGroupEngine final : public GroupEngine {
         : shared_(std::move(shared)), intra_node_peers_(intra_node_peers) {}
 
     bool needs_agreement() const override { return true; }
-    std::unique_ptr<Prepared> prepare(const Problem& problem, const List& list, const ListUse& use) override {
+    std::unique_ptr<Prepared> prepare(const Problem& problem, List list, const ListUse& use) override {
         static const std::vector<bool> none;
         const std::vector<bool>& intra_node = use.inside == Inside::by_memory ? intra_node_peers_ : none;
         return std::make_unique<kernel::KernelPrepared>(problem, list, intra_node,

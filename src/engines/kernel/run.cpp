@@ -73,12 +73,13 @@ bool do_message(KernelRun& run, const HostStep& step, Link* link) {
     if (task.kind == Kind::wait) return run.host.messages.seen(step.index);
     if (link == nullptr) return false;
     const Memory& memory = run.operands.memory;
-    Link::Transfer& transfer = run.host.messages[step.index];
+    Messages& messages = run.host.messages;
     if (task.kind == Kind::recv) {
-        link->recv(task.peer, memory.target(task.target), task.target.length, run.channel, transfer);
+        link->recv(task.peer, memory.target(task.target), task.target.length, run.channel,
+                   messages.next_receive());
     } else {
-        link->send(task.peer, memory.source(task.source), task.source.length, run.channel, transfer);
-        ++run.host.sends;
+        link->send(task.peer, memory.source(task.source), task.source.length, run.channel,
+                   messages.next_send());
     }
     run.host.open = true;
     return true;
@@ -104,8 +105,8 @@ bool advance_host_steps(KernelRun& run, Link* link, bool may_work) {
     HostCursor& at = run.host;
     // Receives are tested from the first on, so all of them must have been posted.
     if (at.open && link != nullptr && at.next >= program.receives_until) {
-        const bool arrived = at.messages.arrived(*link, program.messages, program.messages.awaited().size());
-        const bool sent = at.messages.sent(*link, program.messages, at.sends);
+        const bool arrived = at.messages.arrived(*link, program.messages, program.messages.awaited());
+        const bool sent = at.messages.sent(*link);
         at.open = !arrived || !sent;
     }
     for (; !run.may_begin_stage() && run.host_steps_left(); ++at.next) {

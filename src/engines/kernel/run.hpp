@@ -73,8 +73,7 @@ struct StepOperands {
 struct HostCursor {
     std::size_t next = 0;  // step
     Messages messages = {};
-    std::size_t sends = 0;  // started, of `messages`
-    bool open = false;      // a message may be incomplete
+    bool open = false;  // a message may be incomplete
 };
 
 // Who advances the chains of a run.
@@ -126,7 +125,6 @@ struct KernelRun : Operation {
         if (traced != nullptr) trace = std::make_unique<RunTrace>(*traced);
         operands.memory.make_scratch(of.scratch_bytes);
         operands.signals.resize(of.max_signals);
-        host.messages.make(of.host.messages);
     }
 
     // `by_threads`: threads of Lapwing may advance it.
@@ -136,8 +134,8 @@ struct KernelRun : Operation {
         driver = driver_outside_calls();
         awaits_program = false;
         chains.restart();
-        host.next = host.sends = 0;
-        host.messages.restart();
+        host.next = 0;
+        host.messages.restart(plan->host.messages);
         host.open = plan->host.has_messages();
         broken_step = nullptr;
         error.clear();

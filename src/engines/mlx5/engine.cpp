@@ -20,7 +20,7 @@ class CardGroup final : public GroupEngine {
     Verdict admit(const Problem& problem, const ListOf&, const ListUse&) override {
         return group_->has_memory_for(problem.ranks);
     }
-    std::unique_ptr<Prepared> prepare(const Problem& problem, const List& list, const ListUse&) override {
+    std::unique_ptr<Prepared> prepare(const Problem& problem, List list, const ListUse&) override {
         // Ranks may know one problem in different forms, and must find one number.
         Problem same = problem;
         if (in_place_by_itself(same.collective)) same.in_place = false;

@@ -19,7 +19,8 @@ Demand declined(const char* reason) {
 
 Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of, const Limits& limits,
                  Landing landing) {
-    if (has_parts(problem.collective) && problem.parts.size() != static_cast<std::size_t>(problem.ranks))
+    if (has_parts(problem.collective) && problem.parts.size() != static_cast<std::size_t>(problem.ranks) &&
+        !all_ranks_know_all_parts(problem.collective))
         return declined("a rank does not know the block lengths of the other ranks");
     if (problem.ranks > max_ranks) return declined("the group has more than 1024 ranks");
     Demand demand;

@@ -32,7 +32,7 @@ class TriggeredGroupEngine final : public GroupEngine {
     Verdict admit(const Problem& problem, const ListOf& list_of, const ListUse& use) override {
         return group_->admit(problem, list_of, use.persistent);
     }
-    std::unique_ptr<Prepared> prepare(const Problem&, const List& list, const ListUse& use) override {
+    std::unique_ptr<Prepared> prepare(const Problem&, List list, const ListUse& use) override {
         return std::make_unique<triggered::TriggeredPrepared>(list, group_, use.persistent);
     }
 

@@ -151,6 +151,18 @@ const std::byte* UserBuffer::first_of_several() const {
 }
 
 bool UserBuffer::blocks_meet(std::span<const Block> some, std::span<const Block> others) {
+    const auto whole = [](std::span<const Block> blocks) {
+        Range range{UINTPTR_MAX, 0};
+        for (const Block& block : blocks) {
+            if (block.elements.bytes() == 0) continue;
+            const Range of_block = range_of(block);
+            range = {std::min(range.begin, of_block.begin), std::max(range.end, of_block.end)};
+        }
+        return range;
+    };
+    const Range of_some = whole(some);
+    const Range of_others = whole(others);
+    if (of_some.end <= of_others.begin || of_others.end <= of_some.begin) return false;
     const auto sorted = [](std::span<const Block> blocks) {
         std::vector<Range> ranges;
         for (const Block& block : blocks) {
