@@ -315,6 +315,11 @@ def many_ranks():
                        prepare=built("bench/many-ranks-openmpi"))
 
 
+def new_lists():
+    """Processor time of a list for a shape that was never seen: planned and evicted."""
+    yield Case("new lists", ("LAUNCHER", "BUILD/bench/new_lists"), 1, prepare=built("bench/new_lists"))
+
+
 def slowdown():
     """What --reproducible costs."""
     for level in ("off", "fixed", "any"):
@@ -370,4 +375,4 @@ def overlap():
 
 SUITES = {one.__name__.removesuffix("_suite"): one for one in (
     fft, hpl_suite, cg, compress, methods, petsc, reductions, spfft_suite, real_codes, one_host, several_hosts, networks, messages, many_ranks,
-    slowdown, suite, overlap)}
+    new_lists, slowdown, suite, overlap)}
