@@ -276,10 +276,10 @@ void report_job() {
     manner.before = collectives_before();
     manner.tools = bound_tools();
     manner.no_messages = runtime.mode.why_no_messages;
-    const AsyncProgress::Statistics thread = async_progress.statistics();
+    const AsyncProgress::Statistics& thread = async_progress.statistics();
     runtime.report.messages = {.messages = thread.messages,
                                .bytes = thread.bytes,
-                               .hidden_time = thread.observed_nanoseconds,
+                               .hidden_time = async_progress.time_outside(),
                                .polls = thread.polls,
                                .moving_polls = thread.moving,
                                .thread_time = thread.processor_nanoseconds};

@@ -10,20 +10,22 @@ using namespace std::chrono_literals;
 // Of messages: a short one is over soon, and a long one must not pay for many polls.
 constexpr std::chrono::nanoseconds first_pause = 200us;
 constexpr std::chrono::nanoseconds default_pause = 1ms;
-// After so many polls that moved nothing.
+// After so many polls that moved nothing. Nobody can tell when another rank turns to a window.
 constexpr int patience = 16;
 constexpr std::chrono::nanoseconds longest_pause = 5ms;
-// Nobody can tell when another rank turns to a window.
-constexpr std::chrono::nanoseconds pause_of_windows = 2ms;
 constexpr std::chrono::nanoseconds pause_of_lists = 200us;
 // Where the MPI moves messages by itself, or the program mostly does, this costs nothing, and a long message
-// still moves if they do not. The same after the budget.
-constexpr std::chrono::nanoseconds first_slow_pause = 10ms;
-constexpr std::chrono::nanoseconds longest_slow_pause = 80ms;
+// still moves if they do not.
+constexpr std::chrono::nanoseconds slow_pause = 10ms;
+// Without a budget a poll is followed by a pause of so many times its cost: 0.1 % of a processor. A poll
+// takes 5 us on a quiet machine, and 200 us with cold caches on a busy one.
+constexpr int pause_per_cost = 1000;
+constexpr std::chrono::nanoseconds longest_in_vain = 200ms;
 // A poll that moves data earns so many times its cost: a message that arrives late is polled as others are.
-// On a busy machine one poll of ten without data takes several times as long, which must not pay for the
-// others.
 constexpr std::int64_t gain = 2;
+// Not one that seems to move data after so many that moved nothing: on a busy machine one poll of ten without
+// data takes several times as long, which must not pay for the others.
+constexpr int polls_between_data = 4;
 
 }  // namespace
 
@@ -32,52 +34,43 @@ std::int64_t PollPace::worth(std::uint64_t bytes) {
     return 10'000'000 + 4 * static_cast<std::int64_t>(bytes);
 }
 
-void PollPace::begin() {
-    woken();
-    idle_ = kept_out_ = 0;
-}
-
 void PollPace::woken() {
     pause_ = first_pause;
-    slow_pause_ = first_slow_pause;
+    idle_ = kept_out_ = 0;
 }
 
 std::chrono::nanoseconds PollPace::next_pause(const Work& work) {
     // A program that waits in the MPI wakes the thread when it leaves.
     const bool waits = kept_out_ >= 2 && !work.lists;
-    const bool vain = exhausted() && !work.windows;
-    if (waits || vain || (work.slow && !work.windows)) {
-        pause_ = slow_pause_;
-        // Where the slow pace was learned, messages have needed no more.
-        if (vain || (work.in_episode && !waits)) slow_pause_ = std::min(2 * slow_pause_, longest_slow_pause);
-    }
-    if (!work.lists || (kept_out_ > 0 && !work.lists_always)) return pause_;
-    return std::min(pause_, exhausted() ? first_slow_pause : pause_of_lists);
+    const bool slow = work.messages && !work.windows && work.pace == Pace::slow;
+    std::chrono::nanoseconds pause = waits || slow ? slow_pause : pause_;
+    if (work.lists && (kept_out_ == 0 || work.lists_always)) pause = std::min(pause, pause_of_lists);
+    return exhausted() ? std::max(pause, pause_in_vain_) : pause;
 }
 
 void PollPace::polled(Polled polled, const Work& work, std::int64_t spent) {
     const bool moved = polled == Polled::moved;
     kept_out_ = polled == Polled::kept_out ? kept_out_ + 1 : 0;
-    idle_ = moved ? 0 : idle_ + 1;
     if (polled != Polled::kept_out) charge(moved, work, spent);
+    idle_ = moved ? 0 : idle_ + 1;
     // One operation on a window takes several small messages, one after the other.
     if (moved && !work.messages) pause_ = first_pause;
-    const auto longest = idle_ < patience ? default_pause : work.windows ? pause_of_windows : longest_pause;
-    pause_ = std::min(pause_ * 3 / 2, longest);
+    pause_ = std::min(pause_ * 3 / 2, idle_ < patience || work.windows ? default_pause : longest_pause);
 }
 
 // What begins, and what moves, pays for itself, not for what stands still.
 void PollPace::charge(bool moved, const Work& work, std::int64_t spent) {
-    const std::int64_t most = worth(work.bytes);
     const std::int64_t granted = granted_.exchange(0, std::memory_order_relaxed);
+    const std::int64_t most = worth(work.bytes);
     reserve_ = std::min(reserve_ + granted, most);
-    std::int64_t earned = moved ? gain * spent : 0;
-    if (!work.lists) earned = std::min(earned, reserve_);
+    std::int64_t earned = moved && idle_ < polls_between_data ? gain * spent : 0;
+    // Lists and windows have no number of bytes.
+    if (!work.lists && !work.windows) earned = std::min(earned, reserve_);
     reserve_ = std::max<std::int64_t>(reserve_ - earned, 0);
-    if (moved && left_ < 0) slow_pause_ = std::max(slow_pause_ / 4, first_slow_pause);
     if (granted + earned > 0) left_ = std::max<std::int64_t>(left_, 0) + granted + earned;
     left_ = std::min(left_, most) - spent;
     exhausted_.store(left_ < 0, std::memory_order_relaxed);
+    pause_in_vain_ = std::min(std::chrono::nanoseconds(moved ? 0 : pause_per_cost * spent), longest_in_vain);
 }
 
 }  // namespace lapwing
