@@ -1,6 +1,7 @@
 #include "mpi/requests/start.hpp"
 
 #include <bit>
+#include <chrono>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -81,6 +82,7 @@ bool finish_group(Communicator& group, std::uint64_t patience) {
     const std::uint64_t began = nanoseconds();
     WaitStrategy strategy;
     PollMeter meter;
+    std::chrono::nanoseconds pause{};
     for (;;) {
         const std::uint64_t spent = processor_time();
         bool lists = false;
@@ -93,7 +95,7 @@ bool finish_group(Communicator& group, std::uint64_t patience) {
         }
         if (nanoseconds() - began >= patience) return false;
         // Large messages of the program need many polls.
-        if (meter.moves(processor_time() - spent)) strategy = {};
+        if (meter.moves(processor_time() - spent, std::exchange(pause, {}))) strategy = {};
         switch (strategy.after_poll({.polls_in_kernel = true})) {
             case WaitStrategy::Step::poll:
                 break;
@@ -101,8 +103,8 @@ bool finish_group(Communicator& group, std::uint64_t patience) {
                 std::this_thread::yield();
                 break;
             case WaitStrategy::Step::sleep:  // the MPI wakes nobody
-                strategy.sleep(lists ? WaitStrategy::shortest_sleep : WaitStrategy::max_sleep,
-                               [](std::chrono::nanoseconds limit) { return sleep_at({}, limit); });
+                pause = lists ? WaitStrategy::shortest_sleep : WaitStrategy::max_sleep;
+                strategy.sleep(pause, [](std::chrono::nanoseconds limit) { return sleep_at({}, limit); });
         }
     }
 }
