@@ -12,9 +12,8 @@
 //             from the start on
 //   secret    the same, in processes that are not dumpable, as those whose program file may not be read
 //   first     its first reduction starts while a barrier is in flight
-//   steady    the same for some seconds, so that something can happen meanwhile; rank 0 creates the file that
-//   the second
-//             argument names, if any, when links have been made
+//   steady    the same for some seconds, so that something can happen meanwhile; rank 0 creates the file
+//             that the second argument names, if any, when links have been made
 //   ends      rank 1 stops in MPI_Finalize when it closes its first connection, and creates the file that the
 //             second argument names; it goes on when the file has been removed and created again
 //   mixed     rank 0 waits at once for a collective and for a message of the MPI's own, which rank 1 sends it

@@ -1,11 +1,12 @@
 // The protocol of the gate (gate.hpp), on words of any kind: those of a process, or, in tests/memory_order,
 // words that Relacy watches. A platform has
-//   Record                      watch::ThreadRecordOf of its words
-//   attention()                 the word below
-//   of_thread(), known_thread() the record of the calling thread; known_thread() is null before its first
-//   call first_record()              of all threads, linked by `next` enter(), leave(site)        the slow
-//   halves of a call: with attention full_barrier()              a full memory barrier of every thread of the
-//   process yield() polls_before_yield, polls_before_sleep
+//   Record                       watch::ThreadRecordOf of its words
+//   attention()                  the word below
+//   of_thread(), known_thread()  the calling thread's record; known_thread() may be null
+//   first_record()               of all threads, linked by `next`
+//   enter(), leave(site)         the slow halves of a call: with attention
+//   full_barrier()               of all threads of the process
+//   yield(), polls_before_yield, polls_before_sleep
 #pragma once
 
 #include <atomic>
