@@ -175,6 +175,8 @@ TEST(PollPace, WakesFromAPauseWhereTheProgramStaysAway) {
 
 TEST(PollMeter, TellsDataByTheTimeThatTheyTake) {
     for (const nanoseconds pause : {0ms, 1ms, 80ms}) {
+        EXPECT_FALSE(PollMeter().moves(16'000, pause));
+        EXPECT_TRUE(PollMeter().moves(16'001, pause));
         PollMeter meter;
         EXPECT_FALSE(meter.moves(4'000, pause));
         EXPECT_TRUE(meter.moves(50'000, pause));
@@ -196,6 +198,7 @@ TEST(PollMeter, ColdCachesAreNoData) {
         moves += meter.moves(400, 0ms) ? 1 : 0;
     }
     EXPECT_EQ(moves, 0);
+    EXPECT_TRUE(meter.moves(10'000, 5ms));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ class PlaceTable {
   public:
     // `key`: not 0.
     Entry& find(std::uintptr_t key) {
-        const std::size_t first = (key * 0x9E3779B97F4A7C15U) >> 55;
+        const std::size_t first = (key * 0x9E3779B97F4A7C15U) >> (64 - bits);
         for (std::size_t i = 0; i < probes; ++i) {
             Slot& slot = slots_[(first + i) % slots_.size()];
             std::uintptr_t known = slot.key.load(std::memory_order_relaxed);
@@ -25,12 +25,13 @@ class PlaceTable {
     }
 
   private:
+    static constexpr int bits = 9;
     static constexpr std::size_t probes = 8;
     struct Slot {
         std::atomic<std::uintptr_t> key{0};  // 0: free
         Entry entry;
     };
-    std::array<Slot, 512> slots_;
+    std::array<Slot, std::size_t{1} << bits> slots_;
 };
 
 }  // namespace lapwing

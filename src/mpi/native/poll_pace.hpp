@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -27,7 +26,7 @@ class PollMeter {
   public:
     bool moves(std::uint64_t nanoseconds, std::chrono::nanoseconds pause) {
         using namespace std::chrono_literals;
-        std::uint64_t& idle = idle_[pause > 5ms ? 2 : pause > 0ms ? 1 : 0];
+        std::uint64_t& idle = pause > 5ms ? cold_ : pause > 0ms ? warm_ : hot_;
         const bool moves = nanoseconds > 3 * idle + 1000;
         idle = std::min(nanoseconds, idle + idle / 16 + 1);
         return moves;
@@ -35,7 +34,9 @@ class PollMeter {
 
   private:
     // The least so far; grows slowly, as caches may be colder now.
-    std::array<std::uint64_t, 3> idle_{5'000, 5'000, 5'000};
+    std::uint64_t hot_ = 5'000;
+    std::uint64_t warm_ = 5'000;
+    std::uint64_t cold_ = 5'000;
 };
 
 class PollPace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 namespace lapwing {
 namespace {
@@ -30,7 +31,8 @@ void Stays::end_call() {
 bool Stays::left(const void* site, int messages, std::uint64_t bytes) {
     end_call();
     const auto address = reinterpret_cast<std::uintptr_t>(site) + static_cast<std::uintptr_t>(messages);
-    Place& place = places_.find(64 * address + static_cast<unsigned>(std::bit_width(bytes)));
+    Place& place = places_.find(std::numeric_limits<std::uint64_t>::digits * address +
+                                static_cast<unsigned>(std::bit_width(bytes)));
     const bool stays = place.score.load(std::memory_order_relaxed) > 0;
     if (!stays) {
         const std::uint8_t calls = place.calls.load(std::memory_order_relaxed);
