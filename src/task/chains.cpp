@@ -45,6 +45,7 @@ struct PeerReceives {
     std::uint64_t bytes = 0;  // on the connection, in the whole list
     std::vector<PlannedReceive> receives;
     bool among_sends = false;  // its receives are in the sending chain
+    std::size_t waited = 0;    // receives whose wait has been found
     std::size_t taken = 0;     // receives whose wait has been lowered
 };
 
@@ -86,7 +87,6 @@ class ChainReceives {
     // Finds the wait that completes each receive. Adjacent waits form one group. Returns the number of groups
     // that are followed by a send, or by a copy or reduction that is not at the end of the list.
     int find_receives(const List& list, const std::vector<bool>& intra_node) {
-        std::vector<std::size_t> waited;  // receives of each peer
         int groups = 0;
         int followed = 0;
         bool in_group = false;
@@ -103,9 +103,8 @@ class ChainReceives {
                 in_group = true;
                 if (task.count == 0) continue;
                 PeerReceives& peer = of(task.peer);
-                waited.resize(peers_.size(), 0);
-                std::size_t& next = waited[index_[task.peer]];
-                for (std::uint64_t n = 0; n < task.count; ++n) peer.receives[next++].group = groups - 1;
+                for (std::uint64_t n = 0; n < task.count; ++n)
+                    peer.receives[peer.waited++].group = groups - 1;
             } else {
                 in_group = false;
                 if (i < tail_) followed = groups;
@@ -156,7 +155,25 @@ class ChainReceives {
     int gates_ = 0;
 };
 
+// Whether the waits are in the order of the receives, and for all of them. Takes no memory.
+bool waits_in_order(const List& list) {
+    std::size_t receives = 0;
+    std::size_t waited = 0;
+    std::size_t next = 0;  // receive, or a task before it
+    for (const Task& task : list.tasks) {
+        if (task.kind == Kind::recv) ++receives;
+        if (task.kind != Kind::wait) continue;
+        for (std::uint64_t n = 0; n < task.count; ++n, ++next) {
+            if (++waited > receives) return false;
+            while (list.tasks[next].kind != Kind::recv) ++next;
+            if (list.tasks[next].peer != task.peer) return false;
+        }
+    }
+    return waited == receives;
+}
+
 void check_waits(const List& list) {
+    if (waits_in_order(list)) return;
     std::unordered_map<int, std::uint64_t> open;  // receives of each peer without a wait so far
     for (const Task& task : list.tasks) {
         if (task.kind == Kind::recv) ++open[task.peer];
@@ -307,6 +324,10 @@ class Lowering {
 
     void cut(Chain chain, std::vector<Chain>& pieces) {
         const std::size_t max_steps = std::max<std::size_t>(limits_.chain_steps, 3);
+        if (!chain.empty() && chain.size() <= max_steps) {
+            pieces.push_back(std::move(chain));
+            return;
+        }
         std::size_t at = 0;
         bool continues = false;
         while (at < chain.size()) {

@@ -70,12 +70,16 @@ void set_low_water_marks(PlannedChain& chain, std::uint64_t bytes) {
 
 ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node, const Options& options)
     : gates(all.gates), scratch_bytes(all.scratch_bytes) {
+    // Host steps wait for messages only beside those of intra-node peers.
     Receipts receipts;
-    for (const Chain& chain : all.receives) receives.push_back(plan(chain, options.low_water_mark, receipts));
+    Receipts* const noted = std::ranges::find(intra_node, true) != intra_node.end() ? &receipts : nullptr;
+    receives.reserve(all.receives.size());
+    stages.reserve(all.stages.size());
+    for (const Chain& chain : all.receives) receives.push_back(plan(chain, options.low_water_mark, noted));
     for (const Stage& stage : all.stages) {
         PlannedStage& planned = stages.emplace_back();
         for (const Chain& chain : stage.chains)
-            planned.chains.push_back(plan(chain, options.low_water_mark, receipts));
+            planned.chains.push_back(plan(chain, options.low_water_mark, noted));
     }
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const Stage& stage = all.stages[i];
@@ -112,7 +116,7 @@ bool ChainPlan::fits(std::uint64_t socket_bytes) const {
                                       [&](std::uint64_t bytes) { return bytes <= socket_bytes / 4; });
 }
 
-PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, Receipts& receipts) {
+PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, Receipts* receipts) {
     PlannedChain planned;
     planned.reserve(chain.size());
     for (const Step& step : chain) {
@@ -136,9 +140,9 @@ PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, R
                 max_signals = std::max(max_signals, next.bytes);
                 break;
         }
-        if (step.kind != Step::Kind::receive) continue;
+        if (step.kind != Step::Kind::receive || receipts == nullptr) continue;
         // A long message is several steps. It has arrived with the last of them.
-        std::vector<Receipt>& of_peer = receipts[step.peer];
+        std::vector<Receipt>& of_peer = (*receipts)[step.peer];
         if (of_peer.empty() || of_peer.back().task != step.task) of_peer.emplace_back();
         of_peer.back() = {chains_, static_cast<std::uint32_t>(planned.size()), step.task};
     }

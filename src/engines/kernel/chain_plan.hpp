@@ -105,7 +105,8 @@ struct ChainPlan {
     };
     using Receipts = std::unordered_map<int, std::vector<Receipt>>;  // by peer, in the order of its messages
 
-    PlannedChain plan(const Chain& chain, std::uint64_t low_water_mark, Receipts& receipts);
+    // `receipts`: null if no host step waits for messages of inter-node peers.
+    PlannedChain plan(const Chain& chain, std::uint64_t low_water_mark, Receipts* receipts);
     std::uint32_t slot_of(int peer);
     void add_host_steps(const std::vector<Task>& tasks, const std::vector<bool>& intra_node,
                         const Receipts& receipts);

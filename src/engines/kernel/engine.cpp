@@ -26,7 +26,8 @@ using kernel::ThreadRecords;
 class KernelGroupEngine final : public GroupEngine {
   public:
     KernelGroupEngine(kernel::KernelPrepared::Shared shared, const std::vector<bool>& intra_node_peers)
-        : shared_(std::move(shared)), intra_node_peers_(intra_node_peers) {}
+        : shared_(std::make_shared<const kernel::KernelPrepared::Shared>(std::move(shared))),
+          intra_node_peers_(intra_node_peers) {}
 
     bool needs_agreement() const override { return true; }
     std::unique_ptr<Prepared> prepare(const Problem& problem, List list, const ListUse& use) override {
@@ -37,7 +38,7 @@ class KernelGroupEngine final : public GroupEngine {
     }
 
   private:
-    const kernel::KernelPrepared::Shared
+    const std::shared_ptr<const kernel::KernelPrepared::Shared>
         shared_;  // prepared lists, which may outlive this, own its parts, too
     const std::vector<bool> intra_node_peers_;
 };

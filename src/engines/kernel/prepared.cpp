@@ -10,8 +10,7 @@
 namespace lapwing::kernel {
 
 struct KernelPrepared::Run final : KernelRun, ProgressThread::Work {
-    Run(KernelGroup& in, const ChainPlan& of, const TracePlan* traced)
-        : KernelRun(of, traced), ProgressThread::Work(true), group(in) {}
+    explicit Run(KernelGroup& in) : ProgressThread::Work(true), group(in) {}
     Outcome advance() override {
         return group.advance_intra_node(*this) ? Outcome::complete : Outcome::pending;
     }
@@ -20,27 +19,34 @@ struct KernelPrepared::Run final : KernelRun, ProgressThread::Work {
     bool shared = false;  // registered with the progress thread
 };
 
+std::shared_ptr<ObjectPool<KernelPrepared::Run>> KernelPrepared::make_runs() {
+    return std::make_shared<ObjectPool<Run>>();
+}
+
 KernelPrepared::KernelPrepared(const Problem& problem, const List& list, const std::vector<bool>& intra_node,
-                               const Chains& chains, const Shared& shared)
-    : problem_(problem),
-      plan_(chains, intra_node, shared.options),
-      progress_thread_(plan_.host.has_messages() ? shared.progress_thread : nullptr),
+                               const Chains& chains, std::shared_ptr<const Shared> shared)
+    : shared_(std::move(shared)),
+      plan_(chains, intra_node, shared_->options),
+      progress_thread_(plan_.host.has_messages() ? shared_->progress_thread : nullptr),
       suits_event_thread_(plan_.is_short() && plan_.host.has_work && !plan_.host.needs_program &&
-                          (!plan_.host.has_messages() || progress_thread_ != nullptr)),
-      shared_(shared) {
+                          (!plan_.host.has_messages() || progress_thread_ != nullptr)) {
+    if (suits_event_thread_ && shared_->options.event_thread_lists == ProgressLists::long_ones)
+        problem_ = problem;
     // Requests the connections now, so that the first start may find them connected.
-    shared_.group->want(plan_);
+    shared_->group->want(plan_);
     if (trace::on()) trace_ = std::make_unique<TracePlan>(list, intra_node, chains, plan_);
 }
 
 KernelPrepared::~KernelPrepared() {
-    for (const auto& run : runs_.objects()) forget(*run);
+    if (in_flight_ == 0) return;
+    for (const auto& run : shared_->runs->objects()) {
+        if (run->plan == &plan_) forget(*run);
+    }
 }
 
 // Null if nothing is to be learned.
 ThreadChoice* KernelPrepared::choice_of(const void* call_site) {
-    if (!suits_event_thread_ || shared_.options.event_thread_lists != ProgressLists::long_ones)
-        return nullptr;
+    if (!problem_) return nullptr;
     constexpr std::size_t max_sites = 8;  // later sites share the last choice
     for (const auto& [site, choice] : choices_) {
         if (site == call_site) return choice.get();
@@ -50,12 +56,14 @@ ThreadChoice* KernelPrepared::choice_of(const void* call_site) {
 }
 
 Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) {
-    Run& run = runs_.take([this] { return std::make_unique<Run>(*shared_.group, plan_, trace_.get()); });
+    Run& run = shared_->runs->take([this] { return std::make_unique<Run>(*shared_->group); });
+    run.take(plan_, trace_.get());
+    ++in_flight_;
     run.operands.memory.buffers = buffers;
     if (run.trace != nullptr) run.trace->start(buffers.operation);
     ThreadChoice* const choice = run.measured.choice = choice_of(buffers.call_site);
     if (choice == nullptr) {
-        start(run, channel, suits_event_thread_ && shared_.options.event_thread_lists == ProgressLists::all);
+        start(run, channel, suits_event_thread_ && shared_->options.event_thread_lists == ProgressLists::all);
         return &run;
     }
     run.measured.waiting = 0;
@@ -73,7 +81,7 @@ void KernelPrepared::start(Run& run, std::uint32_t channel, bool by_thread) {
         // The program's calls advance the list.
         by_thread = shares = false;
     }
-    const bool awaits_intra_node = shared_.group->start(run, channel, by_thread);
+    const bool awaits_intra_node = shared_->group->start(run, channel, by_thread);
     if (!shares || !awaits_intra_node) return;
     // Not before: what has arrived by now must not wake the thread.
     progress_thread_->add(run);
@@ -82,30 +90,30 @@ void KernelPrepared::start(Run& run, std::uint32_t channel, bool by_thread) {
 }
 
 bool KernelPrepared::test(Operation* operation) {
-    return advance(operation, [this](KernelRun& run) { return shared_.group->test(run); });
+    return advance(operation, [this](KernelRun& run) { return shared_->group->test(run); });
 }
 
 bool KernelPrepared::progress(Operation* operation) {
     KernelRun& run = static_cast<KernelRun&>(*operation);
     if (run.measured.choice != nullptr && run.measured.waiting == 0) run.measured.waiting = nanoseconds();
-    return advance(operation, [this](KernelRun& of) { return shared_.group->progress(of); });
+    return advance(operation, [this](KernelRun& of) { return shared_->group->progress(of); });
 }
 
 int KernelPrepared::prepare_to_sleep(Operation* operation) {
-    return shared_.group->prepare_to_sleep(static_cast<KernelRun&>(*operation));
+    return shared_->group->prepare_to_sleep(static_cast<KernelRun&>(*operation));
 }
 
 std::uint32_t KernelPrepared::accept(std::uint32_t, int lane) {
-    shared_.persistent_lanes->accept(lane);
+    shared_->persistent_lanes->accept(lane);
     return first_persistent_channel + static_cast<std::uint32_t>(lane);
 }
 
 void KernelPrepared::release_channel(std::uint32_t channel) {
     const std::uint32_t lane = channel - first_persistent_channel;
     if (lane < PersistentLanes::count)
-        shared_.persistent_lanes->release(static_cast<int>(lane));
+        shared_->persistent_lanes->release(static_cast<int>(lane));
     else
-        shared_.persistent_lanes->decline();  // it was only offered
+        shared_->persistent_lanes->decline();  // it was only offered
 }
 
 template <typename Advance>
@@ -119,7 +127,8 @@ bool KernelPrepared::advance(Operation* operation, Advance advance) {
     }
     forget(run);
     if (run.measured.choice != nullptr) measured(run);
-    runs_.release(run);
+    --in_flight_;
+    shared_->runs->release(run);
     return true;
 }
 
@@ -136,7 +145,7 @@ void KernelPrepared::forget(Run& run) {
 void KernelPrepared::measured(const KernelRun& run) {
     const auto& [choice, by_thread, started, waiting] = run.measured;
     choice->completed((waiting != 0 ? waiting : nanoseconds()) - started);
-    shared_.records->add(problem_, by_thread, choice->periods());
+    shared_->records->add(*problem_, by_thread, choice->periods());
 }
 
 }  // namespace lapwing::kernel

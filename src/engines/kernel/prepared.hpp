@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,8 @@
 namespace lapwing::kernel {
 
 class KernelPrepared : public Prepared {
+    struct Run;
+
   public:
     // What the prepared lists of a group share.
     struct Shared {
@@ -25,10 +28,13 @@ class KernelPrepared : public Prepared {
         Options options;
         // Advances intra-node messages of short reductions; null if the group has none.
         ProgressThread* progress_thread = nullptr;
+        // That the lists use in turn: a new list then finds memory for its run, and its scratch.
+        std::shared_ptr<ObjectPool<Run>> runs = make_runs();
     };
     // `chains` must be made from `list` and `intra_node`, and `list` from `problem`.
     KernelPrepared(const Problem& problem, const List& list, const std::vector<bool>& intra_node,
-                   const Chains& chains, const Shared& shared);
+                   const Chains& chains, std::shared_ptr<const Shared> shared);
+    static std::shared_ptr<ObjectPool<Run>> make_runs();
     ~KernelPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
@@ -36,15 +42,13 @@ class KernelPrepared : public Prepared {
     bool progress(Operation* operation) override;
     int prepare_to_sleep(Operation* operation) override;
     std::optional<Position> position(Operation* operation) override {
-        return shared_.group->position(static_cast<KernelRun&>(*operation));
+        return shared_->group->position(static_cast<KernelRun&>(*operation));
     }
-    std::uint32_t offer(std::uint32_t) override { return shared_.persistent_lanes->offer(); }
+    std::uint32_t offer(std::uint32_t) override { return shared_->persistent_lanes->offer(); }
     std::uint32_t accept(std::uint32_t channel, int lane) override;
     void release_channel(std::uint32_t channel) override;
 
   private:
-    struct Run;
-
     ThreadChoice* choice_of(const void* call_site);
     void start(Run& run, std::uint32_t channel, bool by_thread);
     template <typename Advance>
@@ -52,18 +56,18 @@ class KernelPrepared : public Prepared {
     void forget(Run& run);
     void measured(const KernelRun& run);
 
-    const Problem problem_;
-    ChainPlan plan_;
+    const std::shared_ptr<const Shared> shared_;
+    const ChainPlan plan_;
     // Advances the intra-node messages of this list, where the event thread advances the chains. Null if it
     // has none, or no thread can.
     ProgressThread* const progress_thread_;
     // Whether threads can advance the chains, reductions and intra-node messages of this list, and do so
     // always or where that is learned.
     const bool suits_event_thread_;
+    std::optional<Problem> problem_;  // where it is learned who advances the chains
     std::vector<std::pair<const void*, std::unique_ptr<ThreadChoice>>> choices_;  // by call site
     std::unique_ptr<const TracePlan> trace_;  // null unless the job is traced
-    const Shared shared_;
-    ObjectPool<Run> runs_;
+    int in_flight_ = 0;
 };
 
 }  // namespace lapwing::kernel

@@ -121,10 +121,12 @@ struct KernelRun : Operation {
 
     std::unique_ptr<RunTrace> trace;  // null unless the job is traced
 
-    explicit KernelRun(const ChainPlan& of, const TracePlan* traced = nullptr) : plan(&of) {
-        if (traced != nullptr) trace = std::make_unique<RunTrace>(*traced);
+    // A run that is not in flight becomes one of this list.
+    void take(const ChainPlan& of, const TracePlan* traced) {
+        plan = &of;
+        trace = traced != nullptr ? std::make_unique<RunTrace>(*traced) : nullptr;
         operands.memory.make_scratch(of.scratch_bytes);
-        operands.signals.resize(of.max_signals);
+        if (operands.signals.size() < of.max_signals) operands.signals.resize(of.max_signals);
     }
 
     // `by_threads`: threads of Lapwing may advance it.

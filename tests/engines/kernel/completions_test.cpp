@@ -34,7 +34,8 @@ class CompletionsTest : public testing::Test {
         ring_.emplace();
         completions_.emplace(*ring_, runs_, changed_);
         plan_.emplace(chain_of(first, second, third));
-        run_.emplace(*plan_);
+        run_.emplace();
+        run_->take(*plan_, nullptr);
         run_->restart(false);
         runs_.add(*run_);
         run_->state = KernelRun::State::running;

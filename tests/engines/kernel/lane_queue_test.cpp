@@ -19,7 +19,8 @@ ChainPlan plan_for(int peers) {
 class LaneQueueTest : public testing::Test {
   protected:
     KernelRun& add(std::uint32_t channel, const ChainPlan& plan) {
-        KernelRun& run = *runs_.emplace_back(std::make_unique<KernelRun>(plan));
+        KernelRun& run = *runs_.emplace_back(std::make_unique<KernelRun>());
+        run.take(plan, nullptr);
         run.lane = lanes_.lane_of(channel);
         lanes_.add(run);
         return run;
