@@ -115,6 +115,6 @@ void print_rows(double seconds) {
 }  // namespace lapwing
 
 int main(int count, char** words) {
-    lapwing::print_rows(count > 1 ? std::atof(words[1]) : 0.2);
+    lapwing::print_rows(count > 1 ? std::atof(words[1]) : 0.02);
     return 0;
 }
