@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "task/list.hpp"
+#include "task/peer_numbers.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {
@@ -69,9 +70,9 @@ class ChainReceives {
     // In the order of their first occurrence in the list.
     const std::vector<PeerReceives>& peers() const { return peers_; }
     PeerReceives& of(int peer) {
-        const auto [found, added] = index_.try_emplace(peer, peers_.size());
-        if (added) peers_.emplace_back().rank = peer;
-        return peers_[found->second];
+        const std::size_t number = numbers_.of(peer);
+        if (number == peers_.size()) peers_.emplace_back().rank = peer;
+        return peers_[number];
     }
     int gates() const { return gates_; }
     // The index of the first of the copies and reductions at the end of the list.
@@ -150,7 +151,7 @@ class ChainReceives {
     }
 
     std::vector<PeerReceives> peers_;
-    std::unordered_map<int, std::size_t> index_;  // rank to index in peers_
+    PeerNumbers numbers_;  // index in peers_
     std::size_t tail_ = 0;
     int gates_ = 0;
 };

@@ -70,17 +70,20 @@ void set_low_water_marks(PlannedChain& chain, std::uint64_t bytes) {
 
 ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node, const Options& options)
     : gates(all.gates), scratch_bytes(all.scratch_bytes) {
+    PeerNumbers slots;
     // Host steps wait for messages only beside those of intra-node peers.
     Receipts receipts;
     Receipts* const noted = std::ranges::find(intra_node, true) != intra_node.end() ? &receipts : nullptr;
     receives.reserve(all.receives.size());
     stages.reserve(all.stages.size());
-    for (const Chain& chain : all.receives) receives.push_back(plan(chain, options.low_water_mark, noted));
+    for (const Chain& chain : all.receives)
+        receives.push_back(plan(chain, options.low_water_mark, slots, noted));
     for (const Stage& stage : all.stages) {
         PlannedStage& planned = stages.emplace_back();
         for (const Chain& chain : stage.chains)
-            planned.chains.push_back(plan(chain, options.low_water_mark, noted));
+            planned.chains.push_back(plan(chain, options.low_water_mark, slots, noted));
     }
+    peers = slots.peers();
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const Stage& stage = all.stages[i];
         if (i > 0 && !stage.local.empty()) host.steps.push_back({HostStep::Kind::stage, 0, i});
@@ -116,7 +119,8 @@ bool ChainPlan::fits(std::uint64_t socket_bytes) const {
                                       [&](std::uint64_t bytes) { return bytes <= socket_bytes / 4; });
 }
 
-PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, Receipts* receipts) {
+PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, PeerNumbers& slots,
+                             Receipts* receipts) {
     PlannedChain planned;
     planned.reserve(chain.size());
     for (const Step& step : chain) {
@@ -127,7 +131,7 @@ PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, R
         switch (step.kind) {
             case Step::Kind::send:
             case Step::Kind::receive:
-                next.slot = slot_of(step.peer);
+                next.slot = static_cast<std::uint32_t>(slots.of(step.peer));
                 next.is_signal = step.span.length == 0;
                 next.bytes = next.is_signal ? 1 : step.span.length;
                 wire_bytes += next.bytes;
@@ -149,12 +153,6 @@ PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, R
     set_low_water_marks(planned, low_water_mark);
     ++chains_;
     return planned;
-}
-
-std::uint32_t ChainPlan::slot_of(int peer) {
-    const auto [slot, added] = slots_.try_emplace(peer, static_cast<std::uint32_t>(peers.size()));
-    if (added) peers.push_back(peer);
-    return slot->second;
 }
 
 void ChainPlan::add_host_steps(const std::vector<Task>& tasks, const std::vector<bool>& intra_node,

@@ -12,6 +12,7 @@
 #include "engines/kernel/options.hpp"
 #include "engines/messages.hpp"
 #include "task/chains.hpp"
+#include "task/peer_numbers.hpp"
 #include "task/task.hpp"
 
 namespace lapwing::kernel {
@@ -106,15 +107,14 @@ struct ChainPlan {
     using Receipts = std::unordered_map<int, std::vector<Receipt>>;  // by peer, in the order of its messages
 
     // `receipts`: null if no host step waits for messages of inter-node peers.
-    PlannedChain plan(const Chain& chain, std::uint64_t low_water_mark, Receipts* receipts);
-    std::uint32_t slot_of(int peer);
+    PlannedChain plan(const Chain& chain, std::uint64_t low_water_mark, PeerNumbers& slots,
+                      Receipts* receipts);
     void add_host_steps(const std::vector<Task>& tasks, const std::vector<bool>& intra_node,
                         const Receipts& receipts);
     PlannedChain& chain(std::uint32_t number);
 
     bool fits(std::uint64_t socket_bytes) const;
 
-    std::unordered_map<int, std::uint32_t> slots_;  // by peer
     std::uint32_t chains_ = 0;
     bool fits_sockets_ = false;
 };
