@@ -135,6 +135,8 @@ PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, P
                 next.is_signal = step.span.length == 0;
                 next.bytes = next.is_signal ? 1 : step.span.length;
                 wire_bytes += next.bytes;
+                if (steps_of_peers.size() <= 2 * next.slot) steps_of_peers.resize(2 * (next.slot + 1));
+                ++steps_of_peers[next.direction()];
                 break;
             case Step::Kind::signal:
             case Step::Kind::await:

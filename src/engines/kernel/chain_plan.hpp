@@ -67,6 +67,9 @@ struct PlannedStep {
     // The number of operations of io_uring (submission.hpp) for the whole step.
     std::uint32_t operations() const { return low_water_mark == 0 ? 1 : tail() == 0 ? 4 : 5; }
     bool sends() const { return kind == Step::Kind::send || kind == Step::Kind::signal; }
+    bool has_peer() const { return kind == Step::Kind::send || kind == Step::Kind::receive; }
+    // In ChainPlan::steps_of_peers and KernelRun::turns, of a step that has a peer.
+    std::size_t direction() const { return 2 * slot + (sends() ? 0 : 1); }
 };
 
 using PlannedChain = std::vector<PlannedStep>;
@@ -82,6 +85,8 @@ struct ChainPlan {
     std::uint64_t scratch_bytes = 0;
     std::uint64_t max_signals = 1;  // that one await receives
     std::uint64_t wire_bytes = 0;   // sent and received
+    // The number of sends to each peer and of receives from it, at 2 * slot and 2 * slot + 1.
+    std::vector<std::uint32_t> steps_of_peers;
     // Chains are numbered: first the receives, then stage by stage.
     std::vector<PlannedChain> receives;
     std::vector<PlannedStage> stages;
@@ -92,6 +97,9 @@ struct ChainPlan {
     // Whether messages to this rank may wait in the sockets for the next call. A longer list qualifies if no
     // other rank waits for what this rank does with its messages.
     bool may_wait_in_sockets() const { return is_short() || fits_sockets_; }
+    // Whether a run may begin while other runs have its lane. Gates take descriptors, so that there must not
+    // be many in flight.
+    bool may_share_lane() const { return is_short() && gates == 0; }
 
     // `intra_node` must be the one that the chains were made with.
     explicit ChainPlan(const Chains& chains, const std::vector<bool>& intra_node = {},

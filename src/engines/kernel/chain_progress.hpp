@@ -16,6 +16,7 @@ struct ChainProgress {
     std::uint64_t offset = 0;  // bytes of that step that are done
     bool in_kernel = false;
     std::uint32_t reported = 0;  // steps that the kernel has reported as done
+    std::uint32_t counted = 0;   // steps whose turns (KernelRun::turns) have ended
     std::uint32_t cancelled_due =
         0;  // completions to come, of steps that were cancelled with their predecessor
 

@@ -19,6 +19,21 @@ KernelGroup::KernelGroup(Connections& connections, const Options& options, Link*
       completions_(ring_, runs_, changed_),
       event_thread_(connections, ring_.descriptor(), [this] { call_by_event_thread(); }) {}
 
+bool KernelGroup::is_unused_and_whole() {
+    const std::lock_guard lock(mutex_);
+    return runs_.size() == 0 && !failed_;
+}
+
+void KernelGroup::use_intra_node(Link* link) {
+    const std::lock_guard lock(mutex_);
+    intra_node_ = link;
+}
+
+bool KernelGroup::is_busy() {
+    const std::lock_guard lock(mutex_);
+    return runs_.size() >= lanes_.shared();
+}
+
 void KernelGroup::want(const ChainPlan& plan) {
     const std::lock_guard lock(mutex_);
     for (std::size_t lane = 0; lane < lanes_.shared(); ++lane) {
@@ -114,7 +129,11 @@ void KernelGroup::call_by_event_thread() {
 
 // Whether the event thread must begin the next run on a lane or do local work.
 bool KernelGroup::needs_event_thread() const {
-    return lanes_.any_run_waits() || std::ranges::any_of(runs_.by_id(), [this](const KernelRun* run) {
+    bool any_run_waits = false;
+    lanes_.for_each_holder([&](const KernelRun& run) {
+        any_run_waits = any_run_waits || (run.chains.any_in_kernel() && lanes_.holds_up(run));
+    });
+    return any_run_waits || std::ranges::any_of(runs_.by_id(), [this](const KernelRun* run) {
                return run != nullptr && run->state == KernelRun::State::running &&
                       (!run->any_thread || run->driver == Driver::kernel) && event_thread_may_help(*run);
            });
@@ -135,13 +154,24 @@ bool KernelGroup::event_thread_may_work(const KernelRun& run) const {
             !run.plan->may_wait_in_sockets());
 }
 
-// Advances the run, and all runs that wait for a thread of the program.
+// Advances the run, and one of those that wait for a thread of the program: a caller that has many runs in
+// flight calls for each of them.
 void KernelGroup::process_for_program(KernelRun& run) {
-    for (KernelRun* const awaiting : awaiting_program_) {
+    if (!awaiting_program_.empty()) {
+        KernelRun* const awaiting = awaiting_program_.front();
+        awaiting_program_.erase(awaiting_program_.begin());
         awaiting->awaits_program = false;
         if (awaiting != &run) changed_.push_back(awaiting);
     }
-    awaiting_program_.clear();
+    run.called = ++calls_;
+    // The run that has the lane may stay in the sockets, although no call is made for it.
+    if (run.alive() && !lanes_.has_lane(run)) {
+        KernelRun& holder = lanes_.holder(run);
+        if (calls_ - holder.called > runs_.size()) {
+            holder.called = calls_;
+            changed_.push_back(&holder);
+        }
+    }
     std::erase(changed_, &run);  // once, although completions may have added it
     changed_.push_back(&run);
     process_changed();
@@ -161,6 +191,7 @@ void KernelGroup::process_changed() {
         } else if (advances_inline(run)) {
             advance_inline_or_fail(run);
         }
+        if (run.state == KernelRun::State::running) lanes_.end_turns(run, changed_);
         if (run.state == KernelRun::State::running && run.broken_step != nullptr) fail_broken(run);
         submit_if_needed(run);
         advance(run);
@@ -169,9 +200,9 @@ void KernelGroup::process_changed() {
     if (intra_node_ != nullptr) intra_node_->flush();
 }
 
-// If the run has its lane and all its connections are made.
+// If the run has its lane, or shares it, and all its connections are made.
 void KernelGroup::launch(KernelRun& run) {
-    if (!lanes_.has_lane(run)) return;
+    if (!lanes_.has_lane(run) && !run.plan->may_share_lane()) return;
     StepOperands& operands = run.operands;
     try {
         operands.sockets.clear();
@@ -203,11 +234,13 @@ void KernelGroup::begin_stage(KernelRun& run) {
 // Until a thread calls, the run only receives: either no other rank waits for what this rank does with the
 // messages, or the list is short and a thread must work before the next send. Then the messages may wait in
 // the sockets. Submitting the chains, with an interrupt for each message, would cost more than the copies
-// that it hides.
+// that it hides. Of many short lists, the program's calls do the later steps for all at once.
 bool KernelGroup::may_stay_in_sockets(const KernelRun& run) const {
-    return run.plan->may_wait_in_sockets() && !run.plan->host.has_messages() &&
-           run.state == KernelRun::State::running && run.driver != Driver::kernel &&
-           !lanes_.has_waiter(run) && !event_thread_may_help(run) && !run.chains.any_in_kernel() &&
+    if (run.state != KernelRun::State::running || run.driver == Driver::kernel ||
+        run.chains.any_in_kernel() || lanes_.holds_up(run))
+        return false;
+    if (run.plan->may_share_lane() && lanes_.has_waiter(run)) return true;
+    return run.plan->may_wait_in_sockets() && !run.plan->host.has_messages() && !event_thread_may_help(run) &&
            run.chains.only_receives_left(*run.plan);
 }
 
@@ -215,13 +248,16 @@ bool KernelGroup::may_stay_in_sockets(const KernelRun& run) const {
 bool KernelGroup::advances_inline(const KernelRun& run) const {
     if (run.state != KernelRun::State::running) return false;
     if (run.driver == Driver::event_thread) return true;
-    return caller_ == Caller::program && (run.driver == Driver::caller || may_stay_in_sockets(run));
+    return caller_ == Caller::program &&
+           (run.driver == Driver::caller || !lanes_.has_lane(run) || may_stay_in_sockets(run));
 }
 
-// Submits chains that are not in the kernel, unless a thread does their steps or they may stay outside.
+// Submits chains that are not in the kernel, unless another run has the lane, a thread does the steps, or the
+// chains may stay outside.
 void KernelGroup::submit_if_needed(KernelRun& run) {
     if (run.state != KernelRun::State::running || run.driver == Driver::caller ||
-        run.driver == Driver::event_thread || run.chains.all_in_kernel() || may_stay_in_sockets(run))
+        run.driver == Driver::event_thread || !lanes_.has_lane(run) || run.chains.all_in_kernel() ||
+        may_stay_in_sockets(run))
         return;
     if (options_.event_thread_submits && caller_ == Caller::program) return event_thread_.request();
     try {
@@ -237,7 +273,7 @@ void KernelGroup::watch_sockets(KernelRun& run) {
     try {
         for (std::size_t i = 0; i < run.chains.size(); ++i) {
             const ChainProgress& chain = run.chains[i];
-            if (chain.in_kernel || chain.done()) continue;
+            if (chain.in_kernel || chain.done() || !run.has_turn(chain.next())) continue;
             sockets_.watch(run.operands.descriptor(chain.next()), chain.next().sends());
         }
     } catch (const Error&) {
@@ -301,7 +337,8 @@ bool KernelGroup::advance_host_steps_or_fail(KernelRun& run) {
 }
 
 void KernelGroup::advance_inline_or_fail(KernelRun& run) {
-    if (!advance_inline(run)) fail_broken(run);
+    if (!advance_inline(run)) return fail_broken(run);
+    lanes_.end_turns(run, changed_);
 }
 
 void KernelGroup::complete(KernelRun& run) {
@@ -320,6 +357,7 @@ void KernelGroup::fail_broken(KernelRun& run) {
 }
 
 void KernelGroup::fail(KernelRun& run, const std::string& why) {
+    failed_ = true;
     run.error = why;
     run.state = KernelRun::State::failing;
     // The peers notice the failure, and all operations in the kernel complete: none can wait any more.
@@ -343,13 +381,13 @@ void KernelGroup::end_failed(KernelRun& run) {
     remove(run);
 }
 
-// The lane goes to the next run in its queue.
+// The lane goes to the next run in its queue, and the run's turns to those behind it.
 void KernelGroup::remove(KernelRun& run) {
     if (run.driver == Driver::kernel && caller_ == Caller::event_thread) ring_.wake();
     runs_.remove(run);
     std::erase(changed_, &run);
     std::erase(awaiting_program_, &run);
-    if (KernelRun* const next = lanes_.remove(run)) changed_.push_back(next);
+    lanes_.remove(run, changed_);
 }
 
 bool KernelGroup::is_complete(const KernelRun& run) {

@@ -25,6 +25,15 @@ class KernelGroup {
     // `intra_node` may be null if there are no intra-node peers. Throws Error (system).
     KernelGroup(Connections& connections, const Options& options, Link* intra_node);
 
+    // No run is in flight, and none has failed: another communicator of the same ranks may use the group. Not
+    // while a thread of the program is inside.
+    bool is_unused_and_whole();
+    // The link of the communicator that uses the group.
+    void use_intra_node(Link* link);
+
+    // Whether all shared lanes may be in use: the program has many runs in flight.
+    bool is_busy();
+
     // Requests the connections of a plan.
     void want(const ChainPlan& plan);
     // Threads of the program call start(), test(), progress() and prepare_to_sleep().
@@ -36,7 +45,8 @@ class KernelGroup {
     // `by_event_thread`. Returns whether it is complete or has failed.
     bool advance_intra_node(KernelRun& run);
     // As in Prepared. The group no longer uses a run that is complete. Throw Error (link) if the run has
-    // failed. All of them also advance the other runs that wait for a thread of the program.
+    // failed. A caller may call for one of its runs only: the calls also advance, in turn, the other runs
+    // that wait for a thread of the program.
     bool test(KernelRun& run);
     bool progress(KernelRun& run);
     int prepare_to_sleep(KernelRun& run);
@@ -79,7 +89,7 @@ class KernelGroup {
 
     Connections& connections_;
     const Options options_;
-    Link* const intra_node_;
+    Link* intra_node_;
     std::mutex mutex_;
     Caller caller_ = Caller::program;
     Ring ring_;
@@ -89,6 +99,8 @@ class KernelGroup {
     LaneQueue lanes_;
     std::vector<KernelRun*> changed_;           // to be processed by process_changed()
     std::vector<KernelRun*> awaiting_program_;  // only a thread of the program can advance them
+    std::uint64_t calls_ = 0;                   // of process_for_program()
+    bool failed_ = false;                       // a run has
     Submission submission_;
     Completions completions_;
     PollSet poll_set_;

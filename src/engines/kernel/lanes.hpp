@@ -1,4 +1,4 @@
-// The lanes of a group: one connection to each peer, for one run at a time.
+// The lanes of a group: one connection to each peer.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,9 @@
 
 namespace lapwing::kernel {
 
-// Gives lanes to runs. A lane belongs to one run at a time, because the operations of two runs on one
-// connection would have no order. A run whose lane is in use waits in its queue.
+// Gives lanes to runs. A lane belongs to one run at a time: only that run may have operations in the kernel,
+// because those of two runs on one connection would have no order. A run whose lane is in use waits in its
+// queue. Short runs begin there, by plain system calls, as far as the runs before them let them (Turn).
 class LaneQueue {
   public:
     // Channels use the lanes below `shared` in turn. Each further lane belongs to one persistent channel.
@@ -23,29 +24,43 @@ class LaneQueue {
 
     // Adds the run to the queue of its lane. A run without peers needs no lane.
     void add(KernelRun& run);
-    // Returns the run that gets the lane thereby, or null.
-    KernelRun* remove(const KernelRun& run);
+    // Ends the turns of the steps that are done. Adds the runs whose turns begin to `changed`.
+    void end_turns(KernelRun& run, std::vector<KernelRun*>& changed);
+    // Adds the run that gets the lane thereby, and those whose turns begin, to `changed`.
+    void remove(KernelRun& run, std::vector<KernelRun*>& changed);
     bool has_lane(const KernelRun& run) const {
-        return run.plan->peers.empty() || lanes_[run.lane].front() == &run;
+        return run.plan->peers.empty() || lanes_[run.lane].runs.front() == &run;
     }
     // The run that has the lane of `run`.
-    KernelRun& holder(const KernelRun& run) { return *lanes_[run.lane].front(); }
+    KernelRun& holder(const KernelRun& run) { return *lanes_[run.lane].runs.front(); }
     // Whether a run waits for the lane of `run`.
     bool has_waiter(const KernelRun& run) const {
-        return !run.plan->peers.empty() && lanes_[run.lane].size() > 1;
+        return !run.plan->peers.empty() && lanes_[run.lane].runs.size() > 1;
     }
-    bool any_run_waits() const;
+    // Whether a run behind `run`, which has the lane, cannot begin.
+    bool holds_up(const KernelRun& run) const;
 
     template <typename Visit>
     void for_each_holder(Visit visit) const {
-        for (const std::deque<KernelRun*>& lane : lanes_) {
-            if (!lane.empty()) visit(*lane.front());
+        for (const Lane& lane : lanes_) {
+            if (!lane.runs.empty()) visit(*lane.runs.front());
         }
     }
 
   private:
+    struct Turns {
+        Turn* first = nullptr;
+        Turn* last = nullptr;
+    };
+    struct Lane {
+        std::deque<KernelRun*> runs;  // the first one has the lane
+        std::vector<Turns> turns;     // 2 * peer: sends to it; 2 * peer + 1: receives from it
+    };
+    Turns& turns_of(const KernelRun& run, std::size_t direction);
+    void remove(Turn& turn, Turns& turns, std::vector<KernelRun*>& changed);
+
     std::size_t shared_;
-    std::vector<std::deque<KernelRun*>> lanes_;  // by lane; the first run has the lane
+    std::vector<Lane> lanes_;
 };
 
 // The lanes of one group that persistent lists have for themselves. Each takes a lane that is free on all

@@ -44,9 +44,11 @@ void Gates::close(Gate gate) {
 namespace {
 
 // Returns 0, or the errno of the step that failed: ECONNRESET if the peer has closed the connection.
-int advance_chain(StepOperands& operands, ChainProgress& progress) {
+int advance_chain(KernelRun& run, ChainProgress& progress) {
+    StepOperands& operands = run.operands;
     while (progress.step < progress.chain->size()) {
         const PlannedStep& step = progress.next();
+        if (!run.has_turn(step)) return 0;
         const int descriptor = operands.descriptor(step);
         const std::uint64_t left = step.bytes - progress.offset;
         ssize_t moved = 0;
@@ -91,7 +93,7 @@ bool advance_inline(KernelRun& run) {
     for (std::size_t i = 0; i < run.chains.size(); ++i) {
         ChainProgress& progress = run.chains[i];
         if (progress.in_kernel || progress.done()) continue;
-        if (const int error = advance_chain(run.operands, progress); error != 0) {
+        if (const int error = advance_chain(run, progress); error != 0) {
             run.break_at(progress.next(), error);
             return false;
         }

@@ -76,6 +76,18 @@ struct HostCursor {
     bool open = false;  // a message may be incomplete
 };
 
+struct KernelRun;
+
+// The steps of a run that send to one peer, or receive from it. Runs that share a lane take turns in each
+// direction of its connections, in the order of the lane, because the bytes on a connection have no other
+// mark of the run that they belong to.
+struct Turn {
+    KernelRun* run = nullptr;
+    std::uint32_t left = 0;  // steps that are not done
+    bool due = false;        // the steps of all earlier runs are done
+    Turn* next = nullptr;    // of a later run of the lane, in the same direction
+};
+
 // Who advances the chains of a run.
 enum class Driver {
     unattended,    // the kernel, or no one while messages may stay in the sockets
@@ -86,7 +98,7 @@ enum class Driver {
 
 struct KernelRun : Operation {
     enum class State {
-        queued,  // another run has its lane, or a connection is not yet made
+        queued,  // another run has its lane and does not share it, or a connection is not yet made
         running,
         complete,
         failing,  // the kernel may still use its buffers
@@ -101,11 +113,13 @@ struct KernelRun : Operation {
 
     StepOperands operands;
     RunChains chains;
+    std::vector<Turn> turns;  // as ChainPlan::steps_of_peers
     HostCursor host;
     Driver driver = Driver::unattended;
     // Threads of Lapwing may also advance its intra-node messages, and its chains by Driver::event_thread.
     bool any_thread = false;
     bool awaits_program = false;  // it is among KernelGroup::awaiting_program_
+    std::uint64_t called = 0;     // KernelGroup::calls_ at the last call for this run
 
     // For ThreadChoice, where it is learned who advances the run.
     struct {
@@ -127,6 +141,7 @@ struct KernelRun : Operation {
         trace = traced != nullptr ? std::make_unique<RunTrace>(*traced) : nullptr;
         operands.memory.make_scratch(of.scratch_bytes);
         if (operands.signals.size() < of.max_signals) operands.signals.resize(of.max_signals);
+        turns.resize(of.steps_of_peers.size());
     }
 
     // `by_threads`: threads of Lapwing may advance it.
@@ -149,6 +164,7 @@ struct KernelRun : Operation {
     }
 
     bool alive() const { return state == State::queued || state == State::running; }
+    bool has_turn(const PlannedStep& step) const { return !step.has_peer() || turns[step.direction()].due; }
     Driver driver_outside_calls() const { return any_thread ? Driver::event_thread : Driver::unattended; }
     bool may_begin_stage() const {
         return state == State::running && chains.may_begin_stage(*plan, host.next);

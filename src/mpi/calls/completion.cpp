@@ -335,12 +335,10 @@ int waitall(int count, MPI_Request handles[], MPI_Status statuses[], const void*
         WaitClock clock(trace::Call::waitall, ours);
         // Ends before the native MPI waits for its requests: the progress thread must run then.
         for (RequestWait request_wait;;) {
-            bool complete = true;
             {
                 const Entry entry;
-                for (Request* request : ours) complete = request_table.test(*request) && complete;
+                if (request_table.progress(ours)) break;
             }
-            if (complete) break;
             request_wait.pause(ours);
         }
         clock.stop();

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 
 #include "engines/engine.hpp"
 #include "mpi/native/reduction.hpp"
@@ -28,6 +29,8 @@ struct Request : WatchedRequest {
     MPI_Request handle{};    // of nonblocking collectives; without one, it is made for the next
     std::size_t index = 0;   // among the requests in flight
     bool forgotten = false;  // the program freed it while it ran
+    // The thread that is inside a call that does not return before this request is complete.
+    std::thread::id waiter;
     int error = MPI_SUCCESS;
     Communicator* group = nullptr;  // whose `in_flight` counts this request
     Plan* plan = nullptr;  // null before the group's links are known; may be evicted after completion
@@ -64,6 +67,7 @@ struct Request : WatchedRequest {
     void reset() {
         error = MPI_SUCCESS;
         operation = nullptr;
+        waiter = {};
         waited = 0;
         waiting_since = 0;
         buffers = {};

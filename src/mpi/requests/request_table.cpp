@@ -300,16 +300,28 @@ void RequestTable::finish(Request& request) {
 }
 
 int RequestTable::progress(bool calls_mpi) {
+    return progress_all(calls_mpi, false);
+}
+
+int RequestTable::progress_all(bool calls_mpi, bool waits) {
+    const std::thread::id own = std::this_thread::get_id();
     int completed = 0;
-    // From the end: finish() puts the last request into the position of the one that completes.
-    for (std::size_t i = running_.size(); i-- > 0;) {
-        if (i < running_.size() && advance(*running_[i], false, calls_mpi)) ++completed;
+    // The earliest first: the later ones may wait for its messages. finish() puts the last request into the
+    // position of the one that completes.
+    for (std::size_t i = 0; i < running_.size();) {
+        Request& request = *running_[i];
+        const bool waited_for = request.waiter == own;
+        // The MPI calls back in the middle of a wait. Its caller polls by itself: a test() would give the
+        // list to the engine, which the next poll would have to take back.
+        if ((!waited_for || waits) && advance(request, waited_for, calls_mpi)) ++completed;
+        if (i < running_.size() && running_[i] == &request) ++i;
     }
     return completed;
 }
 
 bool RequestTable::test(Request& request) {
     if (request.in_flight()) {
+        request.waiter = {};  // of a wait that has ended with an error of the MPI
         if (running_.size() == 1)
             advance(request, false);
         else
@@ -318,13 +330,23 @@ bool RequestTable::test(Request& request) {
     return !request.in_flight();
 }
 
-bool RequestTable::progress(Request& request) {
-    if (request.in_flight()) {
-        // A peer may wait for one of the other lists.
-        if (running_.size() > 1) progress();
-        if (request.in_flight()) advance(request, true);
+bool RequestTable::progress(Request& waited_for) {
+    if (running_.size() > 1) {
+        Request* const one = &waited_for;
+        return progress({&one, 1});
     }
-    return !request.in_flight();
+    if (waited_for.in_flight()) {
+        waited_for.waiter = std::this_thread::get_id();
+        advance(waited_for, true);
+    }
+    return !waited_for.in_flight();
+}
+
+bool RequestTable::progress(std::span<Request* const> waited_for) {
+    for (Request* const request : waited_for) request->waiter = std::this_thread::get_id();
+    // All of them: a peer may wait for one of the other lists.
+    progress_all(true, true);
+    return std::ranges::none_of(waited_for, [](const Request* request) { return request->in_flight(); });
 }
 
 void RequestTable::give_to_mpi(Request& request) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "mpi/native/entry.hpp"
@@ -45,8 +46,10 @@ class RequestTable {
     int progress(bool calls_mpi = true);
     // Advances everything that runs. Returns whether this request is complete.
     bool test(Request& request);
-    // As test(), by a caller that waits for this request only.
-    bool progress(Request& request);
+    // Advances everything that runs. Returns whether these requests are complete. The caller must not return
+    // to the program before they are.
+    bool progress(std::span<Request* const> waited_for);
+    bool progress(Request& waited_for);
 
     // Completes a complete request in the MPI; does nothing with others.
     void give_to_mpi(Request& request);
@@ -69,6 +72,7 @@ class RequestTable {
     void leave_group(Request& request);
     bool begin_waiting(Communicator& group);
     bool advance(Request& request, bool waited_for, bool calls_mpi = true);
+    int progress_all(bool calls_mpi, bool waits);
     void finish(Request& request);
     void free_persistent(Request& request);
 

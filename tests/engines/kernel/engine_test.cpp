@@ -2,10 +2,12 @@
 // vanish. Ranks are threads of one process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 
@@ -109,6 +111,67 @@ TEST_F(KernelEngine, ListsThatOnlyReceiveWaitForACall) {
 TEST_F(KernelEngine, LongListsThatOnlyReceiveRunAlone) {
     const Setting setting{.problem = alltoall(3, 20000), .algorithm = "flat", .buffer_bytes = 65536};
     run_alone(setting);
+}
+
+// Short runs do not wait for those before them on their lane: a program that starts many does so at the pace
+// of its sends.
+TEST_F(KernelEngine, ShortRunsBeginWhileOthersHaveTheirLane) {
+    constexpr int runs = 10;
+    const ListSet lists = build_all(alltoall(2, 100), parse_choice(Collective::alltoall, "flat"));
+    const auto connections = socket_pairs(2, 2);
+    const auto first_group = open_kernel_group(*connections[0], {}, nullptr, {});
+    RankRuns first(lists.problem, 0, first_group->prepare(lists.problem, lists.lists[0], {}));
+    for (int i = 0; i < runs; ++i) first.start();
+    int sent = 0;
+    for (const int lane : {0, 1}) {
+        int bytes = 0;
+        ASSERT_EQ(::ioctl(connections[1]->descriptor(0, lane), FIONREAD, &bytes), 0);
+        sent += bytes;
+    }
+    EXPECT_EQ(sent, runs * 100);
+    // The messages of the other rank wait in the sockets.
+    const auto second_group = open_kernel_group(*connections[1], {}, nullptr, {});
+    RankRuns second(lists.problem, 1, second_group->prepare(lists.problem, lists.lists[1], {}));
+    for (int i = 0; i < runs; ++i) second.start();
+    second.wait_all(true);
+    first.wait_all();
+    EXPECT_TRUE(first.right() && second.right());
+}
+
+// Ranks have many runs of several lists in flight, short ones and long ones, and complete them in orders of
+// their own.
+TEST_F(KernelEngine, RunsOfDifferentListsShareLanes) {
+    const std::pair<Problem, const char*> kinds[] = {
+        {{.collective = Collective::barrier, .ranks = 4}, "dissemination"},
+        {alltoall(4, 100), "pairwise:window=1"},
+        {alltoall(4, 100), "flat"},
+        {alltoall(4, 20000), "pairwise:window=1"},
+        {{.collective = Collective::broadcast, .ranks = 4, .root = 2, .bytes = 300}, "binomial"},
+        {{.collective = Collective::broadcast, .ranks = 4, .bytes = 60000}, "binomial"},
+    };
+    for (const ProgressLists event_thread_lists : {ProgressLists::none, ProgressLists::all}) {
+        const auto connections = socket_pairs(4, 2);
+        on_ranks(4, [&](int rank, std::barrier<>& together) {
+            const auto at = static_cast<std::size_t>(rank);
+            const auto group =
+                open_kernel_group(*connections[at], {.event_thread_lists = event_thread_lists}, nullptr, {});
+            std::deque<RankRuns> of_kinds;
+            for (const auto& [problem, algorithm] : kinds) {
+                const ListSet lists = build_all(problem, parse_choice(problem.collective, algorithm));
+                of_kinds.emplace_back(problem, rank, group->prepare(problem, lists.lists[at], {}));
+            }
+            std::mt19937 same(1);
+            std::mt19937 own(static_cast<unsigned>(rank));
+            for (std::uint32_t run = 0; run < 300; ++run) {
+                of_kinds[same() % of_kinds.size()].start(run);
+                while (own() % 2 == 0) of_kinds[own() % of_kinds.size()].test_one(own);
+                if (own() % 32 == 0) of_kinds[own() % of_kinds.size()].wait_all();
+            }
+            for (RankRuns& one : of_kinds) one.wait_all(rank % 2 == 1);
+            for (const RankRuns& one : of_kinds) EXPECT_TRUE(one.right()) << "rank " << rank;
+            together.arrive_and_wait();
+        });
+    }
 }
 
 TEST_F(KernelEngine, MoreRunsThanLanesRunAlone) {
