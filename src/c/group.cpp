@@ -61,7 +61,7 @@ Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, cons
     to_itself_ = std::move(process_links(1, true).front());
     alone_ = std::make_unique<AloneJob>(settings);
     network_ = std::make_unique<JobNetwork>(*alone_);
-    group_.emplace(*network_, 0, std::vector<int>{}, options_, true);
+    group_.emplace(*network_, 0, std::vector<int>{}, options_, JobNetwork::number_of_all);
     group_->claim();
     group_->open({}, to_itself_.get());
 }
@@ -109,7 +109,7 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
     set_unless_broken(network_, std::move(network));
     std::vector<int> members(static_cast<std::size_t>(size_));
     std::iota(members.begin(), members.end(), 0);
-    group_.emplace(*network_, rank_, std::move(members), options_, true);
+    group_.emplace(*network_, rank_, std::move(members), options_, JobNetwork::number_of_all);
     group_->claim();
     group_->open({}, &job_->messages());
 }

@@ -178,6 +178,10 @@ class GroupEngine {
 class Reservation {
   public:
     virtual ~Reservation() = default;
+    // A number of this rank below INT64_MAX, and the maximum of all ranks' numbers. The group of all ranks
+    // does not agree.
+    virtual std::uint64_t claim() const { return 0; }
+    virtual void agreed(std::uint64_t maximum) { static_cast<void>(maximum); }
 };
 
 // An engine at work in one job.
@@ -186,10 +190,11 @@ class JobEngine {
     virtual ~JobEngine() = default;
     // For people, what the engine reaches other hosts by: "sockets on eth0"; empty: by the group's links.
     virtual std::string description() const { return ""; }
-    // Sets aside what a group of `ranks` ranks needs, on this rank alone. Returns null if too little is left;
-    // then no rank of that group may open() the engine for it. The first call is for the group of all ranks.
-    virtual std::unique_ptr<Reservation> reserve(int ranks) {
-        static_cast<void>(ranks);
+    // Sets aside what a group of these ranks of the job needs, on this rank alone. Returns null if too little
+    // is left; then no rank of that group may open() the engine for it. The first call is for the group of
+    // all ranks.
+    virtual std::unique_ptr<Reservation> reserve(const std::vector<int>& members) {
+        static_cast<void>(members);
         return std::make_unique<Reservation>();
     }
     // `reserved` is what reserve() returned for the group; all ranks have one. Throws Error (system).

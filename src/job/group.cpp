@@ -5,10 +5,17 @@
 #include "links/routed.hpp"
 
 namespace lapwing {
+namespace {
+
+// Above all claims of engines, and positive as a signed number, as which an MPI may compare claims.
+constexpr std::uint64_t unavailable = INT64_MAX;
+
+}  // namespace
 
 JobGroup::JobGroup(JobNetwork& network, int rank, std::vector<int> members, const PlanOptions& options,
-                   bool of_all)
-    : network_(network), options_(options), of_all_(of_all) {
+                   std::uint64_t number)
+    : network_(network), options_(options) {
+    group_.number = number;
     group_.rank = rank;
     group_.members = std::move(members);
     options_.warn = [this](const std::string& line) {
@@ -16,7 +23,7 @@ JobGroup::JobGroup(JobNetwork& network, int rank, std::vector<int> members, cons
     };
     const std::size_t ranks = group_.members.size();
     if (ranks > 0) {
-        placement_ = network.locations().placement_of(group_.members);
+        placement_ = network.placement_of(group_.members);
         one_host_ = network.locations().on_one_host(group_.members);
         // The hosts of unknown members are taken to be like those of the whole job.
         if (one_host_) options_.several_hosts = false;
@@ -43,13 +50,15 @@ bool JobGroup::may_run(const Engine& engine) const {
 }
 
 std::vector<std::uint64_t> JobGroup::claim() {
-    const int ranks = static_cast<int>(group_.members.size());
-    for (Candidate& candidate : candidates_) candidate.reserved = candidate.engine->job->reserve(ranks);
-    const bool needs_number = some_intra_node_ || by_fabric_ || candidates_.size() > 1;
-    group_.number = of_all_ ? JobNetwork::number_of_all : 0;
-    if (of_all_ || !needs_number) return {};
+    for (Candidate& candidate : candidates_)
+        candidate.reserved = candidate.engine->job->reserve(group_.members);
+    if (group_.number == JobNetwork::number_of_all) return {};
+    // Fabrics have room only for the numbers that the job draws.
+    const bool needs_number = by_fabric_ || (some_intra_node_ && group_.number == 0);
+    if (!needs_number && candidates_.size() == 1) return {};
     std::vector<std::uint64_t> claim = {group_.rank == 0 ? network_.draw_number() : 0};
-    for (const Candidate& candidate : candidates_) claim.push_back(candidate.reserved == nullptr ? 1 : 0);
+    for (const Candidate& candidate : candidates_)
+        claim.push_back(candidate.reserved == nullptr ? unavailable : candidate.reserved->claim());
     return claim;
 }
 
@@ -57,7 +66,10 @@ void JobGroup::open(std::span<const std::uint64_t> agreed, Link* link) {
     if (!agreed.empty()) {
         group_.number = agreed[0];
         for (std::size_t i = 0; i < candidates_.size(); ++i) {
-            if (agreed[i + 1] != 0) candidates_[i].reserved.reset();
+            if (agreed[i + 1] == unavailable)
+                candidates_[i].reserved.reset();
+            else
+                candidates_[i].reserved->agreed(agreed[i + 1]);
         }
     }
     open_links(link);

@@ -26,10 +26,11 @@ namespace lapwing {
 class JobGroup {
   public:
     // `members`: the group's ranks in the job; empty if they are unknown, then the owner's link reaches all
-    // peers. `of_all`: the group of all ranks of the job that is there from the start, which needs no
-    // agreement. The network must outlive the group.
+    // peers. `number`: a number that only this group has, equal on all its ranks; 0 if the ranks must agree
+    // on one. JobNetwork::number_of_all: the group of all ranks of the job that is there from the start,
+    // which needs no agreement. The network must outlive the group.
     JobGroup(JobNetwork& network, int rank, std::vector<int> members, const PlanOptions& options,
-             bool of_all);
+             std::uint64_t number);
     JobGroup(const JobGroup&) = delete;
     JobGroup& operator=(const JobGroup&) = delete;
 
@@ -68,7 +69,6 @@ class JobGroup {
 
     JobNetwork& network_;
     PlanOptions options_;
-    const bool of_all_;
     EngineGroup group_;
     std::shared_ptr<const Placement> placement_;
     bool one_host_ = false;

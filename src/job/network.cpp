@@ -198,6 +198,15 @@ std::uint64_t JobNetwork::draw_number() {
     return (static_cast<std::uint64_t>(job_.rank()) + 1) << 32 | (++numbers_ + number_of_all);
 }
 
+std::shared_ptr<const Placement> JobNetwork::placement_of(const std::vector<int>& members) {
+    const std::lock_guard lock(placement_mutex_);
+    if (placed_ != members) {
+        placement_ = locations_.placement_of(members);
+        placed_ = members;
+    }
+    return placement_;
+}
+
 void JobNetwork::warn_first_time(const std::string& line) {
     const std::lock_guard lock(printed_mutex_);
     if (std::find(printed_.begin(), printed_.end(), line) != printed_.end()) return;

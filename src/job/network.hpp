@@ -48,6 +48,8 @@ class JobNetwork {
     const std::string& engine() const { return engine_; }
     const Missing& missing() const { return missing_; }
     const RankLocations& locations() const { return locations_; }
+    // RankLocations::placement_of(). Duplicates of a communicator share one placement. By any thread.
+    std::shared_ptr<const Placement> placement_of(const std::vector<int>& members);
     // The network between hosts, for people: "ucx (UCX 1.13.1, tcp on eth0)". Empty if all ranks are on one
     // host.
     const std::string& description() const { return description_; }
@@ -104,6 +106,9 @@ class JobNetwork {
     bool needs_links_of_job_ = false;
     Missing missing_;
     std::uint64_t numbers_ = 0;
+    std::mutex placement_mutex_;
+    std::vector<int> placed_;  // the members of the last group
+    std::shared_ptr<const Placement> placement_;
     std::mutex printed_mutex_;
     std::vector<std::string> printed_;  // see warn_first_time()
 

@@ -106,7 +106,8 @@ std::optional<Journal::Creation> Journal::creation(std::uint64_t parent) {
     const std::lock_guard lock(mutex_);
     const auto found = by_handle_.find(parent);
     if (found == by_handle_.end() || found->second == nullptr) return std::nullopt;
-    return Creation{found->second->id_, ++found->second->creations_};
+    CommunicatorRecord& record = *found->second;
+    return Creation{record.id_, ++record.creations_, record.has_id_everywhere_};
 }
 
 CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
@@ -119,6 +120,7 @@ CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
     const CommunicatorId of_members = digest(std::span<const int>(*members));
     record.id_ = digest(std::span<const std::uint64_t>(
         std::array{creation.parent[0], creation.parent[1], creation.number, of_members[0], of_members[1]}));
+    record.has_id_everywhere_ = creation.everywhere;
     record.creations_ = 0;
     Family& family = families_[of_members];
     record.ordinal_ = family.made++;
@@ -161,7 +163,7 @@ void Journal::remove_locked(std::uint64_t handle) {
     if (found == by_handle_.end()) return;
     if (CommunicatorRecord* const record = found->second) {
         closed_checksum_ += checksum_of(*record);
-        if (closed_.size() == max_closed) closed_.erase(closed_.begin());
+        if (closed_.size() == max_closed) closed_.pop_front();
         closed_.push_back(summary_of(*record));
         record->free_ = true;
         record->handle_.store(0, std::memory_order_release);

@@ -14,6 +14,7 @@
 #include <climits>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -162,6 +163,8 @@ class CommunicatorRecord {
 
     int rank() const { return rank_; }  // of this process, in the communicator
     const CommunicatorId& id() const { return id_; }
+    // Whether id() is the same on all ranks of the communicator, see Creation::everywhere.
+    bool has_id_everywhere() const { return has_id_everywhere_; }
 
     // An odd number without a pattern: 2^64 divided by the golden ratio.
     static constexpr std::uint64_t spread = 0x9E3779B97F4A7C15u;
@@ -215,6 +218,7 @@ class CommunicatorRecord {
 
     // Guarded by Journal::mutex_.
     CommunicatorId id_{};
+    bool has_id_everywhere_ = false;
     std::uint64_t creations_ = 0;  // see Journal::creation()
     std::uint64_t ordinal_ = 0;    // among the communicators of this rank with these members, for people
     std::string name_;
@@ -285,6 +289,8 @@ class Journal {
     struct Creation {
         CommunicatorId parent{};
         std::uint64_t number = 0;
+        // Whether the communicator is added on all ranks, before its first collective.
+        bool everywhere = true;
     };
     // The present call. Empty if the parent's collectives are not recorded.
     std::optional<Creation> creation(std::uint64_t parent);
@@ -375,7 +381,7 @@ class Journal {
     std::unordered_map<std::uint64_t, std::uint64_t> made_from_;  // handle of the communicator
     std::map<CommunicatorId, Family> families_;                   // by a digest of the members
     std::uint64_t closed_checksum_ = 0;
-    std::vector<CommunicatorSnapshot> closed_;
+    std::deque<CommunicatorSnapshot> closed_;
     std::mutex positions_mutex_;
     std::vector<Published> positions_;
 };

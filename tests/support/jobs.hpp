@@ -67,9 +67,10 @@ class OpenedEngine {
         for (std::thread& thread : threads) thread.join();
     }
     std::unique_ptr<GroupEngine> open(int rank, const EngineGroup& group) {
-        JobEngine& engine = *engines_[static_cast<std::size_t>(rank)];
-        return engine.open(group, engine.reserve(static_cast<int>(jobs_.size())));
+        JobEngine& engine = of(rank);
+        return engine.open(group, engine.reserve(group.members));
     }
+    JobEngine& of(int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
     void fail(int rank, const std::string& why) { engines_[static_cast<std::size_t>(rank)]->fail(why); }
 
   private:

@@ -169,6 +169,23 @@ TEST_F(JournalTest, CreationsAreNumberedForEachParent) {
     EXPECT_FALSE(journal().creation(153));
 }
 
+// Ranks may only rely on an identity that all of them have.
+TEST_F(JournalTest, AChildOfACommunicatorThatSomeRanksDoNotKnowHasNoIdEverywhere) {
+    const auto add_made_by = [](std::uint64_t handle, Journal::Creation creation) -> CommunicatorRecord& {
+        return *journal().add(handle, 0, std::make_shared<const std::vector<int>>(std::vector{0, 1}), "",
+                              creation);
+    };
+    EXPECT_TRUE(add(160, {0, 1}).has_id_everywhere());
+    EXPECT_TRUE(add_made_by(161, *journal().creation(160)).has_id_everywhere());
+    Journal::Creation creation = *journal().creation(160);
+    creation.everywhere = false;
+    EXPECT_FALSE(add_made_by(162, creation).has_id_everywhere());
+    EXPECT_FALSE(add_made_by(163, *journal().creation(162)).has_id_everywhere());
+    // The record is used again.
+    journal().remove(163);
+    EXPECT_TRUE(add_made_by(163, *journal().creation(161)).has_id_everywhere());
+}
+
 TEST_F(JournalTest, AFreedCommunicatorIsShownUntilItsCallsAreComplete) {
     CommunicatorRecord& record = add(120, {1, 3});
     const std::uint64_t serial = broadcast(record);

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -95,11 +100,13 @@ class Descriptors {
 };
 
 // The descriptors of one group: those of its shared lanes, and of the persistent lanes that it has opened.
-class GroupDescriptors final : public Reservation {
+class GroupDescriptors {
   public:
     GroupDescriptors(std::shared_ptr<Descriptors> all, std::uint64_t peers, std::uint64_t taken)
         : all_(std::move(all)), peers_(peers), taken_(taken) {}
-    ~GroupDescriptors() override { all_->release(taken_); }
+    ~GroupDescriptors() { all_->release(taken_); }
+    GroupDescriptors(const GroupDescriptors&) = delete;
+    GroupDescriptors& operator=(const GroupDescriptors&) = delete;
     bool take_lane() {
         if (!all_->take(peers_)) return false;
         taken_ += peers_;
@@ -119,19 +126,117 @@ class GroupDescriptors final : public Reservation {
 // What a group's prepared lists use, in the order of its construction.
 struct GroupParts {
     std::shared_ptr<OpenConnections> open;
-    std::unique_ptr<Reservation> descriptors;
+    std::unique_ptr<GroupDescriptors> descriptors;
     std::unique_ptr<Connections> connections;
     KernelGroup group;
+    std::shared_ptr<PersistentLanes> persistent_lanes;
 
-    GroupParts(std::shared_ptr<OpenConnections> all, std::unique_ptr<Reservation> reserved,
-               std::unique_ptr<Connections> made, const kernel::Options& options, Link* intra_node)
+    GroupParts(std::shared_ptr<OpenConnections> all, std::unique_ptr<GroupDescriptors> reserved,
+               std::unique_ptr<Connections> made, const kernel::Options& options)
         : open(std::move(all)),
           descriptors(std::move(reserved)),
           connections(std::move(made)),
-          group(*connections, options, intra_node) {
+          group(*connections, options, nullptr) {
         open->add(connections.get());
     }
     ~GroupParts() { open->remove(connections.get()); }
+};
+
+// The groups of the communicators that have the same members. Programs duplicate a communicator, use it a few
+// times and free it: the next one takes over the connections, which are empty once all ranks have completed
+// the collectives of the former one. A group has the same position on all ranks, which agree on the position
+// that a new communicator takes: the first one such that each rank has no position from there on in use.
+class GroupPool {
+  public:
+    // Instead of a position: a group of its own, which no other communicator takes over.
+    static constexpr std::uint64_t no_position = std::uint64_t{1} << 62;
+    // Each unused group keeps its descriptors and a ring.
+    static constexpr std::size_t max_unused = 8;
+
+    struct Family {
+        struct Position {
+            std::unique_ptr<GroupParts> parts;  // null: closed on this rank, which does not use it again
+            bool in_use = false;
+        };
+        std::vector<Position> positions;
+        int undecided = 0;  // communicators whose position this rank does not know yet
+        std::uint64_t claim() const {
+            if (undecided > 0) return no_position;
+            std::size_t position = positions.size();
+            while (position > 0 && is_unused(positions[position - 1])) --position;
+            return position;
+        }
+    };
+    Family& of(const std::vector<int>& members) { return families_[members]; }
+
+    GroupParts* take(Family& family, std::uint64_t position) {
+        if (position >= family.positions.size() || !is_unused(family.positions[position])) return nullptr;
+        std::erase(unused_, std::pair(&family, position));
+        family.positions[position].in_use = true;
+        return family.positions[position].parts.get();
+    }
+    GroupParts* add(Family& family, std::uint64_t position, std::unique_ptr<GroupParts> parts) {
+        if (position >= family.positions.size()) family.positions.resize(position + 1);
+        family.positions[position] = {std::move(parts), true};
+        return family.positions[position].parts.get();
+    }
+    // No communicator uses it any more.
+    void release(Family& family, std::uint64_t position) {
+        Family::Position& released = family.positions[position];
+        released.in_use = false;
+        released.parts->group.use_intra_node(nullptr);
+        if (!released.parts->group.is_unused_and_whole()) return released.parts.reset();
+        unused_.emplace_back(&family, position);
+        if (unused_.size() > max_unused) close_unused();
+    }
+    // Closes the group that is unused for longest, and that no communicator may be about to take. Returns
+    // false if there is none.
+    bool close_unused() {
+        const auto found =
+            std::ranges::find_if(unused_, [](const auto& unused) { return unused.first->undecided == 0; });
+        if (found == unused_.end()) return false;
+        const auto [family, position] = *found;
+        unused_.erase(found);
+        family->positions[position].parts.reset();
+        return true;
+    }
+
+  private:
+    static bool is_unused(const Family::Position& position) {
+        return position.parts != nullptr && !position.in_use;
+    }
+
+    std::map<std::vector<int>, Family> families_;
+    std::deque<std::pair<Family*, std::uint64_t>> unused_;
+};
+
+// Of one communicator: the descriptors of a new group, which it may not need, and its claim to a position.
+class GroupReservation final : public Reservation {
+  public:
+    GroupReservation(std::unique_ptr<GroupDescriptors> of_new_group, GroupPool::Family& of)
+        : descriptors(std::move(of_new_group)), family(of), claim_(of.claim()) {
+        ++family.undecided;
+    }
+    ~GroupReservation() override {
+        --family.undecided;
+        // Other ranks may have opened the group.
+        if (position() != GroupPool::no_position && claim_ >= family.positions.size())
+            family.positions.resize(claim_ + 1);
+    }
+    // Without an agreement, the ranks might choose different ones.
+    std::uint64_t position() const { return is_agreed_ ? claim_ : GroupPool::no_position; }
+    std::uint64_t claim() const override { return claim_; }
+    void agreed(std::uint64_t maximum) override {
+        claim_ = maximum;
+        is_agreed_ = true;
+    }
+
+    std::unique_ptr<GroupDescriptors> descriptors;
+    GroupPool::Family& family;
+
+  private:
+    std::uint64_t claim_;
+    bool is_agreed_ = false;
 };
 
 class KernelJob final : public JobEngine {
@@ -161,32 +266,36 @@ class KernelJob final : public JobEngine {
         return "sockets on " + tcp::describe_interfaces(tcp::read_options(job_.settings()));
     }
 
-    std::unique_ptr<Reservation> reserve(int ranks) override {
-        if (of_all_ranks_ != nullptr) return std::move(of_all_ranks_);
-        auto reserved = set_aside(ranks);
-        if (reserved == nullptr) warn(too_few(ranks) + "; the host engine runs its collectives");
-        return reserved;
+    std::unique_ptr<Reservation> reserve(const std::vector<int>& members) override {
+        const int ranks = static_cast<int>(members.size());
+        auto descriptors = of_all_ranks_ != nullptr ? std::move(of_all_ranks_) : set_aside(ranks);
+        while (descriptors == nullptr && pool_->close_unused()) descriptors = set_aside(ranks);
+        if (descriptors != nullptr)
+            return std::make_unique<GroupReservation>(std::move(descriptors), pool_->of(members));
+        warn(too_few(ranks) + "; the host engine runs its collectives");
+        return nullptr;
     }
 
     std::unique_ptr<GroupEngine> open(const EngineGroup& group,
                                       std::unique_ptr<Reservation> reserved) override {
-        auto& descriptors = static_cast<GroupDescriptors&>(*reserved);
-        auto parts = std::make_shared<GroupParts>(
-            open_, std::move(reserved),
-            endpoint_->group(group.number, group.members, group.rank, lanes_ + options_.persistent_lanes),
-            options_, group.intra_node);
-        const int ranks = static_cast<int>(group.members.size());
-        auto lanes = std::make_shared<PersistentLanes>(
-            [this, &descriptors, ranks] {
-                const bool taken = descriptors.take_lane();
-                if (!taken)
-                    warn(too_few(ranks) + " for one more persistent collective; the host engine runs it");
-                return taken;
-            },
-            [&descriptors] { descriptors.release_lane(); });
+        auto& reservation = static_cast<GroupReservation&>(*reserved);
+        GroupPool::Family& family = reservation.family;
+        const std::uint64_t position = reservation.position();
+        std::shared_ptr<GroupParts> parts;
+        if (position == GroupPool::no_position) {
+            parts = make(group, std::move(reservation.descriptors));
+        } else {
+            GroupParts* pooled = pool_->take(family, position);
+            if (pooled == nullptr)
+                pooled = pool_->add(family, position, make(group, std::move(reservation.descriptors)));
+            parts = {pooled,
+                     [pool = pool_, &family, position](GroupParts*) { pool->release(family, position); }};
+        }
+        parts->group.use_intra_node(group.intra_node);
         return std::make_unique<KernelGroupEngine>(
             kernel::KernelPrepared::Shared{std::shared_ptr<KernelGroup>(parts, &parts->group),
-                                           std::move(lanes), records_, options_, group.progress_thread},
+                                           parts->persistent_lanes, records_, options_,
+                                           group.progress_thread},
             group.intra_node_peers);
     }
 
@@ -194,6 +303,24 @@ class KernelJob final : public JobEngine {
     void fail(const std::string& why) override { open_->fail(why); }
 
   private:
+    std::unique_ptr<GroupParts> make(const EngineGroup& group,
+                                     std::unique_ptr<GroupDescriptors> descriptors) {
+        GroupDescriptors& taken = *descriptors;
+        auto parts = std::make_unique<GroupParts>(
+            open_, std::move(descriptors),
+            endpoint_->group(group.number, group.members, group.rank, lanes_ + options_.persistent_lanes),
+            options_);
+        const int ranks = static_cast<int>(group.members.size());
+        parts->persistent_lanes = std::make_shared<PersistentLanes>(
+            [this, &taken, ranks] {
+                const bool has_lane = taken.take_lane();
+                if (!has_lane)
+                    warn(too_few(ranks) + " for one more persistent collective; the host engine runs it");
+                return has_lane;
+            },
+            [&taken] { taken.release_lane(); });
+        return parts;
+    }
     std::unique_ptr<GroupDescriptors> set_aside(int ranks) {
         const auto peers = static_cast<std::uint64_t>(ranks - 1);
         const std::uint64_t count = peers * static_cast<std::uint64_t>(lanes_);
@@ -217,6 +344,7 @@ class KernelJob final : public JobEngine {
     tcp::Endpoint* endpoint_ = nullptr;
     std::shared_ptr<Descriptors> descriptors_;
     std::unique_ptr<GroupDescriptors> of_all_ranks_;
+    const std::shared_ptr<GroupPool> pool_ = std::make_shared<GroupPool>();  // inside the owner's lock
     const std::shared_ptr<OpenConnections> open_ = std::make_shared<OpenConnections>();
     const std::shared_ptr<ThreadRecords> records_ = std::make_shared<ThreadRecords>();
     bool warned_ = false;

@@ -90,7 +90,8 @@ class TriggeredJob final : public JobEngine {
 
     std::string description() const override { return network_->description(); }
 
-    std::unique_ptr<Reservation> reserve(int ranks) override {
+    std::unique_ptr<Reservation> reserve(const std::vector<int>& members) override {
+        const int ranks = static_cast<int>(members.size());
         if (of_all_ranks_ != nullptr) return std::move(of_all_ranks_);
         const std::uint64_t needed = counters_for(ranks);
         if (network_->reserve_counters(needed)) return std::make_unique<GroupCounters>(*network_, needed);

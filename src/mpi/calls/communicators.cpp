@@ -94,7 +94,8 @@ int make_duplicate_later(MPI_Comm parent, MPI_Comm* made, Native native) {
         // its own. Lapwing's agreement on `parent`, another one, must not come between the steps.
         if (takes_calls()) begin_group_of(parent);
 #endif
-        const auto creation = creation_from(parent);
+        auto creation = creation_from(parent);
+        if (creation) creation->everywhere = false;  // some ranks may get the handle, and others not
         *made = MPI_COMM_NULL;
         const int error = native();
         if (error == MPI_SUCCESS && *made != MPI_COMM_NULL) add_duplicate_to_journal(parent, *made, creation);

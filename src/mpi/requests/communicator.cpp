@@ -81,7 +81,20 @@ namespace {
 void open(Communicator& communicator) {
     JobGroup& group = *communicator.group;
     if (group.needs_link()) {
-        communicator.link.emplace(runtime.job->communicator(), group.members(), std::move(communicator.slots),
+        const auto ranks = static_cast<std::size_t>(communicator.ranks);
+        std::vector<std::uint32_t> of_ranks(ranks, MessageSlots::of_all);
+        if (communicator.slot != MessageSlots::of_all) {
+            const std::vector<std::uint64_t> of_all = std::exchange(communicator.agreed, {});
+            const std::size_t words = communicator.claim.size();
+            communicator.agreed.resize(words - 1);
+            for (std::size_t rank = 0; rank < ranks; ++rank) {
+                const std::uint64_t* const claim = &of_all[rank * words];
+                for (std::size_t i = 0; i + 1 < words; ++i)
+                    communicator.agreed[i] = std::max(communicator.agreed[i], claim[i]);
+                of_ranks[rank] = static_cast<std::uint32_t>(claim[words - 1]);
+            }
+        }
+        communicator.link.emplace(runtime.job->communicator(), group.members(), std::move(of_ranks),
                                   communicator.rank);
     }
     group.open(communicator.agreed, communicator.link ? &*communicator.link : nullptr);
@@ -92,39 +105,40 @@ void open(Communicator& communicator) {
 int make_group(Communicator& communicator) {
     free_communicators();
     const bool of_all = communicator.communicator == MPI_COMM_WORLD;
-    JobGroup& group = communicator.group.emplace(
-        *runtime.network, communicator.rank, std::move(communicator.members), communicator.options, of_all);
+    const watch::CommunicatorRecord* const record = record_of(communicator.communicator);
+    // Above all numbers that the job draws.
+    const std::uint64_t known =
+        record != nullptr && record->has_id_everywhere() ? record->id()[0] | std::uint64_t{1} << 63 : 0;
+    JobGroup& group =
+        communicator.group.emplace(*runtime.network, communicator.rank, std::move(communicator.members),
+                                   communicator.options, of_all ? JobNetwork::number_of_all : known);
     const bool exchanges_slots = group.needs_link() && !of_all && communicator.ranks > 1;
     {
         // Threads may make groups of several communicators at once, which share the job's engines.
         const Entry entry;
         communicator.claim = group.claim();
-        communicator.slots.assign(static_cast<std::size_t>(communicator.ranks), MessageSlots::of_all);
         if (exchanges_slots) {
             communicator.slot = lapwing::slots.take();
+            communicator.claim.push_back(communicator.slot);
         } else if (communicator.claim.empty()) {
             open(communicator);
             return MPI_SUCCESS;
         }
     }
     // In the program's own communicator: this is the same place in the order of its collectives on all ranks.
-    auto& [slots_known, agreement] = communicator.agreement;
-    if (exchanges_slots) {
-        const int error = PMPI_Iallgather(&communicator.slot, 1, MPI_UINT32_T, communicator.slots.data(), 1,
-                                          MPI_UINT32_T, communicator.communicator, &slots_known);
-        if (error != MPI_SUCCESS || communicator.claim.empty()) return error;
-    }
-    communicator.agreed.resize(communicator.claim.size());
-    return PMPI_Iallreduce(communicator.claim.data(), communicator.agreed.data(),
-                           static_cast<int>(communicator.claim.size()), MPI_UINT64_T, MPI_MAX,
-                           communicator.communicator, &agreement);
+    const std::size_t words = communicator.claim.size();
+    const auto count = static_cast<int>(words);
+    communicator.agreed.resize(words * (exchanges_slots ? static_cast<std::size_t>(communicator.ranks) : 1));
+    std::uint64_t* const agreed = communicator.agreed.data();
+    return exchanges_slots ? PMPI_Iallgather(communicator.claim.data(), count, MPI_UINT64_T, agreed, count,
+                                             MPI_UINT64_T, communicator.communicator, &communicator.agreement)
+                           : PMPI_Iallreduce(communicator.claim.data(), agreed, count, MPI_UINT64_T, MPI_MAX,
+                                             communicator.communicator, &communicator.agreement);
 }
 
 bool open_agreed_group(Communicator& communicator) {
-    auto& requests = communicator.agreement;
     int complete = 0;
-    const int error =
-        PMPI_Testall(static_cast<int>(requests.size()), requests.data(), &complete, MPI_STATUSES_IGNORE);
+    const int error = PMPI_Test(&communicator.agreement, &complete, MPI_STATUS_IGNORE);
     if (error != MPI_SUCCESS) throw MpiError(error);
     if (complete) open(communicator);
     return complete != 0;

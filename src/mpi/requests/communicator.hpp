@@ -9,7 +9,6 @@
 
 #include <mpi.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -57,13 +56,12 @@ struct Communicator {
     // The first collective makes the group and begins the agreement of its ranks; the group is opened when
     // that is complete. Collectives that start before wait for it, because a start must not wait for a peer.
     std::deque<Request*> waiting;  // in order
-    // The agreement is a maximum over all ranks, see JobGroup::claim() and JobGroup::open(); and, where the
-    // group needs the MPI's messages, the slots of all ranks.
+    // The agreement is a maximum over all ranks, see JobGroup::claim() and JobGroup::open(). Where the group
+    // needs the MPI's messages, each rank gets the claims of all ranks instead, which end with their slots.
     std::vector<std::uint64_t> claim;
     std::vector<std::uint64_t> agreed;
-    std::vector<std::uint32_t> slots;
     std::uint32_t slot = MessageSlots::of_all;
-    std::array<MPI_Request, 2> agreement{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Request agreement = MPI_REQUEST_NULL;
 
     bool begun() const { return group.has_value(); }
     bool is_open() const { return begun() && group->is_open(); }
