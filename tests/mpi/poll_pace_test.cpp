@@ -193,7 +193,7 @@ TEST(PollMeter, ColdCachesAreNoData) {
     PollMeter meter;
     int moves = 0;
     for (int i = 0; i < 1'000; ++i) {
-        moves += meter.moves(9'000, 30ms) ? 1 : 0;
+        moves += meter.moves(12'000, 30ms) ? 1 : 0;
         moves += meter.moves(2'900, 1ms) ? 1 : 0;
         moves += meter.moves(400, 0ms) ? 1 : 0;
     }
