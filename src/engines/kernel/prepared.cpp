@@ -63,7 +63,7 @@ Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) 
     if (run.trace != nullptr) run.trace->start(buffers.operation);
     // Of many runs, the first ones wait long for the program's next call because it starts the others.
     ThreadChoice* const choice = run.measured.choice =
-        shared_.group->is_busy() ? nullptr : choice_of(buffers.call_site);
+        shared_->group->is_busy() ? nullptr : choice_of(buffers.call_site);
     if (choice == nullptr) {
         start(run, channel, suits_event_thread_ && shared_->options.event_thread_lists == ProgressLists::all);
         return &run;
