@@ -184,7 +184,7 @@ TEST(PollMeter, TellsDataByTheTimeThatTheyTake) {
         // Colder caches are no data for long.
         int moves = 0;
         for (int i = 0; i < 1'000; ++i) moves += meter.moves(40'000, pause) ? 1 : 0;
-        EXPECT_LT(moves, 50);
+        EXPECT_LT(moves, 200);
     }
 }
 
@@ -199,6 +199,11 @@ TEST(PollMeter, ColdCachesAreNoData) {
     }
     EXPECT_EQ(moves, 0);
     EXPECT_TRUE(meter.moves(10'000, 5ms));
+}
+
+TEST(PollMeter, DataThatArriveForLongStayData) {
+    PollMeter meter;
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(meter.moves(40'000, 1ms)) << i;
 }
 
 }  // namespace

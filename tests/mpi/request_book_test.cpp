@@ -37,11 +37,11 @@ TEST(RequestBook, HasOneTableOfTransitions) {
 }
 
 struct Counts {
-    int alive, lists, running_lists, moving;
+    int alive, lists, running_lists, native, moving;
     bool operator==(const Counts&) const = default;
 };
 Counts counts_of(const RequestBook& book) {
-    return {book.alive(), book.lists(), book.running_lists(), book.moving()};
+    return {book.alive(), book.lists(), book.running_lists(), book.native(), book.moving()};
 }
 
 TEST(RequestBook, CountsAListUntilTheProgramOrTheMpiHasItsCompletion) {
@@ -49,16 +49,16 @@ TEST(RequestBook, CountsAListUntilTheProgramOrTheMpiHasItsCompletion) {
     WatchedRequest list(RunBy::lapwing);
     list.bytes = 1;  // which only count by the MPI
     book.transition(list, Event::start);
-    EXPECT_EQ(counts_of(book), (Counts{1, 1, 1, 0}));
+    EXPECT_EQ(counts_of(book), (Counts{1, 1, 1, 0, 0}));
     book.transition(list, Event::arrive);
-    EXPECT_EQ(counts_of(book), (Counts{1, 1, 0, 0}));
+    EXPECT_EQ(counts_of(book), (Counts{1, 1, 0, 0, 0}));
     book.transition(list, Event::complete);
-    EXPECT_EQ(counts_of(book), (Counts{1, 1, 0, 0}));
+    EXPECT_EQ(counts_of(book), (Counts{1, 1, 0, 0, 0}));
     book.transition(list, Event::give);
-    EXPECT_EQ(counts_of(book), (Counts{0, 0, 0, 0}));
+    EXPECT_EQ(counts_of(book), (Counts{0, 0, 0, 0, 0}));
     book.transition(list, Event::end);
     EXPECT_EQ(list.state, State::inactive);
-    EXPECT_EQ(counts_of(book), (Counts{0, 0, 0, 0}));
+    EXPECT_EQ(counts_of(book), (Counts{0, 0, 0, 0, 0}));
 }
 
 TEST(RequestBook, CountsWhatTheMpiRuns) {
@@ -67,12 +67,12 @@ TEST(RequestBook, CountsWhatTheMpiRuns) {
     WatchedRequest message(RunBy::mpi);
     message.bytes = 100'000;
     book.transition(collective, Event::start);
-    EXPECT_EQ(counts_of(book), (Counts{1, 0, 0, 0}));
+    EXPECT_EQ(counts_of(book), (Counts{1, 0, 0, 1, 0}));
     book.transition(message, Event::start);
-    EXPECT_EQ(counts_of(book), (Counts{2, 0, 0, 1}));
+    EXPECT_EQ(counts_of(book), (Counts{2, 0, 0, 2, 1}));
     book.transition(collective, Event::end);
     book.transition(message, Event::end);
-    EXPECT_EQ(counts_of(book), (Counts{0, 0, 0, 0}));
+    EXPECT_EQ(counts_of(book), (Counts{0, 0, 0, 0, 0}));
 }
 
 TEST(RequestBook, AnEventThatCannotHappenChangesNothing) {
@@ -81,10 +81,10 @@ TEST(RequestBook, AnEventThatCannotHappenChangesNothing) {
     book.transition(list, Event::end);
     book.transition(list, Event::give);
     EXPECT_EQ(list.state, State::inactive);
-    EXPECT_EQ(counts_of(book), (Counts{0, 0, 0, 0}));
+    EXPECT_EQ(counts_of(book), (Counts{0, 0, 0, 0, 0}));
     book.transition(list, Event::start);
     book.transition(list, Event::start);
-    EXPECT_EQ(counts_of(book), (Counts{1, 1, 1, 0}));
+    EXPECT_EQ(counts_of(book), (Counts{1, 1, 1, 0, 0}));
 }
 
 TEST(RequestBook, CountsPersistentRequestsFromInsertionToErasure) {

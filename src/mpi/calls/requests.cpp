@@ -28,7 +28,7 @@ int start_native(int count, const MPI_Request* handles, Native native) {
     const int error = native();
     const Entry entry;
     for (int i = 0; i < count && error == MPI_SUCCESS; ++i) {
-        if (NativeRequest* const request = find_native(handles[i])) native_requests.start(*request);
+        native_requests.start(handles[i]);
     }
     return error;
 }
@@ -105,14 +105,24 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     return guarded([&]() -> int {
         Request* request = nullptr;
         bool persistent = false;
+        const MPI_Request freed = *handle;
+        NativeRequest* native = nullptr;
+        std::uint64_t number = 0;
         {
             const Entry entry;
             request = request_table.find_persistent(*handle);
             persistent = request != nullptr;
             if (!persistent) request = request_table.find(*handle);
-            if (NativeRequest* const native = find_native(*handle)) native_requests.remove(*handle, *native);
+            native = find_native(*handle);
+            if (native != nullptr) number = native->number;
         }
-        if (request == nullptr) return NEXT_Request_free(handle);
+        if (request == nullptr) {
+            const int error = NEXT_Request_free(handle);
+            const Entry entry;
+            if (error == MPI_SUCCESS && native != nullptr && native->number == number)
+                native_requests.remove(freed, *native);
+            return error;
+        }
         if (!persistent) {
             if (const int answer = answer_for_collective(PMPI_Request_free); answer != MPI_SUCCESS)
                 return answer;

@@ -96,6 +96,7 @@ class AsyncProgress {
     int process_ = 0;
     std::atomic<bool> serves_messages_{false};
     std::atomic<bool> left_{false};  // no more polls
+    std::atomic<bool> polling_{false};
     std::atomic<bool> ending_{false};
     std::atomic<bool> asked_{false};
     std::atomic<std::uint32_t> wakes_{0};

@@ -29,7 +29,11 @@ void wait_until_open() {
         attention.fetch_or(wanted, std::memory_order_relaxed);
     for (int polls = 0;; ++polls) {
         const std::uint32_t now = attention.load(std::memory_order_acquire);
-        if ((now & closed) == 0) return;
+        if ((now & closed) == 0) {
+            // The gate was opened before this thread wanted it.
+            if ((now & wanted) != 0) attention.fetch_and(~wanted, std::memory_order_relaxed);
+            return;
+        }
         // Lapwing's thread may wait for this processor. If its priority is lower, it runs only while this
         // thread sleeps.
         if (polls >= Platform::polls_before_sleep)

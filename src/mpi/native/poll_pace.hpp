@@ -28,12 +28,12 @@ class PollMeter {
         using namespace std::chrono_literals;
         std::uint64_t& idle = pause > 5ms ? cold_ : pause > 0ms ? warm_ : hot_;
         const bool moves = nanoseconds > 3 * idle + 1000;
-        idle = std::min(nanoseconds, idle + idle / 16 + 1);
+        idle = std::min(nanoseconds, idle + idle / 128 + 1);
         return moves;
     }
 
   private:
-    // The least so far; grows slowly, as caches may be colder now.
+    // The least so far; grows slowly, as caches may be colder now, and data may arrive for long.
     std::uint64_t hot_ = 5'000;
     std::uint64_t warm_ = 5'000;
     std::uint64_t cold_ = 5'000;

@@ -80,7 +80,8 @@ class RequestBook {
     // Lists whose completion the program has not seen, and those of them that can advance.
     const Count& lists() const { return lists_; }
     const Count& running_lists() const { return running_lists_; }
-    // Requests that Lapwing's thread moves in the native MPI.
+    // Requests that the native MPI runs, and those of them that Lapwing's thread moves.
+    const Count& native() const { return native_; }
     const Count& moving() const { return moving_; }
     // Persistent requests that the program has not freed.
     const Count& persistent() const { return persistent_; }
@@ -100,21 +101,22 @@ class RequestBook {
         alive_.add(after.alive - before.alive);
         lists_.add(after.lists - before.lists);
         running_lists_.add(after.running_lists - before.running_lists);
+        native_.add(after.native - before.native);
         moving_.add(after.moving - before.moving);
     }
 
   private:
     // What a request adds to the counts.
     struct Share {
-        int alive, lists, running_lists, moving;
+        int alive, lists, running_lists, native, moving;
     };
     static Share share_of(const WatchedRequest& request) {
         const bool running = request.state == RequestState::running;
         if (request.run_by == WatchedRequest::RunBy::mpi)
-            return {running, 0, 0, running && request.bytes != 0};
+            return {running, 0, 0, running, running && request.bytes != 0};
         const bool alive =
             running || request.state == RequestState::arrived || request.state == RequestState::complete;
-        return {alive, alive, running, 0};
+        return {alive, alive, running, 0, 0};
     }
     struct Slot {
         std::uint64_t handle = 0;
@@ -135,6 +137,7 @@ class RequestBook {
     Count alive_;
     Count lists_;
     Count running_lists_;
+    Count native_;
     Count moving_;
     Count persistent_;
 };

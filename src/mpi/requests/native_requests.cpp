@@ -20,6 +20,7 @@ NativeRequest& NativeRequests::add(MPI_Request handle, bool persistent) {
     NativeRequest& request = *free_.back();
     free_.pop_back();
     request.is_persistent = persistent;
+    request.number = ++numbers_;
     request_book.insert(word_of(handle), request);
     return request;
 }
@@ -27,7 +28,7 @@ NativeRequest& NativeRequests::add(MPI_Request handle, bool persistent) {
 void NativeRequests::add_message(MPI_Request handle, std::uint64_t bytes, bool persistent) {
     NativeRequest& request = add(handle, persistent);
     request.bytes = bytes;
-    if (!persistent) start(request);
+    if (!persistent) begin(request);
 }
 
 void NativeRequests::add_collective(MPI_Request handle, const watch::CallId& call, bool persistent,
@@ -38,11 +39,19 @@ void NativeRequests::add_collective(MPI_Request handle, const watch::CallId& cal
     request.recorded = call;
     request.starts = starts;
     request.bytes = moves ? 1 : 0;
-    if (!persistent) start(request);
+    if (!persistent) begin(request);
 }
 
-void NativeRequests::start(NativeRequest& request) {
-    if (request.state != RequestState::inactive) return;
+void NativeRequests::start(MPI_Request handle) {
+    NativeRequest* const request = find_native(handle);
+    if (request == nullptr) return;
+    end(*request);
+    // The MPI has given the handle of a request to another one, which is not watched.
+    if (!request->is_persistent) return release(handle, *request);
+    begin(*request);
+}
+
+void NativeRequests::begin(NativeRequest& request) {
     request_book.transition(request, RequestEvent::start);
     request.number = ++numbers_;
     if (request.starts != nullptr) request.starts->start();
@@ -53,7 +62,7 @@ void NativeRequests::start(NativeRequest& request) {
 void NativeRequests::end(NativeRequest& request) {
     if (request.state != RequestState::running) return;
     request_book.transition(request, RequestEvent::end);
-    request.number = 0;
+    request.number = ++numbers_;
     request.record_completion();
     if (request.bytes != 0) async_progress.remove_message(request.bytes);
 }

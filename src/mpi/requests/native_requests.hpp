@@ -15,7 +15,7 @@ namespace lapwing {
 
 struct NativeRequest : WatchedRequest {
     NativeRequest() : WatchedRequest(RunBy::mpi) {}
-    std::uint64_t number = 0;  // each start has its own: the MPI gives handles again
+    std::uint64_t number = 0;  // changes with each event: the MPI gives handles again
 };
 
 // All functions inside Entry.
@@ -26,13 +26,15 @@ class NativeRequests {
     void add_message(MPI_Request handle, std::uint64_t bytes, bool persistent);
     void add_collective(MPI_Request handle, const watch::CallId& call, bool persistent,
                         watch::CallRecord* starts);
-    void start(NativeRequest& request);
-    // The program frees the request.
+    // The program has started the persistent request of this handle.
+    void start(MPI_Request handle);
+    // The program has freed the request.
     void remove(MPI_Request handle, NativeRequest& request);
 
   private:
     friend class NativeCompletion;
     NativeRequest& add(MPI_Request handle, bool persistent);
+    void begin(NativeRequest& request);
     void end(NativeRequest& request);
     void release(MPI_Request handle, NativeRequest& request);
 
