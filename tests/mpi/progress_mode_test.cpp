@@ -115,8 +115,8 @@ TEST(ProgressMode, WhenTheThreadEntersTheMpi) {
         std::string why;
     };
     const Case cases[] = {
-        {{.level = single}, Enters::never, "the MPI provides only MPI_THREAD_FUNNELED"},
-        {{.level = funneled}, Enters::never, "the MPI provides only MPI_THREAD_FUNNELED"},
+        {{.level = single}, Enters::never, "the MPI does not provide MPI_THREAD_SERIALIZED"},
+        {{.level = funneled}, Enters::never, "the MPI does not provide MPI_THREAD_SERIALIZED"},
         {{.level = serialized}, Enters::gated, ""},
         {{.level = serialized, .gate_is_complete = false},
          Enters::never,
@@ -141,11 +141,11 @@ TEST(ProgressMode, WhyMessagesDoNotMove) {
     const auto why = [&facts] { return progress_mode(facts).why_no_messages; };
     EXPECT_EQ(why(), "the MPI has a progress thread of its own (MPIR_CVAR_ASYNC_PROGRESS=1)");
     facts.level = single;
-    EXPECT_EQ(why(), "the MPI provides only MPI_THREAD_FUNNELED");
+    EXPECT_EQ(why(), "the MPI does not provide MPI_THREAD_SERIALIZED");
     facts.fills_one_host = true;
     EXPECT_EQ(why(), "all ranks are on one host without spare CPUs");
     facts.messages = "on";
-    EXPECT_EQ(why(), "the MPI provides only MPI_THREAD_FUNNELED");
+    EXPECT_EQ(why(), "the MPI does not provide MPI_THREAD_SERIALIZED");
     facts.progress_thread = "none";
     EXPECT_EQ(why(), "LAPWING_PROGRESS_THREAD=none");
     facts.messages = "off";

@@ -18,7 +18,7 @@ std::string why_no_messages(const ProgressFacts& facts, const std::string& why_n
 }
 
 std::string why_never(const ProgressFacts& facts) {
-    if (facts.level < ThreadLevel::serialized) return "the MPI provides only MPI_THREAD_FUNNELED";
+    if (facts.level < ThreadLevel::serialized) return "the MPI does not provide MPI_THREAD_SERIALIZED";
     if (facts.level == ThreadLevel::multiple) return "";
     if (!facts.gate_is_complete) return "this MPI is newer than the versions that Lapwing supports";
     return facts.has_membarrier ? "" : "this kernel refuses membarrier(2)";

@@ -53,7 +53,7 @@ struct ThreadDuties {
     bool any_time = false;     // the thread may enter the MPI beside the program
     bool messages = false;     // large messages of the program
     bool runs = false;         // there is a thread
-    bool closes_gate = false;  // now and then
+    bool closes_gate = false;  // every call must pass the gate
 };
 
 struct ProgressMode {

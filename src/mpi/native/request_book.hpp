@@ -1,5 +1,5 @@
 // The book of the program's requests that Lapwing watches: lists, collectives that the native MPI runs, and
-// large messages. Each has one entry, found by its handle, with one state; the counts derive from the states.
+// large messages. Each has one entry, found by its handle, with one state, from which the counts derive.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // The requests that the native MPI runs and Lapwing watches: collectives, so that the journal can tell when
 // they are complete, and large messages, so that Lapwing's thread drives them (native/async_progress.hpp).
-// One that is not watched has no overlap; nothing else depends on these.
+// One that is not watched has no overlap, and the watch does not know it.
 #pragma once
 
 #include <mpi.h>
