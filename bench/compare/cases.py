@@ -188,7 +188,10 @@ def spfft_suite():
 
 
 def real_codes():
-    """Whole runs of unchanged programs, but for HPL, whose ring broadcast apps/hpl replaces by MPI_Ibcast. SIZE is the first of two on one host, the second between hosts, where messages take longer."""
+    """Whole runs of unchanged programs, except HPL, whose ring broadcast apps/hpl replaces by MPI_Ibcast.
+
+    SIZE is the first of two on one host, the second between hosts, where messages take longer.
+    """
     krylov = "-pc_type jacobi -ksp_rtol 1e-6 -ksp_converged_reason"
     # Their words, files, lines with results (Elk writes a file), the share by which these may differ because sums are added in another order, and sizes.
     table = {
