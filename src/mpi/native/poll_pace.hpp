@@ -28,7 +28,7 @@ class PollMeter {
         using namespace std::chrono_literals;
         std::uint64_t& idle = pause > 5ms ? cold_ : pause > 0ms ? warm_ : hot_;
         const bool moves = nanoseconds > 3 * idle + 1000;
-        idle = std::min(nanoseconds, idle + idle / 128 + 1);
+        idle = std::min(nanoseconds, idle + idle / (moves ? 128 : 16) + 1);
         return moves;
     }
 
