@@ -201,6 +201,16 @@ TEST(PollMeter, ColdCachesAreNoData) {
     EXPECT_TRUE(meter.moves(10'000, 5ms));
 }
 
+TEST(PollMeter, TheFloorRisesAfterACheapPoll) {
+    PollMeter meter;
+    EXPECT_FALSE(meter.moves(4'000, 1ms));
+    for (int i = 0; i < 20; ++i) EXPECT_FALSE(meter.moves(12'000, 1ms));
+    EXPECT_FALSE(meter.moves(30'000, 1ms));
+    EXPECT_FALSE(meter.moves(0, 0ms));
+    for (int i = 0; i < 10; ++i) EXPECT_FALSE(meter.moves(900, 0ms));
+    EXPECT_TRUE(meter.moves(1'050, 0ms));
+}
+
 TEST(PollMeter, DataThatArriveForLongStayData) {
     PollMeter meter;
     for (int i = 0; i < 100; ++i) EXPECT_TRUE(meter.moves(40'000, 1ms)) << i;
