@@ -5,11 +5,12 @@
 //   new_lists [SECONDS for each row]
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <memory>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/host/engine.hpp"
 #include "plan/planner.hpp"
@@ -26,12 +27,6 @@ class NoLink final : public Link {
     void recv(int, std::byte*, std::uint64_t, std::uint32_t, Transfer&) override {}
     bool test(Transfer&) override { return true; }
 };
-
-double processor_seconds() {
-    timespec time{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 Problem problem_of(const Algorithm& algorithm, int ranks, int rank) {
     // Of a vector that is cut there is something for each rank.
@@ -79,12 +74,13 @@ Cost measure(const Algorithm& algorithm, Problem problem, int rank, double secon
         return tasks;
     };
     run_each_size();
-    const double began = processor_seconds();
+    const std::uint64_t began = processor_time();
     std::uint64_t lists = 0;
     Cost cost;
     for (const Parts& parts : problem.parts) cost.blocks += parts.sends.size() + parts.receives.size();
-    for (; processor_seconds() - began < seconds; lists += sizes) cost.tasks = run_each_size();
-    cost.seconds = (processor_seconds() - began) / static_cast<double>(lists);
+    const auto spent = [began] { return static_cast<double>(processor_time() - began) * 1e-9; };
+    for (; spent() < seconds; lists += sizes) cost.tasks = run_each_size();
+    cost.seconds = spent() / static_cast<double>(lists);
     return cost;
 }
 

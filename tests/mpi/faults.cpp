@@ -95,7 +95,7 @@ void wait_for_both(unsigned seconds) {
 
 }  // namespace
 
-// Of Lapwing's library, too.
+// Also for Lapwing's library.
 extern "C" __attribute__((visibility("default"))) int close(int descriptor) {
     if (!stops.empty() && is_connection(descriptor)) stop();
     return static_cast<int>(::syscall(SYS_close, descriptor));

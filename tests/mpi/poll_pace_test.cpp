@@ -85,7 +85,7 @@ TEST(PollPace, AMessageThatArrivesLateIsPolledAsOthersAre) {
     EXPECT_EQ(thread.poll(Polled::nothing, idle_cost), 5ms);
 }
 
-// Twice its cost, if data came shortly before, too.
+// Twice its cost, also if data came shortly before.
 TEST(PollPace, DataPayForPollsInVain) {
     for (const int between : {3, 4}) {
         for (const PollPace::Work& work : {message, list, PollPace::Work{.windows = true}}) {

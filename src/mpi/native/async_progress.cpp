@@ -124,21 +124,14 @@ void AsyncProgress::list_started() {
     wake();
 }
 
-void AsyncProgress::add(std::atomic<int>& count, int difference) {
-    const int before = count.fetch_add(difference);
-    if (&count == &messages_ && before + difference == 0) stays_.end_episode();
-    if (before == 0 || before + difference == 0) observe();
-}
-
 void AsyncProgress::observe() {
-    gate::observe([this] { return serves_messages_ && messages_ + windows_ > 0; });
+    gate::observe([this] { return serves_messages_ && request_book.moving() + windows_ > 0; });
 }
 
 void AsyncProgress::left(const void* site) {
     floating_point_.capture();
     const void* const place = call_sites_.in_program(site, __builtin_frame_address(0));
-    const bool stays =
-        stays_.left(place, messages_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed));
+    const bool stays = stays_.left(place, request_book.moving(), bytes_.load(std::memory_order_relaxed));
     if (poll_pace_.wakes(pauses_.load(std::memory_order_relaxed), stays, stays_.pace())) wake();
 }
 
@@ -173,7 +166,7 @@ void AsyncProgress::serve() {
             std::this_thread::sleep_for(20us);
         }
         const bool serves = serves_messages();
-        const PollPace::Work work{.messages = serves && messages_ > 0,
+        const PollPace::Work work{.messages = serves && request_book.moving() > 0,
                                   .bytes = bytes_.load(std::memory_order_relaxed),
                                   .pace = stays_.pace(),
                                   .windows = serves && windows_ > 0,

@@ -17,6 +17,7 @@
 #include "mpi/native/entry.hpp"
 #include "mpi/native/poll_pace.hpp"
 #include "mpi/native/progress_mode.hpp"
+#include "mpi/native/request_book.hpp"
 #include "mpi/native/stays.hpp"
 #include "watch/journal.hpp"
 
@@ -48,22 +49,25 @@ class AsyncProgress {
     // By the hook, where the MPI waits with lists in flight and must not be entered by its own thread.
     void help();
     void list_started();
-    // One more, or one less: large messages that are pending, and windows, whose targets the MPI serves only
-    // when it makes progress.
+    // One more, or one less: large messages, which the book counts already, and windows, whose targets the
+    // MPI serves only when it makes progress.
     void add_message(std::uint64_t bytes) {
         statistics_.messages.fetch_add(1, std::memory_order_relaxed);
         statistics_.bytes.fetch_add(bytes, std::memory_order_relaxed);
         bytes_.fetch_add(bytes, std::memory_order_relaxed);
         poll_pace_.began(bytes);
-        add(messages_, 1);
+        if (request_book.moving() == 1) observe();
     }
     void remove_message(std::uint64_t bytes) {
         bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-        add(messages_, -1);
+        if (request_book.moving() > 0) return;
+        stays_.end_episode();
+        observe();
     }
     void add_windows(int difference) {
         if (difference > 0) poll_pace_.began(0);
-        add(windows_, difference);
+        windows_ += difference;
+        observe();
     }
 
     // By the gate: a thread of the program leaves the MPI, or is back.
@@ -82,7 +86,6 @@ class AsyncProgress {
     std::uint64_t time_outside() const { return stays_.time(); }
 
   private:
-    void add(std::atomic<int>& count, int difference);
     void observe();
     void work();
     void serve();
@@ -101,8 +104,7 @@ class AsyncProgress {
     std::atomic<bool> asked_{false};
     std::atomic<std::uint32_t> wakes_{0};
     std::atomic<bool> asleep_{false};
-    std::atomic<int> messages_{0};
-    std::atomic<std::uint64_t> bytes_{0};  // of these
+    std::atomic<std::uint64_t> bytes_{0};  // of the messages
     std::atomic<int> windows_{0};
     CallSites call_sites_;
     Stays stays_;

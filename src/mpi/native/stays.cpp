@@ -17,8 +17,8 @@ constexpr int lowest_score = -3;
 // A look at the clock costs as much as a small message: where the program mostly calls again at once, so many
 // calls share one.
 constexpr std::uint8_t calls_per_measurement = 16;
-// A program on the same processor becomes later by so many times the processor time of Lapwing's thread: by
-// switches and cold caches, too.
+// A program on the same processor becomes later by so many times the processor time of Lapwing's thread,
+// because of switches and cold caches.
 constexpr std::uint64_t disturbance = 2;
 
 }  // namespace
