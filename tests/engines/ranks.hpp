@@ -86,9 +86,13 @@ class RankRuns {
     // Tests one of the runs in flight; returns true if none is left.
     bool test_one(std::mt19937& random) {
         if (operations_.empty()) return true;
-        const auto one = operations_.begin() + static_cast<std::ptrdiff_t>(random() % operations_.size());
-        if (prepared_->test(*one)) operations_.erase(one);
+        test(operations_[random() % operations_.size()]);
         return operations_.empty();
+    }
+    bool test(Operation* operation) {
+        if (!prepared_->test(operation)) return false;
+        std::erase(operations_, operation);
+        return true;
     }
     std::size_t in_flight() const { return operations_.size(); }
     void wait_all(bool last_first = false) {

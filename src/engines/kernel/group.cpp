@@ -89,8 +89,13 @@ bool KernelGroup::progress(KernelRun& run) {
 int KernelGroup::prepare_to_sleep(KernelRun& run) {
     const std::lock_guard lock(mutex_);
     caller_ = Caller::program;
-    // Completions stay in the ring, to wake the caller.
+    // Completions stay in the ring, to wake the caller. Peers may wait for the runs that have the lanes.
     run.driver = Driver::kernel;
+    lanes_.for_each_holder([this](KernelRun& holder) {
+        if (!may_stay_in_sockets(holder)) return;
+        holder.driver = Driver::kernel;
+        changed_.push_back(&holder);
+    });
     process_for_program(run);
     watch_ring_if_needed();
     if (run.state == KernelRun::State::failing) return ring_.descriptor();
@@ -164,13 +169,13 @@ void KernelGroup::process_for_program(KernelRun& run) {
         if (awaiting != &run) changed_.push_back(awaiting);
     }
     run.called = ++calls_;
-    // The run that has the lane may stay in the sockets, although no call is made for it.
-    if (run.alive() && !lanes_.has_lane(run)) {
-        KernelRun& holder = lanes_.holder(run);
-        if (calls_ - holder.called > runs_.size()) {
+    // Runs that have a lane may stay in the sockets, although no call is made for them.
+    if (runs_.size() > 1) {
+        lanes_.for_each_holder([this](KernelRun& holder) {
+            if (calls_ - holder.called <= runs_.size()) return;
             holder.called = calls_;
             changed_.push_back(&holder);
-        }
+        });
     }
     std::erase(changed_, &run);  // once, although completions may have added it
     changed_.push_back(&run);

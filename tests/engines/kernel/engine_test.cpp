@@ -138,6 +138,47 @@ TEST_F(KernelEngine, ShortRunsBeginWhileOthersHaveTheirLane) {
     EXPECT_TRUE(first.right() && second.right());
 }
 
+// Of several short lists on one lane, those behind the first advance in calls only. The calls of rank 0 are
+// for a list on the other lane, or it sleeps for that list, while the others wait for the second one.
+TEST_F(KernelEngine, CallsForOneLaneServeTheOthers) {
+    for (const bool sleeps : {false, true}) {
+        std::atomic<int> done{0};
+        const Setting setting{.problem = {.collective = Collective::barrier, .ranks = 4},
+                              .algorithm = "dissemination"};
+        on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
+            const auto complete = [&one](Operation* operation) {
+                while (!one.test(operation)) std::this_thread::yield();
+            };
+            if (rank > 0) together.arrive_and_wait();
+            Operation* const first = one.start(0);
+            if (rank == 0) {
+                one.start(2);
+                one.start(4);
+                together.arrive_and_wait();
+            }
+            complete(first);
+            together.arrive_and_wait();
+            if (rank == 0) {
+                Operation* const other = one.start(1);
+                if (sleeps) EXPECT_GE(one.prepared().prepare_to_sleep(other), 0);
+                together.arrive_and_wait();
+                while (done < 3) {
+                    if (!sleeps) EXPECT_FALSE(one.test(other));
+                    std::this_thread::yield();
+                }
+            } else {
+                together.arrive_and_wait();
+                Operation* const second = one.start(2);
+                one.start(4);
+                complete(second);
+                ++done;
+                one.start(1);
+            }
+            one.wait_all();
+        });
+    }
+}
+
 // Ranks have many runs of several lists in flight, short ones and long ones, and complete them in orders of
 // their own.
 TEST_F(KernelEngine, RunsOfDifferentListsShareLanes) {
