@@ -117,10 +117,10 @@ bool is_cheaper(std::uint64_t fast, std::uint64_t slow_in_calls, std::uint64_t s
 }
 
 TEST(Stays, AnEpisodeCostsTheTimeInCallsAndTwiceTheThreads) {
-    EXPECT_TRUE(is_cheaper(10 * ms, 10 * ms, 0));
-    EXPECT_FALSE(is_cheaper(10 * ms, 10 * ms + 1, 0));
-    EXPECT_TRUE(is_cheaper(10 * ms, 4 * ms, 3 * ms));
-    EXPECT_FALSE(is_cheaper(10 * ms, 4 * ms, 3 * ms + 1));
+    EXPECT_TRUE(is_cheaper(8 * ms, 7 * ms, 0));
+    EXPECT_FALSE(is_cheaper(8 * ms, 7 * ms + 1, 0));
+    EXPECT_TRUE(is_cheaper(8 * ms, ms, 3 * ms));
+    EXPECT_FALSE(is_cheaper(8 * ms, ms, 3 * ms + 1));
 }
 
 // As in PETSc: a wait for nothing, directly before the wait for the messages.
@@ -142,8 +142,8 @@ TEST(Stays, AllCallsAfterTheLongStayCount) {
             program.leave(3, 0, 0);
             return pace;
         };
-        for (int i = 0; i < 4; ++i) episode(8 * ms);
-        for (int i = 0; i < 2; ++i) EXPECT_EQ(episode(8 * ms + (dear ? 1 : 0)), Pace::slow);
+        for (int i = 0; i < 4; ++i) episode(6 * ms);
+        for (int i = 0; i < 2; ++i) EXPECT_EQ(episode(5 * ms + (dear ? 1 : 0)), Pace::slow);
         EXPECT_EQ(episode(0), dear ? Pace::fast : Pace::slow);
     }
 }
