@@ -76,8 +76,8 @@ TEST(PaceTrials, TheFirstEpisodeDoesNotCount) {
     EXPECT_EQ(place.trials(20, 800, 701), (std::vector{4, 5}));
 }
 
-// Of the fast pace: 100, of which a late rank changes a quarter, by at most as much again: 125. The slow pace may
-// cost 110.
+// Of the fast pace: 100, of which a late rank changes a quarter, by at most as much again: 125. The slow pace
+// may cost 110.
 TEST(PaceTrials, ALateRankDoesNotCountForLong) {
     for (const std::uint64_t slow : {110, 111}) {
         TriedPlace place;

@@ -45,8 +45,8 @@ class PaceTrials {
 
   private:
     static constexpr std::uint32_t first_trial = 4;
-    // What the slow pace must save, as a share. Where it saves less, the polls move messages, and how much that
-    // gives differs from episode to episode.
+    // What the slow pace must save, as a share. Where it saves less, the polls move messages, and how much
+    // that gives differs from episode to episode.
     static constexpr std::uint64_t least_gain = 8;
     // The slow pace is tried again after as many episodes as there were, within these limits.
     static constexpr std::uint32_t min_pause = 64;

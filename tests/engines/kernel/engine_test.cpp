@@ -160,10 +160,14 @@ TEST_F(KernelEngine, CallsForOneLaneServeTheOthers) {
             together.arrive_and_wait();
             if (rank == 0) {
                 Operation* const other = one.start(1);
-                if (sleeps) EXPECT_GE(one.prepared().prepare_to_sleep(other), 0);
+                if (sleeps) {
+                    EXPECT_GE(one.prepared().prepare_to_sleep(other), 0);
+                }
                 together.arrive_and_wait();
                 while (done < 3) {
-                    if (!sleeps) EXPECT_FALSE(one.test(other));
+                    if (!sleeps) {
+                        EXPECT_FALSE(one.test(other));
+                    }
                     std::this_thread::yield();
                 }
             } else {
