@@ -54,8 +54,8 @@ void throw_invalid(const std::string& message) {
 
 void throw_system(const std::string& what, int error) {
     const bool no_descriptor = error == EMFILE || error == ENFILE;
-    throw Error(ErrorCode::system, fmt::format("{}: {}{}", what, std::strerror(error),
-                                               no_descriptor ? "; raise `ulimit -n`" : ""));
+    throw Error(ErrorCode::system, "{}: {}{}", what, std::strerror(error),
+                no_descriptor ? "; raise `ulimit -n`" : "");
 }
 
 }  // namespace lapwing

@@ -1,10 +1,13 @@
 // The exception type of Lapwing. The core neither prints nor ends the process.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <cerrno>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace lapwing {
 
@@ -26,6 +29,9 @@ class Error : public std::runtime_error {
   public:
     // The message becomes printable.
     Error(ErrorCode code, const std::string& message);
+    template <typename First, typename... Rest>
+    Error(ErrorCode code, fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest)
+        : Error(code, fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...)) {}
     ErrorCode code() const noexcept { return code_; }
 
   private:
@@ -33,6 +39,10 @@ class Error : public std::runtime_error {
 };
 
 [[noreturn]] void throw_invalid(const std::string& message);
+template <typename First, typename... Rest>
+[[noreturn]] void throw_invalid(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
+    throw_invalid(fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
+}
 // For a system call that failed: "`what`: Permission denied", and what to do if a limit is the reason.
 [[noreturn]] void throw_system(const std::string& what, int error = errno);
 

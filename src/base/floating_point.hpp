@@ -45,8 +45,7 @@ class DefaultFloatingPoint {
         ::fesetenv(&kept_);
     }
 #endif
-    DefaultFloatingPoint(const DefaultFloatingPoint&) = delete;
-    DefaultFloatingPoint& operator=(const DefaultFloatingPoint&) = delete;
+    DefaultFloatingPoint& operator=(DefaultFloatingPoint&&) = delete;
 
   private:
 #ifdef __x86_64__

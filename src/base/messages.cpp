@@ -32,8 +32,7 @@ class NoPipeSignal {
         if (!was_pending_) sigtimedwait(&pipe_, nullptr, &now);
         pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     }
-    NoPipeSignal(const NoPipeSignal&) = delete;
-    NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+    NoPipeSignal& operator=(NoPipeSignal&&) = delete;
 
   private:
     sigset_t pipe_;

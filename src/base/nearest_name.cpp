@@ -50,7 +50,7 @@ std::string suggestion(std::string_view written, std::span<const std::string> va
     if (!nearest.empty()) return fmt::format("; did you mean '{}'?", nearest);
     std::vector<std::string> once;
     for (const std::string& name : valid) {
-        if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
+        if (std::ranges::find(once, name) == once.end()) once.push_back(name);
     }
     return fmt::format("; valid: {}", fmt::join(once, ", "));
 }

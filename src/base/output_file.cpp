@@ -1,10 +1,8 @@
 #include "base/output_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -150,10 +148,8 @@ void OutputFile::discard() {
 }
 
 void OutputFile::refuse(int error) {
-    throw Error(ErrorCode::system,
-                fmt::format("{} cannot be written to {}: {}", what_, printable(path_),
-                            error == ENXIO || error == ETIMEDOUT ? "no program reads this pipe"
-                                                                 : std::strerror(error)));
+    throw Error(ErrorCode::system, "{} cannot be written to {}: {}", what_, printable(path_),
+                error == ENXIO || error == ETIMEDOUT ? "no program reads this pipe" : std::strerror(error));
 }
 
 void write_file(const std::string& path, std::string_view text, const std::string& what) {

@@ -20,8 +20,7 @@ class OutputFile {
     // `what`: for messages, such as "the profile".
     OutputFile(std::string path, std::string what);
     ~OutputFile();
-    OutputFile(const OutputFile&) = delete;
-    OutputFile& operator=(const OutputFile&) = delete;
+    OutputFile& operator=(OutputFile&&) = delete;
 
     void write(std::string_view text);
     // Some errors of a full disk appear only here.

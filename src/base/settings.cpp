@@ -1,9 +1,6 @@
 #include "base/settings.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
@@ -27,7 +24,7 @@ constexpr SettingRow rows[] = {
 #include "base/settings.def"
     std::vector<std::string> valid;
     for (const SettingRow& row : rows) valid.emplace_back(row.variable);
-    throw_invalid(fmt::format("unknown variable {}{}", variable, suggestion(variable, valid)));
+    throw_invalid("unknown variable {}{}", variable, suggestion(variable, valid));
 }
 
 }  // namespace
@@ -73,12 +70,12 @@ SettingHashes shared_setting_hashes(const Settings& settings) {
 bool parse_switch(const char* variable, const std::string& value) {
     if (value == "1" || value == "true" || value == "yes" || value == "on") return true;
     if (value.empty() || value == "0" || value == "false" || value == "no" || value == "off") return false;
-    throw_invalid(fmt::format("{} must be 0 or 1, not '{}'", variable, value));
+    throw_invalid("{} must be 0 or 1, not '{}'", variable, value);
 }
 
 void check_word(std::string_view name, const std::string& value, const std::vector<std::string>& words) {
-    if (std::find(words.begin(), words.end(), value) != words.end()) return;
-    throw_invalid(fmt::format("{}: unknown value '{}'{}", name, value, suggestion(value, words)));
+    if (std::ranges::find(words, value) != words.end()) return;
+    throw_invalid("{}: unknown value '{}'{}", name, value, suggestion(value, words));
 }
 
 }  // namespace lapwing

@@ -1,7 +1,5 @@
 #include "base/text_file.hpp"
 
-#include <fmt/format.h>
-
 #include <fstream>
 
 #include "base/error.hpp"
@@ -15,17 +13,14 @@ constexpr std::streamoff max_bytes_of_file = std::streamoff{16} << 20;
 
 std::string read_text_file(const std::string& path, const char* what) {
     std::ifstream file(path, std::ios::binary | std::ios::ate);
-    if (!file) throw Error(ErrorCode::system, fmt::format("the {} '{}' cannot be read", what, path));
+    if (!file) throw Error(ErrorCode::system, "the {} '{}' cannot be read", what, path);
     const std::streamoff size = file.tellg();
-    if (size < 0 || size > max_bytes_of_file) {
-        throw Error(ErrorCode::system,
-                    fmt::format("'{}' is not a {}: not a file, or larger than 16 MiB", path, what));
-    }
+    if (size < 0 || size > max_bytes_of_file)
+        throw Error(ErrorCode::system, "'{}' is not a {}: not a file, or larger than 16 MiB", path, what);
     file.seekg(0);
     std::string text(static_cast<std::size_t>(size), '\0');
-    if (!file.read(text.data(), size)) {
-        throw Error(ErrorCode::system, fmt::format("the {} '{}' cannot be read", what, path));
-    }
+    if (!file.read(text.data(), size))
+        throw Error(ErrorCode::system, "the {} '{}' cannot be read", what, path);
     return text;
 }
 

@@ -13,8 +13,8 @@
 #include <new>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "base/error.hpp"
-#include "base/fact_file.hpp"
 #include "base/values.hpp"
 
 namespace lapwing::trace {
@@ -28,20 +28,57 @@ namespace {
 
 constexpr std::size_t max_rings = 64;
 
+[[noreturn]] void refuse(const std::string& path, int error) {
+    throw Error(ErrorCode::system, "cannot write the trace to {}: {}{}", path, std::strerror(error),
+                error == ENOENT   ? "; its directory must be there on every host"
+                : error == EEXIST ? "; a directory must be used for one job only"
+                                  : "");
+}
+
+// Lines of JSON. Those beyond some megabytes are dropped.
+class Facts {
+  public:
+    // The file must not exist.
+    void create(const std::string& path) {
+        path_ = path;
+        file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
+        if (!file_) refuse(path, errno);
+    }
+    void add(const std::string& json) {
+        const std::string line = json + "\n";
+        if (bytes_ + line.size() > max_bytes) return;
+        const ssize_t written = ::write(file_.get(), line.data(), line.size());
+        bytes_ += line.size();
+        if (written == static_cast<ssize_t>(line.size())) return;
+        error_ = written < 0 ? errno : ENOSPC;
+        bytes_ = max_bytes;  // a line after half a line could not be read
+    }
+    // Why facts could not be written: "FILE: No space left on device". Empty if the disk took all of them.
+    std::string error() const {
+        return error_ == 0 ? std::string() : fmt::format("{}: {}", path_, std::strerror(error_));
+    }
+
+  private:
+    static constexpr std::uint64_t max_bytes = 16U << 20;
+    std::string path_;
+    Descriptor file_;
+    int error_ = 0;
+    std::uint64_t bytes_ = 0;
+};
+
 // A mapped file. Its blocks are allocated at once, because a store to a full disk would end the process.
 class Ring {
   public:
     Ring(const std::string& path, std::uint64_t capacity)
         : bytes_(Header::events_at + capacity * sizeof(Event)) {
-        const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file < 0) refuse(path, errno);
-        int error = ::posix_fallocate(file, 0, static_cast<off_t>(bytes_));
+        const Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+        if (!file) refuse(path, errno);
+        int error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes_));
         void* memory = MAP_FAILED;
         if (error == 0) {
-            memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+            memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
             if (memory == MAP_FAILED) error = errno;
         }
-        ::close(file);
         if (error != 0) {
             // An empty file tells `lapwing run` that this rank has begun, and has said why it records
             // nothing.
@@ -60,14 +97,6 @@ class Ring {
     }
     void count_lost() { header_->written.fetch_add(1, std::memory_order_relaxed); }
 
-    [[noreturn]] static void refuse(const std::string& path, int error) {
-        throw Error(ErrorCode::system,
-                    fmt::format("cannot write the trace to {}: {}{}", path, std::strerror(error),
-                                error == ENOENT   ? "; its directory must be there on every host"
-                                : error == EEXIST ? "; a directory must be used for one job only"
-                                                  : ""));
-    }
-
   private:
     std::size_t bytes_;
     Header* header_ = nullptr;
@@ -81,7 +110,7 @@ struct Recorder {
     std::vector<std::unique_ptr<Ring>> rings;
     std::vector<Ring*> idle;  // of threads that have ended
     std::uint16_t threads = 0;
-    FactFile facts;
+    Facts facts;
     std::unique_ptr<Ring> lost;  // counts events without a ring
 };
 // Never destroyed, because threads of the program may still record when it exits.
@@ -132,8 +161,7 @@ void open(const std::string& directory, int rank, std::uint64_t capacity) {
     const std::lock_guard lock(recorder.mutex);
     recorder.path = fmt::format("{}/{}", directory, rank);
     recorder.capacity = capacity;
-    const std::string facts = recorder.path + ".facts";
-    if (const int error = recorder.facts.create(facts); error != 0) Ring::refuse(facts, error);
+    recorder.facts.create(recorder.path + ".facts");
     // Makes the first ring now, so that a full disk is reported before the program runs.
     recorder.rings.push_back(std::make_unique<Ring>(recorder.path + ".0.events", capacity));
     recorder.idle.push_back(recorder.rings.back().get());
@@ -153,10 +181,10 @@ void detail::record_first(const Event& event) {
     record(event);
 }
 
-bool add_metadata(const std::string& json) {
-    if (!on()) return false;
+void add_metadata(const std::string& json) {
+    if (!on()) return;
     const std::lock_guard lock(recorder.mutex);
-    return recorder.facts.add(json);
+    recorder.facts.add(json);
 }
 
 std::uint64_t parse_capacity(const char* variable, const std::string& value) {

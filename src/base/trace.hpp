@@ -121,9 +121,8 @@ inline void record(const Event& event) {
     position.header->written.store(position.header->written.load(std::memory_order_relaxed) + 1,
                                    std::memory_order_release);
 }
-// Adds a fact: a line of JSON without its end. Returns false once a rank's facts exceed some megabytes and
-// are dropped.
-bool add_metadata(const std::string& json);
+// Adds a fact: a line of JSON without its end. Once a rank's facts exceed some megabytes, more are dropped.
+void add_metadata(const std::string& json);
 
 // Parses "100000". Throws Error (invalid_argument) that names the variable.
 std::uint64_t parse_capacity(const char* variable, const std::string& value);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -44,14 +45,20 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
     return *bytes << shift;
 }
 
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(separator, begin), text.size());
+        parts.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return parts;
+}
+
 std::optional<std::vector<int>> parse_processors(std::string_view text) {
     constexpr std::uint64_t max_processors = 1 << 16;
     std::vector<int> processors;
-    for (bool more = true; more;) {
-        const std::size_t comma = text.find(',');
-        const std::string_view entry = text.substr(0, comma);
-        more = comma != std::string_view::npos;
-        text.remove_prefix(more ? comma + 1 : text.size());
+    for (const std::string_view entry : split(text, ',')) {
         const std::size_t dash = entry.find('-');
         const auto first = parse_number(entry.substr(0, dash));
         const auto last = dash == std::string_view::npos ? first : parse_number(entry.substr(dash + 1));
@@ -75,7 +82,7 @@ std::string print_processors(std::span<const int> processors) {
 }
 
 void refuse_value(std::string_view name, std::string_view form, std::string_view value) {
-    throw_invalid(fmt::format("{} must be {}, not '{}'", name, form, value));
+    throw_invalid("{} must be {}, not '{}'", name, form, value);
 }
 
 std::uint64_t number_in(std::string_view name, std::string_view value, std::uint64_t min, std::uint64_t max) {
@@ -94,9 +101,8 @@ double real_in(std::string_view name, std::string_view value, double min, double
 
 std::uint64_t bytes_in(std::string_view name, std::string_view value, std::uint64_t min, std::uint64_t max) {
     const auto bytes = parse_bytes(value);
-    if (!bytes || *bytes < min || *bytes > max) {
+    if (!bytes || *bytes < min || *bytes > max)
         refuse_value(name, fmt::format("a number of bytes from {} to {}, such as 32Ki", min, max), value);
-    }
     return *bytes;
 }
 

@@ -19,6 +19,9 @@ std::optional<double> parse_real(std::string_view text);
 // "4096", "64Ki", "1Mi", "2Gi": a number of bytes.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
+// At least one part, which may be empty.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
 // "0,2-3": numbers of processors, in the order of the text.
 std::optional<std::vector<int>> parse_processors(std::string_view text);
 // The same text, of numbers in ascending order.

@@ -13,8 +13,7 @@ namespace lapwing::device {
 class Copies {
   public:
     Copies() = default;
-    Copies(const Copies&) = delete;
-    Copies& operator=(const Copies&) = delete;
+    Copies& operator=(Copies&&) = delete;
     ~Copies();
 
     void to_host(const Location& location, std::byte* host, const void* address, std::uint64_t bytes);

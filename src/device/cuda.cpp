@@ -1,5 +1,4 @@
 // CUDA, by its driver API. The declarations use the names of that API's documentation.
-#include <fmt/format.h>
 
 #include <array>
 

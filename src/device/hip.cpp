@@ -1,7 +1,5 @@
 // ROCm, by HIP's runtime. The declarations use the names of HIP's documentation.
-#include <fmt/format.h>
 
-#include "base/error.hpp"
 #include "device/driver.hpp"
 #include "device/functions.hpp"
 
@@ -59,8 +57,7 @@ class LastError {
     ~LastError() {
         if (clean_) hip_.take_error();
     }
-    LastError(const LastError&) = delete;
-    LastError& operator=(const LastError&) = delete;
+    LastError& operator=(LastError&&) = delete;
 
   private:
     const Functions& hip_;

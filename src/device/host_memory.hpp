@@ -14,8 +14,7 @@ namespace lapwing::device {
 class HostMemory {
   public:
     HostMemory() = default;
-    HostMemory(const HostMemory&) = delete;
-    HostMemory& operator=(const HostMemory&) = delete;
+    HostMemory& operator=(HostMemory&&) = delete;
     ~HostMemory() { release(); }
 
     // Memory for copies from or to `location`. Throws std::bad_alloc.

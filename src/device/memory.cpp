@@ -57,7 +57,7 @@ std::vector<std::string> loaded_files() {
 
 void throw_failed(const char* function, std::uint64_t bytes, const char* name, const char* meaning) {
     const std::string length = bytes > 0 ? fmt::format(" of {} bytes", bytes) : "";
-    throw Error(ErrorCode::system, fmt::format("{}{}: {} ({})", function, length, name, meaning));
+    throw Error(ErrorCode::system, "{}{}: {} ({})", function, length, name, meaning);
 }
 
 void look() {

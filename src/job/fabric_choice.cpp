@@ -24,7 +24,7 @@ std::vector<std::byte> introduction(const Fabric& fabric) {
 }
 
 Fabric::Peer read_introduction(const std::vector<std::byte>& bytes) {
-    const auto zero = std::find(bytes.begin(), bytes.end(), std::byte{0});
+    const auto zero = std::ranges::find(bytes, std::byte{0});
     if (zero == bytes.end()) throw Error(ErrorCode::link, "a rank sent a truncated address");
     Fabric::Peer peer;
     peer.host = reinterpret_cast<const char*>(bytes.data());

@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "engines/engine.hpp"
@@ -31,8 +30,6 @@ class JobGroup {
     // which needs no agreement. The network must outlive the group.
     JobGroup(JobNetwork& network, int rank, std::vector<int> members, const PlanOptions& options,
              std::uint64_t number);
-    JobGroup(const JobGroup&) = delete;
-    JobGroup& operator=(const JobGroup&) = delete;
 
     // Whether open() needs a link of the owner's.
     bool needs_link() const { return !all_intra_node_ && !by_fabric_; }

@@ -34,12 +34,6 @@ JobNetwork::JobNetwork(Job& job)
     engines_.push_back({&engine, engine.open(job)});
 }
 
-JobNetwork::~JobNetwork() {
-    progress_thread_.reset();
-    node_.reset();
-    fabric_.reset();
-}
-
 void JobNetwork::leave(const std::function<void()>& meanwhile) {
     // The progress thread still serves the peers.
     if (fabric_ != nullptr) leave_fabric(job_, *fabric_, meanwhile);
@@ -79,9 +73,8 @@ void JobNetwork::open_fabric() {
     const bool joins = several_hosts_ || (!settings_.shared_memory && job_.ranks() > 1);
     if (!joins || wanted == "tcp" || wanted == "mpi") return;
     const auto all = lapwing::engines();
-    const auto own = std::find_if(all.begin(), all.end(), [&](const Engine* engine) {
-        return names(*engine) && *engine->network() != '\0';
-    });
+    const auto own = std::ranges::find_if(
+        all, [&](const Engine* engine) { return names(*engine) && *engine->network() != '\0'; });
     if (own == all.end()) {
         fabric_ = choose_fabric(job_, wanted, missing_.networks);
     } else if (wanted != "auto") {
@@ -130,16 +123,15 @@ void JobNetwork::open_engines() {
 void JobNetwork::open_tcp_fabric() {
     const std::string& wanted = settings_.network;
     const bool joins = several_hosts_ || (!settings_.shared_memory && job_.ranks() > 1);
-    const bool other_network = std::any_of(engines_.begin(), engines_.end(), [](const OpenEngine& one) {
-        return *one.engine->network() != '\0';
-    });
+    const bool other_network =
+        std::ranges::any_of(engines_, [](const OpenEngine& one) { return *one.engine->network() != '\0'; });
     if (!joins || fabric_ != nullptr || wanted == "mpi") return;
     const bool must = job_.links_stand_still();
     if (other_network && !must) return;
     if (wanted != "tcp" && !must) {
         if (!several_hosts_ || names(*engines_.back().engine)) return;
         const auto wants = job_.exchange_values(std::uint8_t{may_have_thread()});
-        if (std::find(wants.begin(), wants.end(), 1) == wants.end()) return;
+        if (std::ranges::find(wants, 1) == wants.end()) return;
     }
     fabric_ = choose_fabric(job_, "tcp", missing_.networks);
     if (fabric_ != nullptr && description_.empty())
@@ -209,7 +201,7 @@ std::shared_ptr<const Placement> JobNetwork::placement_of(const std::vector<int>
 
 void JobNetwork::warn_first_time(const std::string& line) {
     const std::lock_guard lock(printed_mutex_);
-    if (std::find(printed_.begin(), printed_.end(), line) != printed_.end()) return;
+    if (std::ranges::find(printed_, line) != printed_.end()) return;
     printed_.push_back(line);
     job_.warn(line);
 }

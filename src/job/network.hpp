@@ -36,9 +36,6 @@ class JobNetwork {
     JobNetwork(Job& job, const std::string& engine, RankLocations locations);
     // Of a job of one rank: the host engine alone, over the owner's link.
     explicit JobNetwork(Job& job);
-    ~JobNetwork();
-    JobNetwork(const JobNetwork&) = delete;
-    JobNetwork& operator=(const JobNetwork&) = delete;
     // Collective, before the destructor: waits until no rank needs this one any more. Calls `meanwhile` again
     // and again until then.
     void leave(const std::function<void()>& meanwhile = [] {});

@@ -23,22 +23,20 @@ RankLocations::RankLocations(Job& job, const topology::HostOrder& hosts) {
     const topology::RankLocation mine = topology::rank_location(
         tcp::host_number(), hosts.find(tcp::host_name()), topology::locate(topology::allowed_processors()));
     locations_ = job.exchange_values(mine);
-    const auto here = std::count_if(locations_.begin(), locations_.end(),
-                                    [&](const topology::RankLocation& one) { return one.host == mine.host; });
+    const auto here = std::ranges::count_if(
+        locations_, [&](const topology::RankLocation& one) { return one.host == mine.host; });
     oversubscribed_ = here > topology::processors_here();
     spare_processors_ = lapwing::has_spare_processors(here);
 }
 
 bool RankLocations::on_one_host(std::span<const int> members) const {
     const auto host = [&](int member) { return locations_[static_cast<std::size_t>(member)].host; };
-    return std::all_of(members.begin(), members.end(),
-                       [&](int member) { return host(member) == host(members.front()); });
+    return std::ranges::all_of(members, [&](int member) { return host(member) == host(members.front()); });
 }
 
 bool RankLocations::all_on_one_host() const {
-    return std::all_of(locations_.begin(), locations_.end(), [&](const topology::RankLocation& one) {
-        return one.host == locations_.front().host;
-    });
+    return std::ranges::all_of(
+        locations_, [&](const topology::RankLocation& one) { return one.host == locations_.front().host; });
 }
 
 bool RankLocations::some_on_one_host() const {
@@ -48,8 +46,8 @@ bool RankLocations::some_on_one_host() const {
 }
 
 bool RankLocations::out_of_order() const {
-    return std::all_of(locations_.begin(), locations_.end(),
-                       [](const topology::RankLocation& one) { return one.host_index < 0; });
+    return std::ranges::all_of(locations_,
+                               [](const topology::RankLocation& one) { return one.host_index < 0; });
 }
 
 std::shared_ptr<const Placement> RankLocations::placement_of(std::span<const int> members) const {

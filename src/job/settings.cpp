@@ -1,7 +1,5 @@
 #include "job/settings.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -49,11 +47,9 @@ void compare_settings(Job& job) {
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
         const auto differs = std::mismatch(all[0].begin(), all[0].end(), all[rank].begin()).first;
         if (differs == all[0].end()) continue;
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format(
-                "{}, or its option, must be the same on all ranks; it differs between rank 0 and rank {}",
-                setting_rows()[static_cast<std::size_t>(differs - all[0].begin())].variable, rank));
+        throw_invalid(
+            "{}, or its option, must be the same on all ranks; it differs between rank 0 and rank {}",
+            setting_rows()[static_cast<std::size_t>(differs - all[0].begin())].variable, rank);
     }
 }
 
@@ -61,8 +57,7 @@ void compare_file(Job& job, const char* variable, const std::string& path, std::
     const std::uint64_t first = job.exchange_values(fingerprint).front();
     const std::string differs = job.agree(fingerprint == first ? "" : "it differs from rank 0's");
     if (differs.empty()) return;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("the file '{}' ({}) is not the same on all hosts: {}", path, variable, differs));
+    throw_invalid("the file '{}' ({}) is not the same on all hosts: {}", path, variable, differs);
 }
 
 void compare_files(Job& job, const PlanOptions& options) {

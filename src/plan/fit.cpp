@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "collectives/catalogue.hpp"
-
 namespace lapwing {
 namespace {
 

@@ -30,7 +30,7 @@ std::vector<std::unique_ptr<const UserLists>> parse_file(const std::string& path
             by_collective[collective].push_back(std::move(parsed));
         }
     } catch (const ParseError& error) {
-        throw Error(ErrorCode::parse, fmt::format("{}:{}", path, error.what()));
+        throw Error(ErrorCode::parse, "{}:{}", path, error.what());
     }
     std::vector<std::unique_ptr<const UserLists>> lists;
     for (auto& [collective, sets] : by_collective)
@@ -51,9 +51,8 @@ std::vector<const UserLists*> read_list_file(const std::string& path) {
     const std::string text = read_text_file(path, "list file");
     const std::uint64_t fingerprint = fingerprint_of(text);
     const std::lock_guard lock(mutex);
-    auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) {
-        return one->path == path && one->fingerprint == fingerprint;
-    });
+    auto found = std::ranges::find_if(
+        all, [&](const auto& one) { return one->path == path && one->fingerprint == fingerprint; });
     if (found == all.end()) {
         all.push_back(
             std::make_unique<const Read>(Read{path, fingerprint, parse_file(path, text, fingerprint)}));
@@ -68,15 +67,15 @@ Choice read_choice(Collective collective, std::string_view algorithm) {
     const std::string_view path = list_file_of(algorithm);
     if (path.empty()) return parse_choice(collective, algorithm);
     if (has_parts(collective)) {
-        throw_invalid(fmt::format("list files support only collectives with blocks of one length, not {}",
-                                  name(collective)));
+        throw_invalid("list files support only collectives with blocks of one length, not {}",
+                      name(collective));
     }
     std::string others;
     for (const UserLists* lists : read_list_file(std::string(path))) {
         if (lists->algorithm().collective == collective) return {&lists->algorithm(), {}};
         others += fmt::format("{}{}", others.empty() ? "" : ", ", name(lists->algorithm().collective));
     }
-    throw_invalid(fmt::format("{} has no lists of {}; it has those of {}", path, name(collective), others));
+    throw_invalid("{} has no lists of {}; it has those of {}", path, name(collective), others);
 }
 
 }  // namespace lapwing

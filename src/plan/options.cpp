@@ -1,6 +1,5 @@
 #include "plan/options.hpp"
 
-#include "base/error.hpp"
 #include "base/values.hpp"
 #include "engines/catalogue.hpp"
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <utility>
 
@@ -58,8 +57,8 @@ void prove(const Problem& problem, const Choice& choice, bool bracketing) {
     const auto violations =
         check(problem, set.lists, {.queue_depth = UINT64_MAX, .violations = 1, .bracketing = bracketing});
     if (violations.empty()) return;
-    throw Error(ErrorCode::internal, fmt::format("{} {} builds wrong lists: {}", name(problem.collective),
-                                                 set.algorithm, violations.front().what(set.lists)));
+    throw Error(ErrorCode::internal, "{} {} builds wrong lists: {}", name(problem.collective), set.algorithm,
+                violations.front().what(set.lists));
 }
 
 std::uint64_t hash_of(const Problem& p, Starts starts) {
@@ -117,7 +116,7 @@ Plan& Planner::find_or_make(const Problem& problem, Starts starts) {
 }
 
 bool Planner::needs_agreement(const Plan& plan) {
-    return std::any_of(engines_.begin(), engines_.end(), [&](Candidate& candidate) {
+    return std::ranges::any_of(engines_, [&](Candidate& candidate) {
         return candidate.row.engine == plan.engine && open(candidate).needs_agreement();
     });
 }

@@ -70,8 +70,7 @@ class Planner {
     // `engines` in the order in which they are tried; the last one must run every list. `options` must
     // outlive the planner.
     Planner(int rank, std::vector<EngineOfGroup> engines, const PlanOptions& options);
-    Planner(const Planner&) = delete;
-    Planner& operator=(const Planner&) = delete;
+    Planner& operator=(Planner&&) = delete;
 
     // The engine that runs every list that it supports.
     const Engine& first_engine() const { return *engines_.front().row.engine; }

@@ -24,7 +24,7 @@ Collective parse_collective(std::string_view text) {
         name[0] = 'i';
         if (valid.empty() || valid.back() != name) valid.push_back(name);
     }
-    throw_invalid(fmt::format("unknown collective '{}'{}", text, suggestion(text, valid)));
+    throw_invalid("unknown collective '{}'{}", text, suggestion(text, valid));
 }
 
 // Costs that differ only by rounding are equal: the algorithm that stands earlier in the catalogue is taken.
@@ -47,13 +47,10 @@ RequestedAlgorithms RequestedAlgorithms::parse(std::string_view text) {
         const std::string_view entry = text.substr(0, comma);
         text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
         const std::size_t equals = entry.find('=');
-        if (equals == std::string_view::npos) {
-            throw_invalid(fmt::format("'{}' is not of the form COLLECTIVE=ALGORITHM", entry));
-        }
+        if (equals == std::string_view::npos)
+            throw_invalid("'{}' is not of the form COLLECTIVE=ALGORITHM", entry);
         const Collective collective = parse_collective(entry.substr(0, equals));
-        if (requested.find(collective) != nullptr) {
-            throw_invalid(fmt::format("{} is given twice", name(collective)));
-        }
+        if (requested.find(collective) != nullptr) throw_invalid("{} is given twice", name(collective));
         requested.choices_.push_back(read_choice(collective, entry.substr(equals + 1)));
     }
     return requested;
@@ -81,7 +78,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Machine& machine
         found.push_back(
             {choice, modelled_seconds(problem, choice, machine), applies(problem, choice, reproducible)});
     }
-    std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+    std::ranges::stable_sort(found, [](const Candidate& a, const Candidate& b) {
         if (static_cast<bool>(a.applies) != static_cast<bool>(b.applies)) return static_cast<bool>(a.applies);
         return picoseconds(a.cost) < picoseconds(b.cost);
     });
@@ -147,8 +144,8 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
     }
     if (selection.choice.algorithm == nullptr) {
         const bool none = algorithms_of(problem.collective).empty();
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("no algorithm for {}", none ? name(problem.collective) : "this problem"));
+        throw Error(ErrorCode::unsupported, "no algorithm for {}",
+                    none ? name(problem.collective) : "this problem");
     }
     if (why != nullptr) *why += fmt::format("cheapest by the cost model, constants: {}", where);
     return selection;

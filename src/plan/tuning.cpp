@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
@@ -13,7 +12,6 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "base/text_file.hpp"
-#include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
 #include "plan/list_files.hpp"
 #include "task/sample.hpp"
@@ -31,31 +29,30 @@ class Node {
     Node(const Json& json, const std::string& file, std::string path)
         : json_(json), file_(file), path_(std::move(path)) {}
 
-    [[noreturn]] void refuse(const std::string& what) const {
-        throw Error(ErrorCode::parse,
-                    fmt::format("{}: {}{}{}", file_, path_, path_.empty() ? "" : ": ", what));
+    template <typename... Arguments>
+    [[noreturn]] void refuse(fmt::format_string<Arguments...> what, Arguments&&... arguments) const {
+        throw Error(ErrorCode::parse, "{}: {}{}{}", file_, path_, path_.empty() ? "" : ": ",
+                    fmt::format(what, std::forward<Arguments>(arguments)...));
     }
     const Json& json() const { return json_; }
 
     void be_object(const std::vector<std::string>& keys) const {
-        if (!json_.is_object()) refuse("must be an object, {...}");
+        if (!json_.is_object()) refuse("must be an object, {{...}}");
         for (const auto& entry : json_.items()) {
-            if (std::find(keys.begin(), keys.end(), entry.key()) == keys.end()) {
-                refuse(fmt::format("unknown field '{}'{}", entry.key(), suggestion(entry.key(), keys)));
-            }
+            if (std::ranges::find(keys, entry.key()) == keys.end())
+                refuse("unknown field '{}'{}", entry.key(), suggestion(entry.key(), keys));
         }
     }
     bool has(const char* key) const { return json_.contains(key); }
     Node operator[](const char* key) const {
-        if (!has(key)) refuse(fmt::format("the field '{}' is missing", key));
+        if (!has(key)) refuse("the field '{}' is missing", key);
         return {json_.at(key), file_, path_.empty() ? key : fmt::format("{}.{}", path_, key)};
     }
     std::vector<Node> elements() const {
         if (!json_.is_array()) refuse("must be a list, [...]");
         std::vector<Node> fields;
-        for (std::size_t i = 0; i < json_.size(); ++i) {
+        for (std::size_t i = 0; i < json_.size(); ++i)
             fields.emplace_back(json_[i], file_, fmt::format("{}[{}]", path_, i));
-        }
         return fields;
     }
     std::string text() const {
@@ -68,21 +65,20 @@ class Node {
     }
     std::string one_of(const std::vector<std::string>& valid) const {
         const std::string word = text();
-        if (std::find(valid.begin(), valid.end(), word) != valid.end()) return word;
-        refuse(fmt::format("unknown word '{}'{}", word, suggestion(word, valid)));
+        if (std::ranges::find(valid, word) != valid.end()) return word;
+        refuse("unknown word '{}'{}", word, suggestion(word, valid));
     }
     std::uint64_t whole(std::uint64_t least, std::uint64_t most) const {
         if (!json_.is_number_unsigned() || json_.get<std::uint64_t>() < least ||
             json_.get<std::uint64_t>() > most) {
-            refuse(fmt::format("must be a whole number from {} to {}", least, most));
+            refuse("must be a whole number from {} to {}", least, most);
         }
         return json_.get<std::uint64_t>();
     }
     double seconds() const {
         constexpr double most = 1e6;
-        if (!json_.is_number() || !(json_.get<double>() >= 0) || json_.get<double>() > most) {
-            refuse(fmt::format("must be a number from 0 to {:.0f}", most));
-        }
+        if (!json_.is_number() || !(json_.get<double>() >= 0) || json_.get<double>() > most)
+            refuse("must be a number from 0 to {:.0f}", most);
         return json_.get<double>();
     }
 
@@ -111,7 +107,7 @@ Choice read_choice(const Node& field, Collective collective) {
         return read_choice(collective, field.text());
     } catch (const Error& error) {
         if (error.code() != ErrorCode::invalid_argument) throw;
-        field.refuse(error.what());
+        field.refuse("{}", error.what());
     }
 }
 
@@ -124,8 +120,7 @@ std::vector<Tuning::Row> read_rows(const Node& field, Collective collective) {
         row.choice = read_choice(element["take"], collective);
         if (element.has("seconds")) row.seconds = element["seconds"].seconds();
         if (!rows.empty() && rows.back().from >= row.from) {
-            element["from"].refuse(
-                fmt::format("must be more than {}, the start of the previous row", rows.back().from));
+            element["from"].refuse("must be more than {}, the start of the previous row", rows.back().from);
         }
         rows.push_back(row);
     }
@@ -160,9 +155,8 @@ Tuning::Table read_table(const Node& field) {
     table.of.engine = read_engine(field["engine"]);
     table.of.several_hosts = field["hosts"].one_of({"one", "several"}) == "several";
     std::tie(table.first_ranks, table.last_ranks) = read_range(field["ranks"]);
-    if (field.has("ranks_per_host")) {
+    if (field.has("ranks_per_host"))
         std::tie(table.first_per_host, table.last_per_host) = read_range(field["ranks_per_host"]);
-    }
     if (field.has("machine")) table.machine = read_machine(field["machine"]);
     if (!field.has("choices")) return table;
 
@@ -221,12 +215,11 @@ Tuning Tuning::parse(std::string_view text, const std::string& name) {
     try {
         json = Json::parse(text);
     } catch (const Json::exception& error) {  // of syntax; or a number beyond all bounds
-        throw Error(ErrorCode::parse, fmt::format("{}: {}", name, syntax_of(error.what())));
+        throw Error(ErrorCode::parse, "{}: {}", name, syntax_of(error.what()));
     }
     const Node file(json, name, "");
-    if (!json.is_object() || !json.contains("lapwing_tuning")) {
+    if (!json.is_object() || !json.contains("lapwing_tuning"))
         file.refuse("is not a tuning file; `lapwing tune` writes one");
-    }
     file["lapwing_tuning"].whole(version, version);
     file.be_object({"lapwing_tuning", "tables"});
     Tuning tuning;
@@ -246,7 +239,7 @@ std::vector<const UserLists*> Tuning::list_files() const {
         for (const auto& [collective, rows] : table.choices) {
             for (const Row& row : rows) {
                 const UserLists* lists = row.choice.algorithm->lists;
-                if (lists != nullptr && std::find(files.begin(), files.end(), lists) == files.end())
+                if (lists != nullptr && std::ranges::find(files, lists) == files.end())
                     files.push_back(lists);
             }
         }

@@ -24,8 +24,10 @@ struct SourceLine {
     const std::string& file;
     int number = 0;
 
-    [[noreturn]] void refuse(const std::string& why) const {
-        throw Error(ErrorCode::parse, fmt::format("{}:{}: {}", file, number, why));
+    template <typename... Arguments>
+    [[noreturn]] void refuse(fmt::format_string<Arguments...> why, Arguments&&... arguments) const {
+        throw Error(ErrorCode::parse, "{}:{}: {}", file, number,
+                    fmt::format(why, std::forward<Arguments>(arguments)...));
     }
 };
 
@@ -37,14 +39,10 @@ bool digits(std::string_view text) {
 // 0.
 std::vector<int> extents_in(std::string_view text) {
     std::vector<int> extents;
-    for (bool more = true; more;) {
-        const std::size_t end = text.find('x');
-        const std::string_view number = text.substr(0, end);
+    for (const std::string_view number : split(text, 'x')) {
         if (!digits(number)) return {};
         const auto extent = parse_number(number);
         extents.push_back(extent && *extent <= max_hosts ? static_cast<int>(*extent) : 0);
-        more = end != std::string_view::npos;
-        text.remove_prefix(more ? end + 1 : text.size());
     }
     return extents;
 }
@@ -69,22 +67,18 @@ std::vector<std::string_view> words_of(std::string_view line) {
 // Expands the text between brackets: "01-16,20" to 01, 02, ... 16, 20, and "3-1" to 3, 2, 1.
 std::vector<std::string> numbers_in(std::string_view series, std::string_view word, const SourceLine& line) {
     std::vector<std::string> numbers;
-    for (bool more = true; more;) {
-        const std::size_t comma = series.find(',');
-        const std::string_view entry = series.substr(0, comma);
-        more = comma != std::string_view::npos;
-        series.remove_prefix(more ? comma + 1 : series.size());
+    for (const std::string_view entry : split(series, ',')) {
         const std::size_t dash = entry.find('-');
         const std::string_view first = entry.substr(0, dash);
         const std::string_view last = dash == std::string_view::npos ? first : entry.substr(dash + 1);
         if (!digits(first) || !digits(last) || first.size() > 9 || last.size() > 9) {
-            line.refuse(fmt::format(
-                "'{}': brackets must contain numbers and ranges such as [1-8,12], not '{}'", word, entry));
+            line.refuse("'{}': brackets must contain numbers and ranges such as [1-8,12], not '{}'", word,
+                        entry);
         }
         const auto from = static_cast<std::int64_t>(*parse_number(first));
         const auto to = static_cast<std::int64_t>(*parse_number(last));
         if (static_cast<std::size_t>(std::abs(to - from)) + numbers.size() >= max_hosts)
-            line.refuse(fmt::format("'{}' names more than {} hosts", word, max_hosts));
+            line.refuse("'{}' names more than {} hosts", word, max_hosts);
         // All numbers have at least as many digits as the smaller end of the range.
         const std::size_t width = from <= to ? first.size() : last.size();
         for (std::int64_t number = from;; number += from <= to ? 1 : -1) {
@@ -105,20 +99,18 @@ std::vector<std::string> names_in(std::string_view word, const SourceLine& line)
         for (const char c : plain) {
             const bool good = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                               c == '-' || c == '_' || c == '.';
-            if (!good) {
-                line.refuse(
-                    fmt::format("'{}': a host name must consist of letters, digits, '-', '_' and '.'", word));
-            }
+            if (!good)
+                line.refuse("'{}': a host name must consist of letters, digits, '-', '_' and '.'", word);
         }
         for (std::string& name : names) name += plain;
         rest.remove_prefix(open);
         if (rest.empty()) break;
         const std::size_t close = rest.find(']');
-        if (close == std::string_view::npos) line.refuse(fmt::format("'{}': missing ']'", word));
+        if (close == std::string_view::npos) line.refuse("'{}': missing ']'", word);
         const std::vector<std::string> numbers = numbers_in(rest.substr(1, close - 1), word, line);
         rest.remove_prefix(close + 1);
         if (names.size() * numbers.size() > max_hosts)
-            line.refuse(fmt::format("'{}' names more than {} hosts", word, max_hosts));
+            line.refuse("'{}' names more than {} hosts", word, max_hosts);
         std::vector<std::string> longer;
         longer.reserve(names.size() * numbers.size());
         for (const std::string& name : names) {
@@ -128,7 +120,7 @@ std::vector<std::string> names_in(std::string_view word, const SourceLine& line)
         if (names.front().size() > longest_name) break;
     }
     if (names.front().size() > longest_name)
-        line.refuse(fmt::format("'{}...' is too long for a host name", word.substr(0, 20)));
+        line.refuse("'{}...' is too long for a host name", word.substr(0, 20));
     return names;
 }
 
@@ -138,12 +130,12 @@ std::vector<std::string> names_in(std::span<const std::string_view> words, const
     for (std::size_t i = 0; i < words.size(); ++i) {
         // For example "tours 4x4 node[1-16]".
         if (words[i].find('x') != std::string_view::npos && !extents_in(words[i]).empty()) {
-            line.refuse(fmt::format("'{}' is the shape of a grid and must follow the word torus or mesh{}",
-                                    words[i], i == 0 ? "" : suggestion(words[i - 1], grid_words)));
+            line.refuse("'{}' is the shape of a grid and must follow the word torus or mesh{}", words[i],
+                        i == 0 ? "" : suggestion(words[i - 1], grid_words));
         }
         const std::vector<std::string> more = names_in(words[i], line);
         names.insert(names.end(), more.begin(), more.end());
-        if (names.size() > max_hosts) line.refuse(fmt::format("more than {} hosts", max_hosts));
+        if (names.size() > max_hosts) line.refuse("more than {} hosts", max_hosts);
     }
     return names;
 }
@@ -154,22 +146,20 @@ std::vector<std::string> read_grid(std::span<const std::string_view> words, cons
     grid.wraps = words[0] == "torus";
     if (words.size() > 1) grid.extents = extents_in(words[1]);
     if (grid.extents.empty()) {
-        line.refuse(fmt::format("'{}' must be followed by a shape such as 4x4{}", words[0],
-                                words.size() > 1 ? fmt::format(", not '{}'", words[1]) : ""));
+        line.refuse("'{}' must be followed by a shape such as 4x4{}", words[0],
+                    words.size() > 1 ? fmt::format(", not '{}'", words[1]) : "");
     }
     std::size_t size = 1;
     for (const int extent : grid.extents) {
         size *= static_cast<std::size_t>(extent);
         if (extent == 0 || size > max_hosts || grid.extents.size() > max_dimensions) {
-            line.refuse(fmt::format("'{}': a grid must have 1 to {} hosts and at most {} dimensions",
-                                    words[1], max_hosts, max_dimensions));
+            line.refuse("'{}': a grid must have 1 to {} hosts and at most {} dimensions", words[1], max_hosts,
+                        max_dimensions);
         }
     }
     const std::vector<std::string> names = names_in(words.subspan(2), line);
-    if (names.size() != size) {
-        line.refuse(fmt::format("a {} of {} has {} hosts, but the line names {}", words[0], words[1], size,
-                                names.size()));
-    }
+    if (names.size() != size)
+        line.refuse("a {} of {} has {} hosts, but the line names {}", words[0], words[1], size, names.size());
     std::vector<std::string> ordered;
     ordered.reserve(size);
     for (const int cell : path_through(grid)) ordered.push_back(names[static_cast<std::size_t>(cell)]);
@@ -221,25 +211,21 @@ HostOrder HostOrder::parse(std::string_view text, const std::string& name) {
     order.fingerprint_ = fingerprint_of(text);
     std::vector<int> lines;  // by host
     SourceLine line{name};
-    while (!text.empty()) {
+    for (const std::string_view content : split(text, '\n')) {
         ++line.number;
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string_view content = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
         const std::vector<std::string_view> words = words_of(content.substr(0, content.find('#')));
         if (words.empty()) continue;
         std::vector<std::string> hosts =
             words[0] == "torus" || words[0] == "mesh" ? read_grid(words, line) : names_in(words, line);
-        if (order.hosts_.size() + hosts.size() > max_hosts)
-            line.refuse(fmt::format("more than {} hosts", max_hosts));
+        if (order.hosts_.size() + hosts.size() > max_hosts) line.refuse("more than {} hosts", max_hosts);
         for (std::string& host : hosts) {
             const int here = static_cast<int>(order.hosts_.size());
             const auto [found, fresh] = order.indices_.emplace(host, here);
             if (!fresh) {
                 const int before = lines[static_cast<std::size_t>(found->second)];
-                line.refuse(before == line.number
-                                ? fmt::format("{} is named twice on this line", host)
-                                : fmt::format("{} is already named on line {}", host, before));
+                line.refuse("{}", before == line.number
+                                      ? fmt::format("{} is named twice on this line", host)
+                                      : fmt::format("{} is already named on line {}", host, before));
             }
             const auto [same_short, first] = order.short_indices_.emplace(short_name(host), here);
             if (!first) same_short->second = -1;
@@ -247,7 +233,7 @@ HostOrder HostOrder::parse(std::string_view text, const std::string& name) {
             lines.push_back(line.number);
         }
     }
-    if (order.hosts_.empty()) throw Error(ErrorCode::parse, fmt::format("{}: the file names no host", name));
+    if (order.hosts_.empty()) throw Error(ErrorCode::parse, "{}: the file names no host", name);
     return order;
 }
 

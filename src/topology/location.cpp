@@ -106,7 +106,7 @@ Location locate(std::span<const int> allowed, const std::string& system) {
     const std::vector<int> of_core = processors_in(topology, "core_cpus_list", "thread_siblings_list");
     if (!of_core.empty()) {
         found.core = of_core.front();
-        const auto thread = std::find(of_core.begin(), of_core.end(), found.processor);
+        const auto thread = std::ranges::find(of_core, found.processor);
         if (thread != of_core.end()) found.thread = static_cast<int>(thread - of_core.begin());
     }
 

@@ -37,7 +37,7 @@ std::vector<int> order_of(std::span<const RankLocation> locations) {
     };
     std::vector<int> order(locations.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](int one, int other) { return key(one) < key(other); });
+    std::ranges::sort(order, [&](int one, int other) { return key(one) < key(other); });
     return order;
 }
 
