@@ -1,7 +1,5 @@
 #include "c/call.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -19,7 +17,7 @@ template <typename Entry, typename Given>
 Entry entry_of(Given given, Entry last, const char* what) {
     const auto index = static_cast<std::uint32_t>(given);
     if (index > static_cast<std::uint32_t>(last))
-        throw_invalid(fmt::format("unknown {} {}", what, static_cast<std::int32_t>(index)));
+        throw_invalid("unknown {} {}", what, static_cast<std::int32_t>(index));
     return static_cast<Entry>(index);
 }
 
@@ -57,7 +55,7 @@ lapwing_problem of_this_version(const lapwing_problem& given) {
 }
 
 void need(const void* array, const char* name, std::uint64_t entries) {
-    if (array == nullptr && entries > 0) throw_invalid(fmt::format("{} is null", name));
+    if (array == nullptr && entries > 0) throw_invalid("{} is null", name);
 }
 
 Part part_of(int peer, const lapwing_part& part) {
@@ -171,8 +169,8 @@ Call call_of(const Group& group, const lapwing_problem& of_caller) {
     if (has_root(problem.collective)) {
         problem.root = given.root;
         if (problem.root < 0 || problem.root >= group.size())
-            throw_invalid(fmt::format("root {} is out of range: the group has ranks 0 to {}", problem.root,
-                                      group.size() - 1));
+            throw_invalid("root {} is out of range: the group has ranks 0 to {}", problem.root,
+                          group.size() - 1);
         if (problem.in_place && group.rank() != problem.root && may_be_in_place(problem.collective))
             throw_invalid("in_place must be 0 on all ranks but the root");
     }
@@ -188,7 +186,7 @@ Call call_of(const Group& group, const lapwing_problem& of_caller) {
         problem.bytes = average_block(problem);
     } else if (reduces) {
         if (given.count > max_bytes / problem.element_bytes())
-            throw_invalid(fmt::format("{} elements are too many", given.count));
+            throw_invalid("{} elements are too many", given.count);
         problem.bytes = given.count * problem.element_bytes();
     } else {
         problem.bytes = problem.collective == Collective::barrier ? 0 : given.bytes;

@@ -1,6 +1,5 @@
 #include "c/group.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,10 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "c/group_job.hpp"
 #include "c/status.hpp"
 #include "job/settings.hpp"
-#include "links/process/process_link.hpp"
 #include "plan/options.hpp"
 
 extern char** environ;
@@ -30,6 +27,14 @@ class AloneJob final : public Job {
     void warn(const std::string&) override {}
 };
 
+// No rank is its own peer.
+class NoMessages final : public Link {
+  public:
+    void send(int, const std::byte*, std::uint64_t, std::uint32_t, Transfer&) override {}
+    void recv(int, std::byte*, std::uint64_t, std::uint32_t, Transfer&) override {}
+    bool test(Transfer&) override { return true; }
+};
+
 constexpr std::chrono::milliseconds reason_limit{500};
 
 }  // namespace
@@ -37,9 +42,9 @@ constexpr std::chrono::milliseconds reason_limit{500};
 Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, const char* const* options)
     : process_(::getpid()), rank_(rank), size_(size) {
     const DefaultFloatingPoint default_floating_point;
-    if (size < 1) throw_invalid(fmt::format("size must be at least 1, not {}", size));
+    if (size < 1) throw_invalid("size must be at least 1, not {}", size);
     if (rank < 0 || rank >= size)
-        throw_invalid(fmt::format("rank {} is out of range: the group has ranks 0 to {}", rank, size - 1));
+        throw_invalid("rank {} is out of range: the group has ranks 0 to {}", rank, size - 1);
     if (size > 1 && exchange == nullptr) throw_invalid("the exchange function is null");
     if (size > 1) {
         try {
@@ -58,12 +63,12 @@ Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, cons
     }
     const Settings settings = read_group_settings(options, environ);
     options_ = read_plan_options(settings);
-    to_itself_ = std::move(process_links(1, true).front());
+    no_messages_ = std::make_unique<NoMessages>();
     alone_ = std::make_unique<AloneJob>(settings);
     network_ = std::make_unique<JobNetwork>(*alone_);
     group_.emplace(*network_, 0, std::vector<int>{}, options_, JobNetwork::number_of_all);
     group_->claim();
-    group_->open({}, to_itself_.get());
+    group_->open({}, no_messages_.get());
 }
 
 Group::~Group() {
@@ -273,7 +278,7 @@ bool Group::prepare_to_sleep(std::vector<int>& descriptors) {
     for (lapwing_operation* const operation : running_) {
         const int descriptor = operation->plan->prepared->prepare_to_sleep(operation->run);
         if (descriptor < 0) return false;
-        if (std::find(descriptors.begin(), descriptors.end(), descriptor) == descriptors.end())
+        if (std::ranges::find(descriptors, descriptor) == descriptors.end())
             descriptors.push_back(descriptor);
     }
     return true;

@@ -59,8 +59,6 @@ class Group : public std::enable_shared_from_this<Group> {
     // Joins. Throws Error, ExchangeError.
     Group(int rank, int size, lapwing_exchange* exchange, void* context, const char* const* options);
     ~Group();
-    Group(const Group&) = delete;
-    Group& operator=(const Group&) = delete;
 
     // Collective, before the group is freed: waits until no rank needs this one any more. Calls `meanwhile`
     // again and again until then.
@@ -134,8 +132,8 @@ class Group : public std::enable_shared_from_this<Group> {
     // In this order: what is below uses what is above. Both null in a group of one.
     std::unique_ptr<GroupJob> job_;
     std::unique_ptr<JobNetwork> network_;
-    std::unique_ptr<Link> to_itself_;  // in a group of one
-    std::unique_ptr<Job> alone_;       // the same
+    std::unique_ptr<Link> no_messages_;  // in a group of one
+    std::unique_ptr<Job> alone_;         // the same
     std::optional<JobGroup> group_;
     std::uint32_t next_channel_ = 0;
     int pinned_ = 0;

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/nearest_name.hpp"
 #include "c/status.hpp"
@@ -43,13 +41,11 @@ std::vector<std::string> option_names() {
 // "engine=host" as the variable would be written: "LAPWING_ENGINE=host".
 std::string as_variable(std::string_view option) {
     const std::size_t equals = option.find('=');
-    if (equals == std::string_view::npos)
-        throw_invalid(fmt::format("option '{}' is not of the form name=value", option));
+    if (equals == std::string_view::npos) throw_invalid("option '{}' is not of the form name=value", option);
     const std::string_view name = option.substr(0, equals);
     const std::vector<std::string> names = option_names();
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end())
-        throw_invalid(fmt::format("unknown option '{}'{}", name, suggestion(name, names)));
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) throw_invalid("unknown option '{}'{}", name, suggestion(name, names));
     const SettingRow& row = setting_rows()[static_cast<std::size_t>(found - names.begin())];
     return fmt::format("{}{}", row.variable, option.substr(equals));
 }
@@ -108,11 +104,9 @@ void GroupJob::meet(const std::optional<Error>& wrong, lapwing_exchange* meeting
         const std::uint64_t needed = peers + (rank() == 0 ? peers : 1) + tcp::reserved_descriptors;
         const std::uint64_t free = tcp::make_room_for_descriptors(needed);
         if (free < needed) {
-            throw Error(
-                ErrorCode::system,
-                fmt::format("a group of {} ranks needs {} descriptors, but only {} are free; raise `ulimit "
-                            "-n`",
-                            ranks(), needed, free));
+            throw Error(ErrorCode::system,
+                        "a group of {} ranks needs {} descriptors, but only {} are free; raise `ulimit -n`",
+                        ranks(), needed, free);
         }
         endpoint = make_sockets();
         own.address = endpoint->address();
@@ -135,11 +129,10 @@ void GroupJob::meet(const std::optional<Error>& wrong, lapwing_exchange* meeting
                             "the blocks of all ranks in rank order",
                             one));
         }
-        if (hello.version != version_of_hello)
-            throw_invalid(fmt::format("rank {} runs another version of Lapwing", one));
+        if (hello.version != version_of_hello) throw_invalid("rank {} runs another version of Lapwing", one);
         if (hello.size != own.size)
-            throw_invalid(fmt::format("ranks disagree on the size of the group: {} ranks here, {} at rank {}",
-                                      ranks(), hello.size, one));
+            throw_invalid("ranks disagree on the size of the group: {} ranks here, {} at rank {}", ranks(),
+                          hello.size, one);
     }
     for (int one = 0; one < ranks(); ++one) {
         const Hello& hello = all[static_cast<std::size_t>(one)];
@@ -193,7 +186,7 @@ std::vector<std::vector<std::byte>> GroupJob::exchange_by_messages(std::span<con
                             transfer);
         });
         const auto begin = begins();
-        std::copy(mine.begin(), mine.end(), all.begin());
+        std::ranges::copy(mine, all.begin());
         for_each_peer([&](int peer, Link::Transfer& transfer) {
             const auto at = static_cast<std::size_t>(peer);
             messages_->recv(peer, all.data() + begin[at], lengths[at], channel, transfer);

@@ -12,18 +12,6 @@ std::mutex& mutex = *new std::mutex;
 auto& groups = *new std::vector<std::shared_ptr<Group>>;
 std::atomic<std::size_t> count{0};
 
-void add(std::shared_ptr<Group> group) {
-    const std::lock_guard lock(mutex);
-    groups.push_back(std::move(group));
-    count = groups.size();
-}
-
-void remove(const std::shared_ptr<Group>& group) {
-    const std::lock_guard lock(mutex);
-    std::erase(groups, group);
-    count = groups.size();
-}
-
 }  // namespace
 
 Group& group_of(const lapwing_group* handle) {
@@ -52,7 +40,9 @@ lapwing_status lapwing_group_create(int rank, int size, lapwing_exchange* exchan
         if (group == nullptr) lapwing::throw_invalid("group is null");
         auto handle = std::make_unique<lapwing_group>();
         handle->group = std::make_shared<Group>(rank, size, exchange, context, options);
-        add(handle->group);
+        const std::lock_guard lock(mutex);
+        groups.push_back(handle->group);
+        count = groups.size();
         *group = handle.release();
     });
 }
@@ -67,7 +57,11 @@ lapwing_status lapwing_group_destroy(lapwing_group* group) {
             // A peer may wait for an operation of another group before it comes to this one's end.
             for (const auto& other : other_groups(group->group.get())) other->try_move();
         });
-        remove(group->group);
+        {
+            const std::lock_guard lock(mutex);
+            std::erase(groups, group->group);
+            count = groups.size();
+        }
         delete group;
     });
 }

@@ -4,7 +4,6 @@
 #include "c/call.hpp"
 #include "c/group.hpp"
 #include "c/status.hpp"
-#include "collectives/catalogue.hpp"
 #include "task/text.hpp"
 
 struct lapwing_plan {

@@ -1,7 +1,5 @@
 #include "c/status.hpp"
 
-#include <lapwing.h>
-
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -75,25 +73,11 @@ const char* lapwing_message(void) {
 }
 
 const char* lapwing_status_name(lapwing_status status) {
-    switch (status) {
-        case LAPWING_SUCCESS:
-            return "LAPWING_SUCCESS";
-        case LAPWING_INVALID_ARGUMENT:
-            return "LAPWING_INVALID_ARGUMENT";
-        case LAPWING_UNSUPPORTED:
-            return "LAPWING_UNSUPPORTED";
-        case LAPWING_LINK:
-            return "LAPWING_LINK";
-        case LAPWING_SYSTEM:
-            return "LAPWING_SYSTEM";
-        case LAPWING_NO_MEMORY:
-            return "LAPWING_NO_MEMORY";
-        case LAPWING_EXCHANGE:
-            return "LAPWING_EXCHANGE";
-        case LAPWING_INTERNAL:
-            return "LAPWING_INTERNAL";
-    }
-    return "unknown";
+    constexpr const char* names[] = {"LAPWING_SUCCESS",  "LAPWING_INVALID_ARGUMENT", "LAPWING_UNSUPPORTED",
+                                     "LAPWING_LINK",     "LAPWING_SYSTEM",           "LAPWING_NO_MEMORY",
+                                     "LAPWING_EXCHANGE", "LAPWING_INTERNAL"};
+    const auto index = static_cast<std::size_t>(status);
+    return index < std::size(names) ? names[index] : "unknown";
 }
 
 void lapwing_set_log(lapwing_log* log, void* context) {

@@ -4,8 +4,8 @@
 #include <lapwing.h>
 
 #include <exception>
-#include <new>
 #include <string>
+#include <type_traits>
 
 #include "base/error.hpp"
 
@@ -23,11 +23,16 @@ lapwing_status failed(lapwing_status status, const char* message) noexcept;
 lapwing_status failed_by_exception() noexcept;
 lapwing_status status_of(const std::exception& exception) noexcept;
 
+// Returns the status that `work` returns, if any.
 template <typename Work>
 lapwing_status guarded(const Work& work) noexcept {
     try {
-        work();
-        return LAPWING_SUCCESS;
+        if constexpr (std::is_same_v<decltype(work()), lapwing_status>) {
+            return work();
+        } else {
+            work();
+            return LAPWING_SUCCESS;
+        }
     } catch (...) {
         return failed_by_exception();
     }

@@ -1,7 +1,9 @@
 // lapwing_test and the functions that wait.
 #include <chrono>
 #include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "c/group.hpp"
@@ -16,8 +18,7 @@ class Waiter {
   public:
     explicit Waiter(Group& group) : group_(group) { ++group_.waiters; }
     ~Waiter() { --group_.waiters; }
-    Waiter(const Waiter&) = delete;
-    Waiter& operator=(const Waiter&) = delete;
+    Waiter& operator=(Waiter&&) = delete;
 
   private:
     Group& group_;
@@ -69,9 +70,7 @@ lapwing_status wait(lapwing_operation** operation) {
                 break;
         }
     }
-    const lapwing_status status = group->give_back(*operation);
-    *operation = nullptr;
-    return status;
+    return group->give_back(std::exchange(*operation, nullptr));
 }
 
 lapwing_status test(lapwing_operation** operation, int* complete) {
@@ -79,10 +78,10 @@ lapwing_status test(lapwing_operation** operation, int* complete) {
     *complete = 1;
     if (*operation == nullptr) return LAPWING_SUCCESS;
     const std::shared_ptr<Group> group = (*operation)->group;
-    if (group->waiters > 0 && !(*operation)->complete) {
+    *complete = (*operation)->complete ? 1 : 0;
+    if (*complete == 0 && group->waiters > 0) {
         // Another thread moves all there is: a caller who tests in a loop would only keep it from that.
         std::this_thread::yield();
-        *complete = 0;
         return LAPWING_SUCCESS;
     }
     if (!group->move(*operation, false)) {
@@ -90,9 +89,8 @@ lapwing_status test(lapwing_operation** operation, int* complete) {
         *complete = 0;
         return LAPWING_SUCCESS;
     }
-    const lapwing_status status = group->give_back(*operation);
-    *operation = nullptr;
-    return status;
+    *complete = 1;
+    return group->give_back(std::exchange(*operation, nullptr));
 }
 
 lapwing_status wait_all(std::size_t count, lapwing_operation** operations) {
@@ -114,25 +112,13 @@ lapwing_status wait_all(std::size_t count, lapwing_operation** operations) {
 using namespace lapwing::c;
 
 lapwing_status lapwing_test(lapwing_operation** operation, int* complete) {
-    try {
-        return test(operation, complete);
-    } catch (...) {
-        return failed_by_exception();
-    }
+    return guarded([&] { return test(operation, complete); });
 }
 
 lapwing_status lapwing_wait(lapwing_operation** operation) {
-    try {
-        return wait(operation);
-    } catch (...) {
-        return failed_by_exception();
-    }
+    return guarded([&] { return wait(operation); });
 }
 
 lapwing_status lapwing_wait_all(size_t count, lapwing_operation** operations) {
-    try {
-        return wait_all(count, operations);
-    } catch (...) {
-        return failed_by_exception();
-    }
+    return guarded([&] { return wait_all(count, operations); });
 }

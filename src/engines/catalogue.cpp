@@ -1,7 +1,5 @@
 #include "engines/catalogue.hpp"
 
-#include <fmt/format.h>
-
 #include <string>
 #include <vector>
 
@@ -32,8 +30,7 @@ const Engine& find_engine(std::string_view wanted) {
         if (engine->name() == wanted) return *engine;
         valid.emplace_back(engine->name());
     }
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("unknown engine '{}'{}", wanted, suggestion(wanted, valid)));
+    throw_invalid("unknown engine '{}'{}", wanted, suggestion(wanted, valid));
 }
 
 }  // namespace lapwing

@@ -76,10 +76,7 @@ class Prepared {
     // Call it before the caller sleeps: the run advances without the caller. Returns a descriptor that
     // becomes readable when the run has advanced, for poll() only; the engine owns it. Returns -1 if there is
     // none: test again.
-    virtual int prepare_to_sleep(Operation* operation) {
-        static_cast<void>(operation);
-        return -1;
-    }
+    virtual int prepare_to_sleep(Operation*) { return -1; }
 
     // Where a run is in its list.
     struct Position {
@@ -90,10 +87,7 @@ class Prepared {
         std::vector<int> awaited;  // peers whose messages that task needs
     };
     // The position of a run in flight, for people. Empty if the engine does not report it.
-    virtual std::optional<Position> position(Operation* operation) {
-        static_cast<void>(operation);
-        return std::nullopt;
-    }
+    virtual std::optional<Position> position(Operation*) { return std::nullopt; }
 
     // Persistent collectives: every start of a persistent list uses one channel, and ranks may start
     // different persistent lists in different orders. An engine may have to set something aside for the
@@ -105,18 +99,12 @@ class Prepared {
     // Sets aside what the list needs to be started on the persistent channel `channel`. An engine may have
     // several *lanes*, such as connections, for persistent lists: returns those that this rank cannot use for
     // this list, as a bit mask (bit i: lane i). All bits set: this rank cannot run the list at all.
-    virtual std::uint32_t offer(std::uint32_t channel) {
-        static_cast<void>(channel);
-        return 0;
-    }
+    virtual std::uint32_t offer([[maybe_unused]] std::uint32_t channel) { return 0; }
     // Called when all ranks can use `lane`, the lowest of all such lanes. Returns the channel of all starts.
-    virtual std::uint32_t accept(std::uint32_t channel, int lane) {
-        static_cast<void>(lane);
-        return channel;
-    }
+    virtual std::uint32_t accept(std::uint32_t channel, [[maybe_unused]] int lane) { return channel; }
     // Releases what was set aside: for the channel that accept() returned; or that was offered, if the ranks
     // did not agree.
-    virtual void release_channel(std::uint32_t channel) { static_cast<void>(channel); }
+    virtual void release_channel([[maybe_unused]] std::uint32_t channel) {}
 };
 
 // How a list reaches intra-node peers. Equal on all ranks.
@@ -164,10 +152,8 @@ class GroupEngine {
     // they need of what the group may still use. Equal on all ranks, which admit the same problems in the
     // same order; an admitted problem stays admitted. `problem` may have the parts of this rank alone;
     // `list_of` knows those of all ranks where one rank's parts give them.
-    virtual Verdict admit(const Problem& problem, const ListOf& list_of, const ListUse& use) {
-        static_cast<void>(problem);
-        static_cast<void>(list_of);
-        static_cast<void>(use);
+    virtual Verdict admit([[maybe_unused]] const Problem& problem, [[maybe_unused]] const ListOf& list_of,
+                          const ListUse&) {
         return Verdict::yes();
     }
     // `problem` must have been admitted, and Engine::supports(list).
@@ -181,7 +167,7 @@ class Reservation {
     // A number of this rank below INT64_MAX, and the maximum of all ranks' numbers. The group of all ranks
     // does not agree.
     virtual std::uint64_t claim() const { return 0; }
-    virtual void agreed(std::uint64_t maximum) { static_cast<void>(maximum); }
+    virtual void agreed([[maybe_unused]] std::uint64_t maximum) {}
 };
 
 // An engine at work in one job.
@@ -193,8 +179,7 @@ class JobEngine {
     // Sets aside what a group of these ranks of the job needs, on this rank alone. Returns null if too little
     // is left; then no rank of that group may open() the engine for it. The first call is for the group of
     // all ranks.
-    virtual std::unique_ptr<Reservation> reserve(const std::vector<int>& members) {
-        static_cast<void>(members);
+    virtual std::unique_ptr<Reservation> reserve([[maybe_unused]] const std::vector<int>& members) {
         return std::make_unique<Reservation>();
     }
     // `reserved` is what reserve() returned for the group; all ranks have one. Throws Error (system).
@@ -204,7 +189,7 @@ class JobEngine {
     virtual std::vector<std::string> choices() const { return {}; }
     // All operations of all groups fail with `why`: those in flight, and those of groups that are opened
     // later. By any thread.
-    virtual void fail(const std::string& why) { static_cast<void>(why); }
+    virtual void fail([[maybe_unused]] const std::string& why) {}
 };
 
 class Engine {
@@ -222,22 +207,15 @@ class Engine {
     // Whether the engine serves only jobs that name it.
     virtual bool only_by_name() const { return false; }
     // Throws Error (invalid_argument) if one of the engine's own variables has an invalid value.
-    virtual void check(const Settings& settings) const { static_cast<void>(settings); }
+    virtual void check(const Settings&) const {}
     // Environment variables that a launcher sets for a job that names the engine, unless the user has set
     // them: names and values.
-    virtual std::vector<std::pair<std::string, std::string>> environment(const Settings& settings) const {
-        static_cast<void>(settings);
-        return {};
-    }
+    virtual std::vector<std::pair<std::string, std::string>> environment(const Settings&) const { return {}; }
     // Whether the engine can run this list. Equal on all ranks.
     virtual Verdict supports(const List& list) const = 0;
     // The same for all ranks' lists of a problem, whatever a job could set aside for them: for engines that
     // decline a problem because of the list of one of its ranks.
-    virtual Verdict supports_all(const Problem& problem, const ListOf& list_of) const {
-        static_cast<void>(problem);
-        static_cast<void>(list_of);
-        return Verdict::yes();
-    }
+    virtual Verdict supports_all(const Problem&, const ListOf&) const { return Verdict::yes(); }
     // Collective over the job. Throws Error with a reason that is equal on all ranks (see Job::together).
     virtual std::unique_ptr<JobEngine> open(Job& job) const = 0;
 };

@@ -23,8 +23,6 @@ class Job {
   public:
     Job(int rank, int ranks, Settings settings);
     virtual ~Job();
-    Job(const Job&) = delete;
-    Job& operator=(const Job&) = delete;
 
     int rank() const { return rank_; }
     int ranks() const { return ranks_; }
@@ -72,10 +70,7 @@ class Job {
     virtual JobKey shared_key();
 
     // The job's own links between hosts, for people. `threads`: a progress thread may use them.
-    virtual std::string describe_links(bool threads) const {
-        static_cast<void>(threads);
-        return "";
-    }
+    virtual std::string describe_links([[maybe_unused]] bool threads) const { return ""; }
 
     // Whether lists over these links cannot progress: the hosts need a network then.
     virtual bool links_stand_still() const { return false; }

@@ -13,9 +13,8 @@ ProgressChoice read_progress_choice(const Settings& settings) {
     if (value == "auto") return {ProgressLists::long_ones};
     if (value == "any") return {ProgressLists::all};
     const auto processors = parse_processors(value);
-    if (!processors) {
+    if (!processors)
         refuse_value("LAPWING_PROGRESS_THREAD", "none, auto, any or a list of CPUs such as 0,2-3", value);
-    }
     return {ProgressLists::all, *processors};
 }
 

@@ -69,8 +69,6 @@ class ProgressThread {
     ProgressThread(shm::ShmNode& node, const std::vector<int>& processors)
         : ProgressThread(&node, nullptr, nullptr, processors) {}
     ~ProgressThread();
-    ProgressThread(const ProgressThread&) = delete;
-    ProgressThread& operator=(const ProgressThread&) = delete;
 
     // Starts a thread that starts when needed. Does nothing if it has started. No other thread may use links
     // of the node meanwhile. Throws Error (system, invalid_argument).
@@ -173,8 +171,7 @@ class ProgressSuspension {
     // `thread` may be null, then nothing happens.
     explicit ProgressSuspension(ProgressThread* thread) : thread_(thread) {}
     ~ProgressSuspension() { resume(); }
-    ProgressSuspension(const ProgressSuspension&) = delete;
-    ProgressSuspension& operator=(const ProgressSuspension&) = delete;
+    ProgressSuspension& operator=(ProgressSuspension&&) = delete;
 
     void suspend() {
         if (thread_ == nullptr || suspended_) return;

@@ -14,15 +14,14 @@ std::vector<std::byte> FabricBase::address() const {
     const std::vector<std::byte> own = card();
     std::vector<std::byte> all(sizeof(tcp::Address) + own.size());
     std::memcpy(all.data(), &watch_.address(), sizeof(tcp::Address));
-    std::copy(own.begin(), own.end(), all.begin() + sizeof(tcp::Address));
+    std::ranges::copy(own, all.begin() + sizeof(tcp::Address));
     return all;
 }
 
 void FabricBase::refuse_address(std::size_t rank) {
     throw Error(ErrorCode::link,
-                fmt::format("rank {} has sent an address of another form: do all ranks run the same version "
-                            "of Lapwing?",
-                            rank));
+                "rank {} has sent an address of another form: do all ranks run the same version of Lapwing?",
+                rank);
 }
 
 void FabricBase::join(std::vector<Peer> peers, int self, const JobKey& key) {
@@ -215,8 +214,7 @@ void FabricBase::lose(int peer, const std::string& why) {
     lost_[static_cast<std::size_t>(peer)] = why;
     ++unseen_;
     for (FabricGroup* group : groups_) {
-        if (std::find(group->members.begin(), group->members.end(), peer) != group->members.end())
-            break_group(*group, why);
+        if (std::ranges::find(group->members, peer) != group->members.end()) break_group(*group, why);
         if (!group->internal) continue;
         for (FabricMessage* message : group->messages)
             if (message->peer == peer) fail(*message, ErrorCode::link, why);

@@ -20,9 +20,6 @@ namespace lapwing {
 
 class FabricBase : public Fabric, protected InboxNetwork {
   public:
-    FabricBase(const FabricBase&) = delete;
-    FabricBase& operator=(const FabricBase&) = delete;
-
     // What other ranks need to ask this rank's kernel (peer_watch.hpp), and then card().
     std::vector<std::byte> address() const final;
     void join(std::vector<Peer> peers, int self, const JobKey& key) final;
@@ -62,12 +59,9 @@ class FabricBase : public Fabric, protected InboxNetwork {
     // A group begins, and ends. The first may throw Error.
     virtual void open_group(FabricGroup&) {}
     virtual void close_group(FabricGroup&) {}
-    virtual bool asks_kernel(int peer) const {
-        static_cast<void>(peer);
-        return true;
-    }
+    virtual bool asks_kernel([[maybe_unused]] int peer) const { return true; }
     // A peer is lost, or a message has another length than its receive.
-    virtual void on_failure(const std::string& why) { static_cast<void>(why); }
+    virtual void on_failure([[maybe_unused]] const std::string& why) {}
     // "rank 3 (node2)"
     virtual std::string describe(int peer) const { return names_[static_cast<std::size_t>(peer)]; }
 
@@ -144,10 +138,8 @@ class FabricLink : public Link {
   public:
     FabricLink(FabricBase& fabric, std::uint64_t group, std::vector<int> members);
     ~FabricLink() override;
-    FabricLink(const FabricLink&) = delete;
-    FabricLink& operator=(const FabricLink&) = delete;
+    FabricLink& operator=(FabricLink&&) = delete;
 
-    const char* name() const override { return fabric_.name(); }
     bool any_thread() const override { return true; }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override {

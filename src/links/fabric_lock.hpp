@@ -23,8 +23,7 @@ class FabricLock {
             // time slice.
             if (lock_.waiting_.load(std::memory_order_relaxed) > 0) std::this_thread::yield();
         }
-        Held(const Held&) = delete;
-        Held& operator=(const Held&) = delete;
+        Held& operator=(Held&&) = delete;
 
       private:
         FabricLock& lock_;

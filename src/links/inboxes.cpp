@@ -34,7 +34,7 @@ std::uint64_t Inboxes::generation(std::uint64_t messages) const {
 void Inboxes::begin(FabricMessage& message) {
     Peer& peer = at(message.peer);
     if (message.receive) {
-        const auto early = std::find_if(peer.early.begin(), peer.early.end(), [&](const Arrival& arrival) {
+        const auto early = std::ranges::find_if(peer.early, [&](const Arrival& arrival) {
             return arrival.header.group == message.group->number && arrival.header.channel == message.channel;
         });
         if (early != peer.early.end()) {
@@ -90,11 +90,10 @@ bool Inboxes::serve(int rank) {
     Peer& peer = at(rank);
     bool moved = false;
     for (Arrival arrival; take(rank, arrival); moved = true) {
-        const auto found =
-            std::find_if(peer.posted.begin(), peer.posted.end(), [&](const FabricMessage* message) {
-                return message->group->number == arrival.header.group &&
-                       message->channel == arrival.header.channel;
-            });
+        const auto found = std::ranges::find_if(peer.posted, [&](const FabricMessage* message) {
+            return message->group->number == arrival.header.group &&
+                   message->channel == arrival.header.channel;
+        });
         if (found == peer.posted.end()) {
             peer.early.push_back(arrival);
             continue;

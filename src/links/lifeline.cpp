@@ -1,6 +1,5 @@
 #include "links/lifeline.hpp"
 
-#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -102,9 +101,8 @@ Lifeline::Lifeline(Connections& connections, int rank, int ranks, std::chrono::m
         int descriptor = -1;
         while ((descriptor = connections.descriptor(peer, 0)) < 0) {
             if (std::chrono::steady_clock::now() > deadline) {
-                throw Error(ErrorCode::link,
-                            fmt::format("{} has not connected within {} s", connections.describe(peer),
-                                        std::chrono::duration_cast<std::chrono::seconds>(limit).count()));
+                throw Error(ErrorCode::link, "{} has not connected within {} s", connections.describe(peer),
+                            std::chrono::duration_cast<std::chrono::seconds>(limit).count());
             }
             std::this_thread::sleep_for(std::chrono::microseconds(200));
         }

@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "links/connections.hpp"
 
@@ -25,8 +24,7 @@ class Lifeline {
     Lifeline(Connections& connections, int rank, int ranks, std::chrono::milliseconds limit, Lost lost);
     // Sends the farewell.
     ~Lifeline();
-    Lifeline(const Lifeline&) = delete;
-    Lifeline& operator=(const Lifeline&) = delete;
+    Lifeline& operator=(Lifeline&&) = delete;
 
     // All ranks get the reason. By any thread.
     void fail(const std::string& why);

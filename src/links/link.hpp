@@ -24,7 +24,6 @@ class Link {
     };
 
     virtual ~Link() = default;
-    virtual const char* name() const = 0;
 
     // Whether several threads may use the link at once.
     virtual bool any_thread() const { return false; }
@@ -37,9 +36,7 @@ class Link {
 
     // Whether a send of so many bytes takes the caller's time, to copy them or to ask the peer. If there is a
     // progress thread, the start of a list leaves such a send, and flush(), to that thread.
-    virtual bool sends_slowly(int peer, std::uint64_t bytes) const {
-        static_cast<void>(peer);
-        static_cast<void>(bytes);
+    virtual bool sends_slowly([[maybe_unused]] int peer, [[maybe_unused]] std::uint64_t bytes) const {
         return false;
     }
 

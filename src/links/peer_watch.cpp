@@ -36,7 +36,7 @@ PeerWatch::PeerWatch(const tcp::Options* internet) {
     options_ = *internet;
     const std::vector<tcp::IpAddress> ips = tcp::choose(options_, tcp::interfaces());
     listeners_ = tcp::listen_on(ips, options_, own_.port);
-    std::copy(ips.begin(), ips.end(), own_.ips);
+    std::ranges::copy(ips, own_.ips);
     own_.host = tcp::host_number();
     tcp::host_name().copy(own_.name, sizeof own_.name - 1);
     reached_.insert(own_.host);
@@ -53,9 +53,8 @@ std::string PeerWatch::find_lost(const std::function<bool(int peer)>& asks_kerne
     if (now - last_question_ < interval) return "";
     last_question_ = now;
     const std::vector<int> asked = some_of(slow_peers(asks_kernel));
-    std::erase_if(connections_, [&](const auto& one) {
-        return std::find(asked.begin(), asked.end(), one.first) == asked.end();
-    });
+    std::erase_if(connections_,
+                  [&](const auto& one) { return std::ranges::find(asked, one.first) == asked.end(); });
     for (const int peer : asked) {
         const tcp::Address& address = addresses_[static_cast<std::size_t>(peer)];
         const auto [found, is_new] = connections_.try_emplace(peer);
@@ -133,7 +132,7 @@ std::string PeerWatch::connect_ended(Connection& connection, const tcp::Address&
 
 // A host that was never reached may have a firewall that refuses in its place.
 std::string PeerWatch::refused(Connection& connection, const tcp::Address& peer) {
-    if (reached_.count(peer.host) != 0) return process_ended;
+    if (reached_.contains(peer.host)) return process_ended;
     const auto now = Clock::now();
     if (connection.refused == Clock::time_point()) connection.refused = now;
     return now - connection.refused >= std::min(options_.patience, options_.refusal) ? process_ended : "";

@@ -14,7 +14,6 @@ class RoutedLink final : public Link {
     // links must outlive this one; neither may be a RoutedLink.
     RoutedLink(Link& intra_node, Link& inter_node, std::vector<bool> intra_node_peers);
 
-    const char* name() const override { return "routed"; }
     bool any_thread() const override { return intra_node_.any_thread() && inter_node_.any_thread(); }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override;

@@ -13,11 +13,11 @@
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
 #include "engines/ranks.hpp"
-#include "links/process/process_link.hpp"
 #include "links/socket_pairs.hpp"
 #include "links/streams/stream_link.hpp"
 #include "support/engines.hpp"
 #include "support/jobs.hpp"
+#include "support/process_link.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 

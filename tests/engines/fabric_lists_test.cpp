@@ -158,7 +158,6 @@ class SlowLink final : public Link {
     static constexpr std::uint64_t max_quickly = 1000;
 
     explicit SlowLink(std::unique_ptr<Link> link) : link_(std::move(link)) {}
-    const char* name() const override { return "slow"; }
     bool any_thread() const override { return true; }
     bool sends_slowly(int, std::uint64_t bytes) const override { return bytes > max_quickly; }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,

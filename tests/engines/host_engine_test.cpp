@@ -3,8 +3,8 @@
 
 #include "base/error.hpp"
 #include "engines/host/engine.hpp"
-#include "links/process/process_link.hpp"
 #include "support/complete.hpp"
+#include "support/process_link.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {

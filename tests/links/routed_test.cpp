@@ -12,7 +12,6 @@ namespace {
 // Notes what it is asked for, and completes what it is told to.
 class Noting : public Link {
   public:
-    const char* name() const override { return "noting"; }
     void send(int peer, const std::byte*, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override {
         note(peer, bytes, channel, transfer);

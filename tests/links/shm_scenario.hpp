@@ -12,7 +12,7 @@
 #include <new>
 #include <vector>
 
-#include "links/shm/protocol_steps.hpp"
+#include "links/shm/protocol.hpp"
 
 namespace lapwing::shm {
 

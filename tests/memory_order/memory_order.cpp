@@ -84,12 +84,12 @@ constexpr Known known[] = {
     {"protocol.hpp", "doorbell_.rings.load(", "the same"},
     {"doorbell.hpp", "doorbell.asleep.exchange(",
      "the fence behind it is enough; the thread sanitizer, which knows no fences, needs it"},
-    {"protocol_steps.hpp", "doorbell_.asleep.exchange(", "the same"},
-    {"protocol_steps.hpp", "message.moved + ticket.copied.load(",
+    {"protocol.hpp", "doorbell_.asleep.exchange(", "the same"},
+    {"protocol.hpp", "message.moved + ticket.copied.load(",
      "the sender is told of the end, and that has a fence before the program learns of it"},
-    {"protocol_steps.hpp", "state = ticket.state.load(",
+    {"protocol.hpp", "state = ticket.state.load(",
      "in has_events(), which only says whether to look; who looks loads again"},
-    {"protocol_steps.hpp", "message->moved + ticket.copied.load(", "the same"},
+    {"protocol.hpp", "message->moved + ticket.copied.load(", "the same"},
 };
 
 }  // namespace

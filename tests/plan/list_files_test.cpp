@@ -6,10 +6,10 @@
 #include <fstream>
 
 #include "engines/host/engine.hpp"
-#include "links/process/process_link.hpp"
 #include "plan/planner.hpp"
 #include "plan/tuning.hpp"
 #include "support/errors.hpp"
+#include "support/process_link.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lapwing {

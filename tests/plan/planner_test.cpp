@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "engines/host/engine.hpp"
-#include "links/process/process_link.hpp"
+#include "support/process_link.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 

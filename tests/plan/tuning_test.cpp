@@ -6,10 +6,10 @@
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/host/engine.hpp"
-#include "links/process/process_link.hpp"
 #include "plan/planner.hpp"
 #include "plan/selection.hpp"
 #include "support/errors.hpp"
+#include "support/process_link.hpp"
 
 namespace lapwing {
 namespace {

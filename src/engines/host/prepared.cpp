@@ -9,7 +9,6 @@
 #include "base/object_pool.hpp"
 #include "base/short_message.hpp"
 #include "engines/local_work.hpp"
-#include "engines/progress_choice.hpp"
 #include "engines/task_tracer.hpp"
 
 namespace lapwing {

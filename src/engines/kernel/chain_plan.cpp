@@ -115,8 +115,8 @@ bool ChainPlan::fits(std::uint64_t socket_bytes) const {
     for (const PlannedStage& stage : stages) {
         for (const PlannedChain& chain : stage.chains) check(chain);
     }
-    return sends_first && std::all_of(received.begin(), received.end(),
-                                      [&](std::uint64_t bytes) { return bytes <= socket_bytes / 4; });
+    return sends_first &&
+           std::ranges::all_of(received, [&](std::uint64_t bytes) { return bytes <= socket_bytes / 4; });
 }
 
 PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, PeerNumbers& slots,

@@ -32,16 +32,15 @@ bool RunChains::only_receives_left(const ChainPlan& plan) const {
     // A later stage begins in a call of a thread, which does the host steps before that stage. The same call
     // can take a short message out of its socket.
     if (!plan.is_short() && stage_ + (in_stage_ ? 1 : 0) != plan.stages.size()) return false;
-    return std::none_of(chains_.begin(), chains_.end(), [](const ChainProgress& progress) {
+    return std::ranges::none_of(chains_, [](const ChainProgress& progress) {
         return std::any_of(progress.chain->begin() + progress.step, progress.chain->end(),
                            [](const PlannedStep& step) { return step.kind == Step::Kind::send; });
     });
 }
 
 void RunChains::add(const std::vector<PlannedChain>& chains) {
-    if (chains_.size() + chains.size() > StepTag::max_chains) {
+    if (chains_.size() + chains.size() > StepTag::max_chains)
         throw Error(ErrorCode::unsupported, "a list has too many chains");
-    }
     for (const PlannedChain& chain : chains) chains_.push_back({&chain});
 }
 

@@ -6,10 +6,8 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/values.hpp"
@@ -105,8 +103,7 @@ class GroupDescriptors {
     GroupDescriptors(std::shared_ptr<Descriptors> all, std::uint64_t peers, std::uint64_t taken)
         : all_(std::move(all)), peers_(peers), taken_(taken) {}
     ~GroupDescriptors() { all_->release(taken_); }
-    GroupDescriptors(const GroupDescriptors&) = delete;
-    GroupDescriptors& operator=(const GroupDescriptors&) = delete;
+    GroupDescriptors& operator=(GroupDescriptors&&) = delete;
     bool take_lane() {
         if (!all_->take(peers_)) return false;
         taken_ += peers_;

@@ -1,7 +1,6 @@
 #include "engines/kernel/event_thread.hpp"
 
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -52,14 +51,10 @@ void EventThreadCalls::forget_ring() {
     connections_.event_loop().forget(ring_);
 }
 
-SocketWatch::~SocketWatch() {
-    if (poller_ >= 0) ::close(poller_);
-}
-
 int SocketWatch::descriptor() {
-    if (poller_ < 0) poller_ = ::epoll_create1(EPOLL_CLOEXEC);
-    if (poller_ < 0) throw_system("epoll_create");
-    return poller_;
+    if (!poller_) poller_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+    if (!poller_) throw_system("epoll_create");
+    return poller_.get();
 }
 
 void SocketWatch::watch(int socket, bool to_send) {
@@ -79,11 +74,11 @@ void SocketWatch::watch(int socket, bool to_send) {
 }
 
 void SocketWatch::collect() {
-    if (poller_ < 0) return;
+    if (!poller_) return;
     epoll_event events[16];
     int count = 0;
     do {
-        count = ::epoll_wait(poller_, events, 16, 0);
+        count = ::epoll_wait(poller_.get(), events, 16, 0);
         for (int i = 0; i < count; ++i) watched_[events[i].data.fd] = 0;
     } while (count == 16);
 }
@@ -91,7 +86,7 @@ void SocketWatch::collect() {
 void SocketWatch::forget(int socket) {
     if (watched_.erase(socket) == 0) return;
     epoll_event none{};
-    ::epoll_ctl(poller_, EPOLL_CTL_DEL, socket, &none);
+    ::epoll_ctl(poller_.get(), EPOLL_CTL_DEL, socket, &none);
 }
 
 }  // namespace lapwing::kernel

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/descriptor.hpp"
 #include "links/connections.hpp"
 
 namespace lapwing::kernel {
@@ -15,11 +16,6 @@ namespace lapwing::kernel {
 // io_uring's operations and their interrupts. Not thread-safe.
 class SocketWatch {
   public:
-    SocketWatch() = default;
-    ~SocketWatch();
-    SocketWatch(const SocketWatch&) = delete;
-    SocketWatch& operator=(const SocketWatch&) = delete;
-
     // Watches `socket` until it is ready for the first time, to send or to receive. Makes no system call if
     // it is watched already. Throws Error (system).
     void watch(int socket, bool to_send);
@@ -31,7 +27,7 @@ class SocketWatch {
     int descriptor();
 
   private:
-    int poller_ = -1;
+    Descriptor poller_;
     // The epoll events for which each known socket is watched; 0: it has become ready.
     std::unordered_map<int, unsigned> watched_;
 };
@@ -44,8 +40,6 @@ class EventThreadCalls {
     EventThreadCalls(Connections& connections, int ring, std::function<void()> call);
     // Waits for a call in progress.
     ~EventThreadCalls();
-    EventThreadCalls(const EventThreadCalls&) = delete;
-    EventThreadCalls& operator=(const EventThreadCalls&) = delete;
 
     // Requests one call.
     void request();

@@ -63,7 +63,7 @@ void LaneQueue::remove(KernelRun& run, std::vector<KernelRun*>& changed) {
         if (run.turns[i].left > 0) remove(run.turns[i], turns_of(run, i), changed);
     }
     std::deque<KernelRun*>& lane = lanes_[run.lane].runs;
-    const auto place = std::find(lane.begin(), lane.end(), &run);
+    const auto place = std::ranges::find(lane, &run);
     if (place == lane.end()) return;
     const bool had_it = place == lane.begin();
     lane.erase(place);

@@ -1,7 +1,6 @@
 #include "engines/kernel/prepared.hpp"
 
 #include <thread>
-#include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"

@@ -1,7 +1,6 @@
 #include "engines/kernel/probe.hpp"
 
 #include <fmt/format.h>
-#include <liburing.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -49,9 +48,7 @@ std::string why_no_ring(int error) {
         return "io_uring_setup: no memory may be locked; raise `ulimit -l` or the memory limit of the "
                "control group";
     }
-    if (error == EMFILE || error == ENFILE) {
-        return "io_uring_setup: no descriptor is free; raise `ulimit -n`";
-    }
+    if (error == EMFILE || error == ENFILE) return "io_uring_setup: no descriptor is free; raise `ulimit -n`";
     return fmt::format("io_uring_setup: {}", std::strerror(error));
 }
 
@@ -110,9 +107,8 @@ std::string why_not() {
         (parameters.features & IORING_FEAT_NODROP) == 0) {
         return "io_uring lacks operations that Linux 6.1 has";
     }
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, trial.pair) != 0) {
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, trial.pair) != 0)
         return fmt::format("socketpair: {}", std::strerror(errno));
-    }
     if (!chain_works(trial)) return "io_uring does not run a chain of linked operations as Linux 6.1 does";
     if (!cancellation_works(trial)) return "io_uring does not cancel operations as Linux 6.1 does";
     return "";

@@ -1,7 +1,5 @@
 #include "engines/kernel/ring.hpp"
 
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <cstring>
 
@@ -11,10 +9,10 @@ namespace lapwing::kernel {
 namespace {
 
 [[noreturn]] void refuse(const char* call, int error) {
-    throw Error(ErrorCode::system, fmt::format("{}: {}{}", call, std::strerror(error),
-                                               error == EMFILE   ? "; raise `ulimit -n`"
-                                               : error == ENOMEM ? "; raise `ulimit -l`"
-                                                                 : ""));
+    throw Error(ErrorCode::system, "{}: {}{}", call, std::strerror(error),
+                error == EMFILE   ? "; raise `ulimit -n`"
+                : error == ENOMEM ? "; raise `ulimit -l`"
+                                  : "");
 }
 
 }  // namespace

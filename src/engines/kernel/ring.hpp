@@ -24,8 +24,7 @@ class Ring {
     // Throws Error (system).
     Ring();
     ~Ring();
-    Ring(const Ring&) = delete;
-    Ring& operator=(const Ring&) = delete;
+    Ring& operator=(Ring&&) = delete;
 
     // Makes room for `operations` (at most `entries`) that enter the kernel together, so that they can be
     // linked. Throws Error (system).

@@ -1,6 +1,5 @@
 #include "engines/kernel/run.hpp"
 
-#include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,10 +23,9 @@ Gate Gates::acquire() {
     }
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-        throw Error(
-            ErrorCode::system,
-            fmt::format("cannot create a socket pair for the kernel engine: {}{}", std::strerror(errno),
-                        errno == EMFILE ? "; raise `ulimit -n`, or set LAPWING_ENGINE=host" : ""));
+        throw Error(ErrorCode::system, "cannot create a socket pair for the kernel engine: {}{}",
+                    std::strerror(errno),
+                    errno == EMFILE ? "; raise `ulimit -n`, or set LAPWING_ENGINE=host" : "");
     }
     // Holds more signals than any list has on one gate (ChainLimits::gate_signals). The system's default may
     // be smaller.

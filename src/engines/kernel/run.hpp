@@ -28,8 +28,7 @@ struct Gate {
 class Gates {
   public:
     Gates() = default;
-    Gates(const Gates&) = delete;
-    Gates& operator=(const Gates&) = delete;
+    Gates& operator=(Gates&&) = delete;
     ~Gates();
 
     // Throws Error (system) when no descriptors are left.

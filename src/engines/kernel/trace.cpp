@@ -105,10 +105,7 @@ void RunTrace::record_completed(const RunChains& chains) {
     if (!any) return;
     for (; wait_ < plan_.waits_.size(); ++wait_) {
         const TracePlan::Wait& wait = plan_.waits_[wait_];
-        if (!std::all_of(wait.receives.begin(), wait.receives.end(),
-                         [this](std::uint32_t task) { return known_[task]; })) {
-            break;
-        }
+        if (!std::ranges::all_of(wait.receives, [this](std::uint32_t task) { return known_[task]; })) break;
         record_seen(wait.task, now);
     }
 }

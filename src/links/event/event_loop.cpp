@@ -1,6 +1,5 @@
 #include "links/event/event_loop.hpp"
 
-#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -8,13 +7,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
-#include <cstdint>
 #include <map>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "base/error.hpp"
 #include "links/event/thread.hpp"
 
@@ -32,8 +31,8 @@ struct EventLoop::State {
         std::function<void(unsigned)> work;
     };
 
-    int poller = -1;
-    int wakeup = -1;  // an eventfd; rings to end the sleep
+    Descriptor poller;
+    Descriptor wakeup;  // an eventfd; rings to end the sleep
     pid_t process = getpid();
 
     std::mutex mutex;
@@ -52,11 +51,6 @@ struct EventLoop::State {
 
     std::thread thread;
 
-    ~State() {
-        if (poller >= 0) close(poller);
-        if (wakeup >= 0) close(wakeup);
-    }
-
     bool inside() const { return std::this_thread::get_id() == thread.get_id(); }
 
     // With the lock held.
@@ -65,7 +59,7 @@ struct EventLoop::State {
         woken = true;
         const std::uint64_t one = 1;
         // Fails only if the counter is full: then the loop wakes anyway.
-        static_cast<void>(!write(wakeup, &one, sizeof one));
+        static_cast<void>(!write(wakeup.get(), &one, sizeof one));
     }
 
     // Runs what is posted and due. Returns the milliseconds until the next timer; -1: no timer; -2: the loop
@@ -119,28 +113,29 @@ struct EventLoop::State {
             const int timeout = run_due();
             if (timeout == -2) return;
             // EINTR also occurs without a signal, when the kernel does io_uring work in this thread.
-            const int count = epoll_wait(poller, events, 64, timeout);
+            const int count = epoll_wait(poller.get(), events, 64, timeout);
             for (int i = 0; i < count; ++i) {
                 if (events[i].data.u64 != 0) {
                     run_watch(events[i].data.u64, events[i].events);
                     continue;
                 }
                 std::uint64_t rings = 0;
-                static_cast<void>(!read(wakeup, &rings, sizeof rings));
+                static_cast<void>(!read(wakeup.get(), &rings, sizeof rings));
             }
         }
     }
 };
 
 EventLoop::EventLoop() : state_(std::make_unique<State>()) {
-    state_->poller = epoll_create1(EPOLL_CLOEXEC);
-    if (state_->poller < 0) throw_system("epoll_create");
-    state_->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (state_->wakeup < 0) throw_system("eventfd");
+    state_->poller = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+    if (!state_->poller) throw_system("epoll_create");
+    state_->wakeup = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!state_->wakeup) throw_system("eventfd");
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = 0;
-    if (epoll_ctl(state_->poller, EPOLL_CTL_ADD, state_->wakeup, &event) != 0) throw_system("epoll_ctl");
+    if (epoll_ctl(state_->poller.get(), EPOLL_CTL_ADD, state_->wakeup.get(), &event) != 0)
+        throw_system("epoll_ctl");
 
     // Under the lock: the thread must not run before its id is stored.
     const std::lock_guard lock(state_->mutex);
@@ -206,8 +201,8 @@ void EventLoop::watch(int descriptor, unsigned events, std::function<void(unsign
     event.events = events;
     event.data.u64 = number;
     // The kernel removes a descriptor that was closed without forget().
-    if (epoll_ctl(state_->poller, EPOLL_CTL_MOD, descriptor, &event) != 0 &&
-        (errno != ENOENT || epoll_ctl(state_->poller, EPOLL_CTL_ADD, descriptor, &event) != 0))
+    if (epoll_ctl(state_->poller.get(), EPOLL_CTL_MOD, descriptor, &event) != 0 &&
+        (errno != ENOENT || epoll_ctl(state_->poller.get(), EPOLL_CTL_ADD, descriptor, &event) != 0))
         throw_system("epoll_ctl");
     state_->watches.emplace(number, std::move(watch));
     state_->by_descriptor.emplace(descriptor, number);
@@ -223,7 +218,7 @@ void EventLoop::forget(int descriptor) {
         state_->watches.erase(watch);
         state_->by_descriptor.erase(known);
         epoll_event none{};
-        epoll_ctl(state_->poller, EPOLL_CTL_DEL, descriptor, &none);
+        epoll_ctl(state_->poller.get(), EPOLL_CTL_DEL, descriptor, &none);
     }
     if (state_->inside()) return;
     state_->finished.wait(lock, [&] { return state_->running != descriptor; });

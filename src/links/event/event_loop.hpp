@@ -14,8 +14,6 @@ class EventLoop {
     EventLoop();
     // Ends and joins the thread; work that has not begun is dropped.
     ~EventLoop();
-    EventLoop(const EventLoop&) = delete;
-    EventLoop& operator=(const EventLoop&) = delete;
 
     // The processors that the thread may use from now on; empty: all of the process.
     void place(const std::vector<int>& processors);

@@ -1,24 +1,19 @@
 // One descriptor for two.
 #pragma once
 
+#include "base/descriptor.hpp"
+
 namespace lapwing {
 
 // A descriptor that is readable when one of two is; for poll() only.
 class PollSet {
   public:
-    PollSet() = default;
-    PollSet(const PollSet&) = delete;
-    PollSet& operator=(const PollSet&) = delete;
-    ~PollSet();
-
     // Returns -1 if one of them is negative. Valid until the next call; makes no system call while the two
     // stay the same. Throws Error (system).
     int of(int first, int second);
 
   private:
-    void close();
-
-    int poller_ = -1;
+    Descriptor poller_;
     int watched_[2] = {-1, -1};
 };
 

@@ -1,6 +1,5 @@
 #include "links/event/thread.hpp"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -26,8 +25,7 @@ std::thread start_thread(std::function<void()> work) {
             work();
         });
     } catch (const std::system_error& error) {
-        throw Error(ErrorCode::system,
-                    fmt::format("cannot create a thread ({}): raise `ulimit -u`", error.what()));
+        throw Error(ErrorCode::system, "cannot create a thread ({}): raise `ulimit -u`", error.what());
     }
     pthread_setname_np(thread.native_handle(), "lapwing");
     return thread;
@@ -61,10 +59,10 @@ void place_thread(std::thread& thread, const std::vector<int>& processors) {
     for (const int processor : processors) CPU_SET_S(static_cast<unsigned>(processor), bytes, set.data());
     const int error = pthread_setaffinity_np(thread.native_handle(), bytes, set.data());
     if (error != 0)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("LAPWING_PROGRESS_THREAD={}: this process may not use these CPUs: {}; "
-                                "`taskset -cp $$` lists the allowed CPUs",
-                                print_processors(processors), std::strerror(error)));
+        throw_invalid(
+            "LAPWING_PROGRESS_THREAD={}: this process may not use these CPUs: {}; "
+            "`taskset -cp $$` lists the allowed CPUs",
+            print_processors(processors), std::strerror(error));
 }
 
 }  // namespace lapwing

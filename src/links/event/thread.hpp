@@ -32,8 +32,7 @@ class KeptSignals {
     ~KeptSignals() {
         for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &kept_[i], nullptr);
     }
-    KeptSignals(const KeptSignals&) = delete;
-    KeptSignals& operator=(const KeptSignals&) = delete;
+    KeptSignals& operator=(KeptSignals&&) = delete;
 
   private:
     static constexpr int signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
@@ -49,8 +48,7 @@ class BlockedSignals {
         ::pthread_sigmask(SIG_SETMASK, &all, &before_);
     }
     ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    BlockedSignals(const BlockedSignals&) = delete;
-    BlockedSignals& operator=(const BlockedSignals&) = delete;
+    BlockedSignals& operator=(BlockedSignals&&) = delete;
 
   private:
     sigset_t before_;

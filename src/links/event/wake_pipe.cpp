@@ -9,26 +9,23 @@
 namespace lapwing {
 
 WakePipe::WakePipe() {
-    if (::pipe2(ends_, O_CLOEXEC | O_NONBLOCK) != 0) throw_system("pipe");
-}
-
-WakePipe::~WakePipe() {
-    for (const int end : ends_) ::close(end);
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) throw_system("pipe");
+    reader_ = Descriptor(ends[0]);
+    writer_ = Descriptor(ends[1]);
 }
 
 void WakePipe::drain() const {
     char bytes[256];
-    while (::read(ends_[0], bytes, sizeof bytes) == static_cast<ssize_t>(sizeof bytes)) {
+    while (::read(descriptor(), bytes, sizeof bytes) == static_cast<ssize_t>(sizeof bytes)) {
     }
 }
 
-int WakePipe::open_writer(pid_t process, int writer) {
+Descriptor WakePipe::open_writer(pid_t process, int writer) {
     // Also for reading: otherwise SIGPIPE would end the writer after the reader has ended.
-    const int opened =
-        ::open(fmt::format("/proc/{}/fd/{}", process, writer).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (opened < 0) {
-        throw_system("opening the pipe that wakes another rank");
-    }
+    Descriptor opened(
+        ::open(fmt::format("/proc/{}/fd/{}", process, writer).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    if (!opened) throw_system("opening the pipe that wakes another rank");
     return opened;
 }
 

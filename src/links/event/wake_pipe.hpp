@@ -4,30 +4,29 @@
 
 #include <sys/types.h>
 
+#include "base/descriptor.hpp"
+
 namespace lapwing {
 
 class WakePipe {
   public:
     // Throws Error (system).
     WakePipe();
-    ~WakePipe();
-    WakePipe(const WakePipe&) = delete;
-    WakePipe& operator=(const WakePipe&) = delete;
 
     // For poll(): readable from the first wake() until drain().
-    int descriptor() const { return ends_[0]; }
+    int descriptor() const { return reader_.get(); }
     void drain() const;
 
     // The writing end in this process.
-    int writer() const { return ends_[1]; }
-    // Opens the writing end of another process by its descriptor there; the caller closes it. Throws Error
-    // (system).
-    static int open_writer(pid_t process, int writer);
+    int writer() const { return writer_.get(); }
+    // Opens the writing end of another process by its descriptor there. Throws Error (system).
+    static Descriptor open_writer(pid_t process, int writer);
     // Never waits: a full pipe wakes as well.
     static void wake(int writer);
 
   private:
-    int ends_[2] = {-1, -1};
+    Descriptor reader_;
+    Descriptor writer_;
 };
 
 }  // namespace lapwing

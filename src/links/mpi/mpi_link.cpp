@@ -1,13 +1,12 @@
 #include "links/mpi/mpi_link.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
-#include <climits>
 #include <cstring>
 #include <utility>
 
+#include "links/mpi/byte_span.hpp"
+#include "links/mpi/mpi_error.hpp"
 #include "links/mpi/mpi_progress.hpp"
 
 namespace lapwing {
@@ -20,44 +19,6 @@ void keep(MPI_Request request, Link::Transfer& transfer) {
     std::memcpy(&transfer.handle, &request, sizeof request);
     transfer.active = true;
 }
-
-// Bytes as a count of one type. Counts of MPI-3 are ints: a longer message is one element of a derived type.
-class ByteSpan {
-  public:
-    explicit ByteSpan(std::uint64_t bytes) {
-        if (bytes <= INT_MAX) {
-            count_ = static_cast<int>(bytes);
-            return;
-        }
-        constexpr std::uint64_t piece = 1U << 30;
-        MPI_Datatype pieces = MPI_DATATYPE_NULL;
-        MPI_Datatype whole = MPI_DATATYPE_NULL;
-        MpiError::check(PMPI_Type_contiguous(static_cast<int>(piece), MPI_BYTE, &pieces));
-        int lengths[2] = {static_cast<int>(bytes / piece), static_cast<int>(bytes % piece)};
-        MPI_Aint places[2] = {0, static_cast<MPI_Aint>(bytes / piece * piece)};
-        MPI_Datatype types[2] = {pieces, MPI_BYTE};
-        MpiError::check(PMPI_Type_create_struct(2, lengths, places, types, &whole));
-        MpiError::check(PMPI_Type_commit(&whole));
-        MpiError::check(PMPI_Type_free(&pieces));
-        type_ = whole;
-        made_ = true;
-        count_ = 1;
-    }
-    ~ByteSpan() {
-        // The MPI frees the type when no message uses it any more.
-        if (made_) PMPI_Type_free(&type_);
-    }
-    ByteSpan(const ByteSpan&) = delete;
-    ByteSpan& operator=(const ByteSpan&) = delete;
-
-    int count() const { return count_; }
-    MPI_Datatype type() const { return type_; }
-
-  private:
-    MPI_Datatype type_ = MPI_BYTE;
-    int count_ = 0;
-    bool made_ = false;
-};
 
 // How the bits of a tag are divided.
 struct TagBits {
@@ -93,14 +54,13 @@ int tag(std::uint32_t slot, std::uint32_t channel) {
 }  // namespace
 
 std::uint32_t MessageSlots::take() {
-    const auto free = std::find(used_.begin(), used_.end(), false);
+    const auto free = std::ranges::find(used_, false);
     const auto slot = static_cast<std::uint32_t>(free - used_.begin());
     if (slot >= tag_bits().slots()) {
-        throw Error(
-            ErrorCode::link,
-            fmt::format("{} communicators use Lapwing's messages over the native MPI, which has no tags "
-                        "for more; LAPWING_NETWORK=tcp has no such limit",
-                        slot - 1));
+        throw Error(ErrorCode::link,
+                    "{} communicators use Lapwing's messages over the native MPI, which has no tags "
+                    "for more; LAPWING_NETWORK=tcp has no such limit",
+                    slot - 1);
     }
     if (free == used_.end())
         used_.push_back(true);

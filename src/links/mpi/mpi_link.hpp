@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "links/link.hpp"
-#include "links/mpi/mpi_error.hpp"
 
 namespace lapwing {
 
@@ -34,7 +33,6 @@ class MpiLink : public Link {
     // group. `rank`: of this process in the group.
     MpiLink(MPI_Comm communicator, std::vector<int> members, std::vector<std::uint32_t> slots, int rank);
 
-    const char* name() const override { return "mpi"; }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override;
     void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,

@@ -9,8 +9,6 @@
 namespace lapwing {
 namespace {
 
-constexpr int endless_tag = 0;  // persistent collectives have those from 1 on
-
 // An MPI advances all its messages when it tests a request that is not complete: here a receive that is never
 // complete. A probe does not do in all MPIs: MPICH since 4.0 advances nothing in one of a communicator of one
 // rank.

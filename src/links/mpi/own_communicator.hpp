@@ -11,6 +11,8 @@ namespace lapwing {
 void make_own_communicator();
 // MPI_COMM_NULL if the MPI could not make it.
 MPI_Comm own_communicator();
+// Tags of messages there: of progress_mpi(), of packing(), and from the last one on of persistent requests.
+enum : int { endless_tag, packing_tag, first_persistent_tag };
 // Before MPI_Finalize.
 void free_own_communicator();
 

@@ -52,7 +52,7 @@ std::vector<std::byte> bytes_of(const BusinessCard& card) {
     card.device.copy(head.device, sizeof head.device - 1);
     std::vector<std::byte> bytes(sizeof head + card.address.size());
     std::memcpy(bytes.data(), &head, sizeof head);
-    std::copy(card.address.begin(), card.address.end(), bytes.begin() + sizeof head);
+    std::ranges::copy(card.address, bytes.begin() + sizeof head);
     return bytes;
 }
 

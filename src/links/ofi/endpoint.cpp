@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "links/ofi/library.hpp"
 #include "links/tcp/addresses.hpp"
 
 namespace lapwing::ofi {
@@ -84,10 +83,9 @@ std::vector<fi_addr_t> Endpoint::insert(const std::vector<std::byte>& addresses,
     std::vector<fi_addr_t> result(count, FI_ADDR_UNSPEC);
     const int inserted = ::fi_av_insert(addresses_.get(), addresses.data(), count, result.data(), 0, nullptr);
     if (inserted != static_cast<int>(count))
-        throw Error(
-            ErrorCode::link,
-            fmt::format("libfabric ({}) accepts only {} of {} addresses{}", provider(), std::max(inserted, 0),
-                        count, inserted < 0 ? fmt::format(": {}", why(inserted)) : std::string()));
+        throw Error(ErrorCode::link, "libfabric ({}) accepts only {} of {} addresses{}", provider(),
+                    std::max(inserted, 0), count,
+                    inserted < 0 ? fmt::format(": {}", why(inserted)) : std::string());
     return result;
 }
 
@@ -115,7 +113,7 @@ std::unique_ptr<Endpoint> open_first(std::vector<Info> candidates, int ranks) {
             reasons += fmt::format("{}{}{}: {}", reasons.empty() ? "" : "; ", name, device, error.what());
         }
     }
-    throw Error(ErrorCode::unsupported, fmt::format("{}: {}", library().name, reasons));
+    throw Error(ErrorCode::unsupported, "{}: {}", library().name, reasons);
 }
 
 }  // namespace lapwing::ofi

@@ -3,8 +3,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include "base/error.hpp"
-
 namespace lapwing::ofi {
 namespace {
 
@@ -13,8 +11,7 @@ constexpr const char* soname = "libfabric.so.1";
 template <typename Function>
 void find(void* handle, const char* symbol, Function*& function) {
     function = reinterpret_cast<Function*>(::dlsym(handle, symbol));
-    if (function == nullptr)
-        throw Error(ErrorCode::unsupported, fmt::format("{} lacks the function {}", soname, symbol));
+    if (function == nullptr) throw Error(ErrorCode::unsupported, "{} lacks the function {}", soname, symbol);
 }
 
 Library load() {
@@ -22,8 +19,8 @@ Library load() {
     if (handle == nullptr) handle = ::dlopen(soname, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
         const char* reason = ::dlerror();
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("libfabric cannot be loaded: {}", reason == nullptr ? soname : reason));
+        throw Error(ErrorCode::unsupported, "libfabric cannot be loaded: {}",
+                    reason == nullptr ? soname : reason);
     }
     Library found{};
     find(handle, "fi_getinfo", found.getinfo);
@@ -35,8 +32,8 @@ Library load() {
     const std::uint32_t version = found.version();
     found.name = fmt::format("libfabric {}.{}", FI_MAJOR(version), FI_MINOR(version));
     if (FI_VERSION_LT(version, api_version))
-        throw Error(ErrorCode::unsupported, fmt::format("{} is too old: {}.{} is needed", found.name,
-                                                        FI_MAJOR(api_version), FI_MINOR(api_version)));
+        throw Error(ErrorCode::unsupported, "{} is too old: {}.{} is needed", found.name,
+                    FI_MAJOR(api_version), FI_MINOR(api_version));
     // With the third number, which fi_version() does not have.
     char* (*to_text)(const void*, fi_type) = nullptr;
     to_text = reinterpret_cast<decltype(to_text)>(::dlsym(handle, "fi_tostr"));

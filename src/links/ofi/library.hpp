@@ -3,7 +3,6 @@
 // is inline functions over tables of the provider; these are the functions that need a symbol.
 #pragma once
 
-#include <fmt/format.h>
 #include <rdma/fabric.h>
 
 #include <memory>
@@ -44,7 +43,7 @@ using Open = std::unique_ptr<Object, Close>;
 
 // Throws Error (unsupported) with the reason, unless `result` is 0.
 inline void check(long result, const char* function) {
-    if (result != 0) throw Error(ErrorCode::unsupported, fmt::format("{}: {}", function, why(result)));
+    if (result != 0) throw Error(ErrorCode::unsupported, "{}: {}", function, why(result));
 }
 
 // Calls `function` with the address of a pointer to the object that it opens.

@@ -60,8 +60,7 @@ Info ask(Use use, const std::string& provider, int memory, bool manual_progress)
     fi_info* found = nullptr;
     const int result = fabric.getinfo(api_version, nullptr, nullptr, 0, hints.get(), &found);
     if (result == -FI_ENODATA) return nullptr;
-    if (result != 0)
-        throw Error(ErrorCode::unsupported, fmt::format("{}: fi_getinfo: {}", fabric.name, why(result)));
+    if (result != 0) throw Error(ErrorCode::unsupported, "{}: fi_getinfo: {}", fabric.name, why(result));
     return Info(found);
 }
 
@@ -102,8 +101,7 @@ std::size_t rank_of(const fi_info& info, const std::vector<tcp::IpAddress>& allo
     const auto own = tcp::ip_of(*static_cast<const sockaddr*>(info.src_addr));
     if (!own) return 0;
     return static_cast<std::size_t>(
-        std::find_if(allowed.begin(), allowed.end(),
-                     [&](const tcp::IpAddress& ip) { return tcp::same_address(ip, *own); }) -
+        std::ranges::find_if(allowed, [&](const tcp::IpAddress& ip) { return tcp::same_address(ip, *own); }) -
         allowed.begin());
 }
 
@@ -156,8 +154,8 @@ void FreeInfo::operator()(fi_info* info) const {
 }
 
 ProviderTraits traits(const fi_info& info) {
-    const auto* found = std::find_if(std::begin(by_themselves), std::end(by_themselves),
-                                     [&](const ProviderTraits& one) { return name_of(info) == one.name; });
+    const auto* found = std::ranges::find_if(
+        by_themselves, [&](const ProviderTraits& one) { return name_of(info) == one.name; });
     ProviderTraits result = found == std::end(by_themselves) ? others : *found;
     if (by_interface(info)) result.rdma = false;
     return result;
@@ -194,11 +192,10 @@ std::vector<Info> candidates(const std::string& named, bool rdma_only, bool puts
         }
     }
     if (result.empty())
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("{} has no {} on this host; it offers {}", library().name,
-                                named.empty() ? rdma_only ? "provider with RDMA" : "provider between hosts"
-                                              : "provider '" + named + "'",
-                                names(offers)));
+        throw Error(ErrorCode::unsupported, "{} has no {} on this host; it offers {}", library().name,
+                    named.empty() ? rdma_only ? "provider with RDMA" : "provider between hosts"
+                                  : "provider '" + named + "'",
+                    names(offers));
     return result;
 }
 
@@ -208,8 +205,8 @@ Info candidate_for_deferred_work(const std::string& provider, const tcp::Options
     Info best = best_of(offers, allowed, [&](const fi_info& one) { return name_of(one) == provider; });
     if (best == nullptr)
         throw Error(ErrorCode::unsupported,
-                    fmt::format("{} has no provider '{}' with deferred work on this host; with it: {}",
-                                library().name, provider, names(offers)));
+                    "{} has no provider '{}' with deferred work on this host; with it: {}", library().name,
+                    provider, names(offers));
     return best;
 }
 

@@ -1,6 +1,5 @@
 #include "links/ofi/registration.hpp"
 
-#include <fmt/format.h>
 #include <rdma/fi_endpoint.h>
 
 #include <cstring>
@@ -31,8 +30,8 @@ Open<fid_mr> register_memory(const Endpoint& endpoint, const std::byte* data, st
     }
     if (result != 0)
         throw Error(ErrorCode::system,
-                    fmt::format("libfabric ({}) cannot register {} bytes of memory: {}; is `ulimit -l` low?",
-                                endpoint.provider(), bytes, why(result)));
+                    "libfabric ({}) cannot register {} bytes of memory: {}; is `ulimit -l` low?",
+                    endpoint.provider(), bytes, why(result));
     return region;
 }
 

@@ -1,7 +1,5 @@
 #include "links/ofi/tags.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -13,8 +11,8 @@ namespace lapwing::ofi {
 Tags::Tags(std::uint32_t bits, int ranks, std::uint64_t key)
     : leader_bits_(static_cast<unsigned>(std::bit_width(static_cast<unsigned>(ranks)))) {
     if (bits < channel_bits + leader_bits_ + min_count_bits)
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("libfabric's tags have {} bits here, too few for {} ranks", bits, ranks));
+        throw Error(ErrorCode::unsupported, "libfabric's tags have {} bits here, too few for {} ranks", bits,
+                    ranks);
     count_bits_ = std::min(bits - channel_bits - leader_bits_, max_count_bits);
     const unsigned used = channel_bits + leader_bits_ + count_bits_;
     if (bits > used) key_ = key >> (64 - (bits - used)) << used;
@@ -23,16 +21,14 @@ Tags::Tags(std::uint32_t bits, int ranks, std::uint64_t key)
 std::uint64_t Tags::take(std::uint64_t group) {
     const std::uint64_t leader = group >> 32;
     if (leader >> leader_bits_ != 0)
-        throw Error(ErrorCode::internal,
-                    fmt::format("group {:#x} was not numbered by a rank of the job", group));
+        throw Error(ErrorCode::internal, "group {:#x} was not numbered by a rank of the job", group);
     const std::uint64_t count = group & ((std::uint64_t{1} << count_bits_) - 1);
     const std::uint64_t tag = key_ | (leader << count_bits_ | count) << channel_bits;
     if (!live_.insert(tag).second)
-        throw Error(
-            ErrorCode::unsupported,
-            fmt::format("libfabric's tags distinguish only {} communicators with the same rank 0, and a "
-                        "communicator that is not yet freed uses this number; free communicators earlier",
-                        std::uint64_t{1} << count_bits_));
+        throw Error(ErrorCode::unsupported,
+                    "libfabric's tags distinguish only {} communicators with the same rank 0, and a "
+                    "communicator that is not yet freed uses this number; free communicators earlier",
+                    std::uint64_t{1} << count_bits_);
     return tag;
 }
 

@@ -2,12 +2,15 @@
 // the last rank has ended, in whichever way.
 #pragma once
 
+#include <sys/mman.h>
 #include <sys/types.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+
+#include "base/descriptor.hpp"
 
 namespace lapwing::shm {
 
@@ -25,21 +28,20 @@ class Memory {
     // (system).
     static Memory open(pid_t process, int descriptor, const Proof& proof);
 
-    Memory() = default;
-    Memory(Memory&& other) noexcept;
-    Memory& operator=(Memory&& other) noexcept;
-    ~Memory();
-
-    int descriptor() const { return descriptor_; }
+    int descriptor() const { return descriptor_.get(); }
     // Maps the first `bytes`. Throws Error (system).
     std::byte* map(std::uint64_t bytes);
     // No other process can open it here any more.
-    void close();
+    void close() { descriptor_.reset(); }
 
   private:
-    int descriptor_ = -1;
-    std::byte* address_ = nullptr;
-    std::uint64_t bytes_ = 0;
+    struct Unmap {
+        std::uint64_t bytes;
+        void operator()(std::byte* address) const { ::munmap(address, bytes); }
+    };
+
+    Descriptor descriptor_;
+    std::unique_ptr<std::byte, Unmap> mapped_;
 };
 
 }  // namespace lapwing::shm

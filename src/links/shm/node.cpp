@@ -10,10 +10,12 @@
 #include "base/error.hpp"
 #include "links/shm/node.hpp"
 #include "links/shm/platform.hpp"
-#include "links/shm/protocol.hpp"
 #include "links/tcp/addresses.hpp"
 
 namespace lapwing::shm {
+
+template class Protocol<Linux>;
+
 namespace {
 
 using OwnFifo = Fifo<Linux>;
@@ -88,7 +90,6 @@ class GroupLink final : public Link {
     GroupLink(OwnProtocol& protocol, bool shared, std::uint64_t group, std::vector<int> local_ranks)
         : protocol_(protocol), shared_(shared), group_(group), local_ranks_(std::move(local_ranks)) {}
 
-    const char* name() const override { return "shm"; }
     bool any_thread() const override { return shared_; }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override {
@@ -139,10 +140,6 @@ ShmNode::ShmNode(int ranks, TransferMethod method) : method_(method) {
     } catch (const Error& error) {
         trouble_ = error.what();
     }
-}
-
-ShmNode::~ShmNode() {
-    for (const int pipe : pipes_) ::close(pipe);
 }
 
 std::string ShmNode::join(std::span<const ShmAddress> addresses, int self) {
@@ -222,7 +219,7 @@ std::unique_ptr<Link> ShmNode::link(std::uint64_t group, std::vector<int> member
 std::string ShmNode::reach_sleepers() {
     try {
         protocol_->reach_pipes([&](pid_t process, int writer) {
-            return pipes_.emplace_back(WakePipe::open_writer(process, writer));
+            return pipes_.emplace_back(WakePipe::open_writer(process, writer)).get();
         });
     } catch (const Error& error) {
         return error.what();

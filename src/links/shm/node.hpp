@@ -52,9 +52,6 @@ class ShmNode {
   public:
     // Makes the memory, for a job of `ranks`. Never throws: join() reports what is wrong.
     explicit ShmNode(int ranks, TransferMethod method = TransferMethod::automatic);
-    ~ShmNode();
-    ShmNode(const ShmNode&) = delete;
-    ShmNode& operator=(const ShmNode&) = delete;
 
     const ShmAddress& address() const { return address_; }
     // `addresses` of all ranks of the job, `self` this rank in the job. Returns what is wrong, or an empty
@@ -138,7 +135,7 @@ class ShmNode {
     int ranks_ = 0;
     std::string why_in_pieces_;
     std::unique_ptr<Protocol<Linux>> protocol_;
-    std::vector<int> pipes_;  // that wake the others
+    std::vector<Descriptor> pipes_;  // that wake the others
     bool shared_ = false;
 };
 

@@ -44,25 +44,18 @@ StreamFabric::StreamFabric(Connections& connections, int ranks) {
 void StreamFabric::connect(Connections& connections) {
     peers_ = std::vector<PeerState>(ranks());
     buffer_.reset(new std::byte[buffer_bytes]);
-    const int wakeup = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (wakeup < 0) throw_system("eventfd");
-    wakeup_ = std::shared_ptr<const int>(new int(wakeup), [](const int* descriptor) {
-        ::close(*descriptor);
-        delete descriptor;
-    });
-    poller_ = ::epoll_create1(EPOLL_CLOEXEC);
-    if (poller_ < 0) throw_system("epoll_create");
+    wakeup_ = std::make_shared<const Descriptor>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!*wakeup_) throw_system("eventfd");
+    poller_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+    if (!poller_) throw_system("epoll_create");
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = wakeup_mark;
-    if (::epoll_ctl(poller_, EPOLL_CTL_ADD, wakeup, &event) != 0) {
-        ::close(std::exchange(poller_, -1));
-        throw_system("epoll_ctl");
-    }
+    if (::epoll_ctl(poller_.get(), EPOLL_CTL_ADD, wakeup_->get(), &event) != 0) throw_system("epoll_ctl");
     connections_ = &connections;
     connections.on_change([ring = wakeup_] {
         const std::uint64_t one = 1;
-        static_cast<void>(!::write(*ring, &one, sizeof one));
+        static_cast<void>(!::write(ring->get(), &one, sizeof one));
     });
 }
 
@@ -73,7 +66,6 @@ void StreamFabric::disconnect(bool in_child) {
 
 StreamFabric::~StreamFabric() {
     disconnect(false);
-    if (poller_ >= 0) ::close(poller_);
 }
 
 void StreamFabric::begin(FabricMessage& message) {
@@ -131,7 +123,7 @@ void StreamFabric::begin_send(Part& part, const ChannelKey& key) {
     // The offer is sent even if the message is granted already: the receiver counts messages by their offers.
     put_out(to, Kind::request_to_send, key, part.bytes);
     Channel& queue = to.channels[key];
-    const auto grant = std::find(queue.grants.begin(), queue.grants.end(), part.bytes);
+    const auto grant = std::ranges::find(queue.grants, part.bytes);
     if (grant == queue.grants.end()) {
         queue.offered.push_back(&part);
     } else {
@@ -147,8 +139,8 @@ void StreamFabric::begin_receive(Part& part, const ChannelKey& key) {
     const int peer = part.peer;
     Channel& queue = from.channels[key];
     // A message that has arrived and that no other receive waits for.
-    const auto free = std::find_if(queue.early.begin(), queue.early.end(),
-                                   [](const auto& early) { return early->receive == nullptr; });
+    const auto free =
+        std::ranges::find_if(queue.early, [](const auto& early) { return early->receive == nullptr; });
     if (free != queue.early.end()) {
         meet(from, key, part, std::shared_ptr<Early>(*free));
     } else {
@@ -205,14 +197,14 @@ bool StreamFabric::connect_to(int peer) {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = static_cast<std::uint64_t>(peer);
-    if (::epoll_ctl(poller_, EPOLL_CTL_ADD, made.descriptor, &event) != 0)
+    if (::epoll_ctl(poller_.get(), EPOLL_CTL_ADD, made.descriptor, &event) != 0)
         lose(peer, fmt::format("epoll_ctl: {}", std::strerror(errno)));
     return true;
 }
 
 void StreamFabric::connect_awaited() {
     std::uint64_t rings = 0;
-    static_cast<void>(!::read(*wakeup_, &rings, sizeof rings));
+    static_cast<void>(!::read(wakeup_->get(), &rings, sizeof rings));
     for (const int peer : std::exchange(unmade_, {})) {
         PeerState& awaited = peer_of(peer);
         awaited.awaited = !is_lost(peer) && !connect_to(peer);
@@ -337,8 +329,8 @@ bool StreamFabric::take_answer(PeerState& from, const ChannelKey& key) {
     if (bytes <= max_short_bytes) return false;
     const bool granted = from.header.kind == Kind::clear_to_send;
     Channel& queue = from.channels[key];
-    const auto offer = std::find_if(queue.offered.begin(), queue.offered.end(),
-                                    [&](const Part* send) { return send->bytes == bytes; });
+    const auto offer =
+        std::ranges::find_if(queue.offered, [&](const Part* send) { return send->bytes == bytes; });
     if (offer != queue.offered.end()) {
         Part& send = **offer;
         queue.offered.erase(offer);
@@ -351,7 +343,7 @@ bool StreamFabric::take_answer(PeerState& from, const ChannelKey& key) {
         queue.grants.push_back(bytes);
     } else {
         // The refused message may have left, by a grant that crossed its offer.
-        const auto grant = std::find(queue.grants.begin(), queue.grants.end(), bytes);
+        const auto grant = std::ranges::find(queue.grants, bytes);
         if (grant != queue.grants.end()) queue.grants.erase(grant);
     }
     return true;
@@ -399,7 +391,7 @@ void StreamFabric::close(int peer, int error) {
         gone.error = error;
         if (!gone.output.empty()) --with_output_;
         gone.output.clear();
-        ::epoll_ctl(poller_, EPOLL_CTL_DEL, gone.descriptor, nullptr);
+        ::epoll_ctl(poller_.get(), EPOLL_CTL_DEL, gone.descriptor, nullptr);
     }
     if (gone.in_flight > 0) lose(peer, why_broken(*connections_, peer, error));
 }
@@ -407,7 +399,7 @@ void StreamFabric::close(int peer, int error) {
 bool StreamFabric::step() {
     send_gathered_locked();
     epoll_event events[64];
-    const int count = ::epoll_wait(poller_, events, 64, 0);
+    const int count = ::epoll_wait(poller_.get(), events, 64, 0);
     bool moved = false;
     for (int i = 0; i < count; ++i) {
         if (events[i].data.u64 == wakeup_mark) {
@@ -517,7 +509,7 @@ void StreamFabric::watch_output(int peer) {
     epoll_event event{};
     event.events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN;
     event.data.u64 = static_cast<std::uint64_t>(peer);
-    if (::epoll_ctl(poller_, EPOLL_CTL_MOD, at.descriptor, &event) != 0)
+    if (::epoll_ctl(poller_.get(), EPOLL_CTL_MOD, at.descriptor, &event) != 0)
         lose(peer, fmt::format("epoll_ctl: {}", std::strerror(errno)));
 }
 

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "base/object_pool.hpp"
 #include "links/connections.hpp"
 #include "links/fabric_base.hpp"
@@ -34,7 +35,7 @@ class StreamFabric : public FabricBase {
 
     // What is readable stays so until a thread has read it.
     bool prepare_to_sleep() override { return true; }
-    int descriptor() const override { return poller_; }
+    int descriptor() const override { return poller_.get(); }
     std::chrono::nanoseconds max_sleep() override { return std::chrono::nanoseconds(-1); }
 
     // Sends what has gathered, of long messages only a little: a start must not take the time to copy them.
@@ -163,8 +164,8 @@ class StreamFabric : public FabricBase {
     ObjectPool<Part> parts_;
     std::size_t with_output_ = 0;  // peers
     std::unique_ptr<std::byte[]> buffer_;
-    int poller_ = -1;
-    std::shared_ptr<const int> wakeup_;  // an eventfd; rings when connections change
+    Descriptor poller_;
+    std::shared_ptr<const Descriptor> wakeup_;  // an eventfd; rings when connections change
 };
 
 }  // namespace lapwing

@@ -62,8 +62,7 @@ class TcpFabric final : public StreamFabric {
 TcpFabric::TcpFabric(const FabricOptions& options) : StreamFabric(options.internet) {
     const auto needed = static_cast<std::uint64_t>(options.ranks - 1) + tcp::reserved_descriptors;
     if (tcp::make_room_for_descriptors(needed) < needed)
-        throw Error(ErrorCode::system,
-                    fmt::format("too few descriptors for {} ranks; raise `ulimit -n`", options.ranks));
+        throw Error(ErrorCode::system, "too few descriptors for {} ranks; raise `ulimit -n`", options.ranks);
     tcp::Options internet = options.internet;
     // A start sends little of a long message, so a bound would only cost wake-ups.
     internet.unsent_bytes = 0;

@@ -142,9 +142,8 @@ void Acceptor::drop(PendingConnections::iterator connection) {
 }
 
 bool Acceptor::reject_oldest(bool greeted, const char* why) {
-    const auto oldest = std::find_if(pending_.begin(), pending_.end(), [&](const auto& connection) {
-        return connection.second.handshake.greeted() == greeted;
-    });
+    const auto oldest = std::ranges::find_if(
+        pending_, [&](const auto& connection) { return connection.second.handshake.greeted() == greeted; });
     if (oldest == pending_.end()) return false;
     reject(oldest, why);
     return true;

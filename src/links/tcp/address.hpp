@@ -44,8 +44,7 @@ struct Job {
     int self = -1;  // -1: admit() was not called yet
 
     Job() = default;
-    Job(const Job&) = delete;
-    Job& operator=(const Job&) = delete;
+    Job& operator=(Job&&) = delete;
     ~Job();
 };
 

@@ -14,7 +14,6 @@
 #include <bit>
 #include <cstring>
 #include <memory>
-#include <optional>
 
 #include "base/error.hpp"
 #include "base/text_file.hpp"
@@ -40,30 +39,27 @@ struct Wanted {
     std::optional<IpAddress> ip;  // an address with the prefix of its network
 };
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(ErrorCode::invalid_argument, "LAPWING_TCP_INTERFACE: " + why);
-}
-
 Wanted wanted_by(const std::string& entry) {
     if (const auto ip = read_ip(entry)) return {{}, ip};
     if (entry.find('/') != std::string::npos)
-        refuse(fmt::format("'{}' is not a network; write it as 10.1.0.0/16 or fd00::/64", entry));
+        throw_invalid("LAPWING_TCP_INTERFACE: '{}' is not a network; write it as 10.1.0.0/16 or fd00::/64",
+                      entry);
     if (entry.empty() || entry.size() >= IFNAMSIZ || entry.find_first_of(" \t") != std::string::npos)
-        refuse(fmt::format(
-            "'{}' is not an interface, address or network; write it as eth0, 10.1.0.3 or 10.1.0.0/16",
-            entry));
+        throw_invalid(
+            "LAPWING_TCP_INTERFACE: '{}' is not an interface, address or network; write it as eth0, 10.1.0.3 "
+            "or 10.1.0.0/16",
+            entry);
     return {entry, {}};
 }
 
 std::vector<Wanted> requested(const std::string& text) {
     std::vector<Wanted> result;
-    for (std::size_t begin = 0; begin <= text.size() && !text.empty();) {
-        const std::size_t end = std::min(text.find(',', begin), text.size());
-        std::string entry = text.substr(begin, end - begin);
+    if (text.empty()) return result;
+    for (const std::string_view part : split(text, ',')) {
+        std::string entry(part);
         entry.erase(0, entry.find_first_not_of(" \t"));
         entry.erase(entry.find_last_not_of(" \t") + 1);
         result.push_back(wanted_by(entry));
-        begin = end + 1;
     }
     return result;
 }
@@ -93,22 +89,8 @@ std::string list(const std::vector<Interface>& present) {
     return result.empty() ? "none" : result;
 }
 
-std::string boot() {
-    const std::string id = first_line("/proc/sys/kernel/random/boot_id");
-    return id.empty() ? host_name() : id;
-}
-
-std::uint64_t hash_of(const std::string& parts) {
-    unsigned char hash[crypto_generichash_BYTES];
-    crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(parts.data()), parts.size(),
-                       nullptr, 0);
-    std::uint64_t number = 0;
-    std::memcpy(&number, hash, sizeof number);
-    return number;
-}
-
 void add_new(std::vector<IpAddress>& ips, const IpAddress& ip) {
-    if (std::none_of(ips.begin(), ips.end(), [&](const IpAddress& old) { return same_address(old, ip); }))
+    if (std::ranges::none_of(ips, [&](const IpAddress& old) { return same_address(old, ip); }))
         ips.push_back(ip);
 }
 
@@ -127,8 +109,7 @@ IpAddress unmapped(IpAddress ip) {
 void check(const Options& options) {
     requested(options.interfaces);
     if (options.family != "auto" && options.family != "ipv4" && options.family != "ipv6")
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("LAPWING_TCP_FAMILY must be auto, ipv4 or ipv6, not '{}'", options.family));
+        throw_invalid("LAPWING_TCP_FAMILY must be auto, ipv4 or ipv6, not '{}'", options.family);
 }
 
 std::vector<Interface> interfaces() {
@@ -168,9 +149,10 @@ std::vector<IpAddress> choose(const Options& options, const std::vector<Interfac
         for (const Interface& candidate : allowed)
             if (fits(one, candidate)) add(candidate.ip);
     if (!asked.empty() && result.empty())
-        refuse(fmt::format("no interface that is up matches '{}'{}; available: {}", options.interfaces,
-                           options.family == "auto" ? "" : " and LAPWING_TCP_FAMILY=" + options.family,
-                           list(present)));
+        throw_invalid("LAPWING_TCP_INTERFACE: no interface that is up matches '{}'{}; available: {}",
+                      options.interfaces,
+                      options.family == "auto" ? "" : " and LAPWING_TCP_FAMILY=" + options.family,
+                      list(present));
     if (!asked.empty()) return result;
 
     // Leaves room for the two addresses of the loopback.
@@ -182,8 +164,8 @@ std::vector<IpAddress> choose(const Options& options, const std::vector<Interfac
     for (const Interface& one : allowed)
         if (one.ip.loopback != 0) add(one.ip);
     if (result.empty())
-        throw Error(ErrorCode::system, fmt::format("no interface of family {} is up; available: {}",
-                                                   options.family, list(present)));
+        throw Error(ErrorCode::system, "no interface of family {} is up; available: {}", options.family,
+                    list(present));
     return result;
 }
 
@@ -193,7 +175,7 @@ std::string describe_interfaces(const Options& options) {
     for (const IpAddress& ip : choose(options, present)) {
         for (const Interface& one : present) {
             if (ip.loopback == 0 && same_address(one.ip, ip) &&
-                std::find(names.begin(), names.end(), one.name) == names.end())
+                std::ranges::find(names, one.name) == names.end())
                 names.push_back(one.name);
         }
     }
@@ -325,23 +307,25 @@ std::string host_name() {
     return name;
 }
 
-std::uint64_t machine_number() {
-    return hash_of(boot());
-}
-
 std::uint64_t host_number() {
-    std::string parts = boot();
+    const std::string boot = first_line("/proc/sys/kernel/random/boot_id");
+    std::string parts = boot.empty() ? host_name() : boot;
     // Network namespaces do not share their loopback: two of one kernel are two hosts.
     struct stat space {};
     if (stat("/proc/self/ns/net", &space) == 0)
         parts += fmt::format(" {} {}", static_cast<std::uint64_t>(space.st_dev),
                              static_cast<std::uint64_t>(space.st_ino));
-    return hash_of(parts);
+    unsigned char hash[crypto_generichash_BYTES];
+    crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(parts.data()), parts.size(),
+                       nullptr, 0);
+    std::uint64_t number = 0;
+    std::memcpy(&number, hash, sizeof number);
+    return number;
 }
 
 bool one_host(const std::vector<Address>& members) {
-    return std::all_of(members.begin(), members.end(),
-                       [&](const Address& member) { return member.host == members.front().host; });
+    return std::ranges::all_of(members,
+                               [&](const Address& member) { return member.host == members.front().host; });
 }
 
 }  // namespace lapwing::tcp

@@ -51,9 +51,7 @@ std::string text(const sockaddr_storage& address);
 // Fills `address`; returns its size for connect() and bind().
 socklen_t socket_address(const IpAddress& ip, std::uint16_t port, sockaddr_storage& address);
 
-// Equal for processes of one kernel, until it boots again: they share its processors.
-std::uint64_t machine_number();
-// Equal for processes of one kernel and network namespace.
+// Equal for processes of one kernel, until it boots again, and network namespace.
 std::uint64_t host_number();
 std::string host_name();
 

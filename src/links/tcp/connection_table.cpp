@@ -20,7 +20,7 @@ ConnectionTable::ConnectionTable(std::uint64_t group, std::vector<int> members, 
 }
 
 int ConnectionTable::rank_of(int member) const {
-    const auto found = std::find(members_.begin(), members_.end(), member);
+    const auto found = std::ranges::find(members_, member);
     return found == members_.end() ? -1 : static_cast<int>(found - members_.begin());
 }
 
@@ -47,9 +47,8 @@ ConnectionTable::Peer& ConnectionTable::make(int peer) {
 void ConnectionTable::check(int peer, int lane) const {
     if (peer >= 0 && peer < static_cast<int>(members_.size()) && peer != rank_ && lane >= 0 && lane < lanes_)
         return;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("rank {} of {} has no connection to rank {} on lane {} of {}", rank_,
-                            members_.size(), peer, lane, lanes_));
+    throw_invalid("rank {} of {} has no connection to rank {} on lane {} of {}", rank_, members_.size(), peer,
+                  lane, lanes_);
 }
 
 bool ConnectionTable::want(int peer, int lane) {

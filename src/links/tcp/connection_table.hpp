@@ -17,8 +17,6 @@ class ConnectionTable {
   public:
     // Members and rank as in Endpoint::group.
     ConnectionTable(std::uint64_t group, std::vector<int> members, int rank, int lanes);
-    ConnectionTable(const ConnectionTable&) = delete;
-    ConnectionTable& operator=(const ConnectionTable&) = delete;
 
     std::uint64_t group() const { return group_; }
     int lanes() const { return lanes_; }

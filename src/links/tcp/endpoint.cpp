@@ -15,11 +15,9 @@
 
 #include "base/error.hpp"
 #include "links/tcp/acceptor.hpp"
-#include "links/tcp/address.hpp"
 #include "links/tcp/addresses.hpp"
 #include "links/tcp/connection_table.hpp"
 #include "links/tcp/connector.hpp"
-#include "links/tcp/sockets.hpp"
 
 namespace lapwing::tcp {
 namespace {
@@ -128,8 +126,8 @@ struct Endpoint::State {
         const int descriptor = socket.get();
         auto& waiting = parked[claim.group];
         // The peer has closed an older one before it made this one.
-        const auto older = std::find_if(waiting.begin(), waiting.end(),
-                                        [&](const Parked& one) { return one.claim == claim; });
+        const auto older =
+            std::ranges::find_if(waiting, [&](const Parked& one) { return one.claim == claim; });
         if (older != waiting.end()) {
             event_loop.forget(older->socket.get());
             waiting.erase(older);
@@ -145,8 +143,8 @@ struct Endpoint::State {
         const std::lock_guard lock(mutex);
         const auto waiting = parked.find(group);
         if (waiting == parked.end()) return;
-        const auto left = std::find_if(waiting->second.begin(), waiting->second.end(),
-                                       [&](const Parked& one) { return one.socket.get() == descriptor; });
+        const auto left = std::ranges::find_if(
+            waiting->second, [&](const Parked& one) { return one.socket.get() == descriptor; });
         if (left == waiting->second.end()) return;
         // The peer's messages before it left may be all that this side needs.
         int unread = 0;
@@ -187,7 +185,16 @@ class Endpoint::Group final : public Connections {
     }
     int descriptor(int peer, int lane) override { return table_->descriptor(peer, lane); }
     void on_change(std::function<void()> work) override { table_->on_change(std::move(work)); }
-    std::string describe(int peer) const override;
+    std::string describe(int peer) const override {
+        const Job& job = endpoint_.job;
+        const Address& address = job.members[static_cast<std::size_t>(table_->member(peer))];
+        std::string where = table_->address(peer);
+        if (where.empty()) {
+            const auto ips = routes(job.own, address);
+            if (!ips.empty()) where = text(ips.front());
+        }
+        return fmt::format("rank {} ({}{}{})", peer, address.name, where.empty() ? "" : ", ", where);
+    }
     void give_up(const std::string& why) override {
         table_->give_up(why);
         table_->tell();
@@ -200,17 +207,6 @@ class Endpoint::Group final : public Connections {
     const std::shared_ptr<ConnectionTable> table_;
 };
 
-std::string Endpoint::Group::describe(int peer) const {
-    const Job& job = endpoint_.job;
-    const Address& address = job.members[static_cast<std::size_t>(table_->member(peer))];
-    std::string where = table_->address(peer);
-    if (where.empty()) {
-        const auto ips = routes(job.own, address);
-        if (!ips.empty()) where = text(ips.front());
-    }
-    return fmt::format("rank {} ({}{}{})", peer, address.name, where.empty() ? "" : ", ", where);
-}
-
 Endpoint::Endpoint(const Options& options, Log log) {
     check(options);
     start_sodium();
@@ -221,7 +217,7 @@ Endpoint::Endpoint(const Options& options, Log log) {
     const auto ips = choose(options, interfaces());
     Address& own = state.job.own;
     std::memset(static_cast<void*>(&own), 0, sizeof own);
-    std::copy(ips.begin(), ips.end(), std::begin(own.ips));
+    std::ranges::copy(ips, std::begin(own.ips));
     own.host = host_number();
     host_name().copy(own.name, sizeof own.name - 1);
     state.listeners = listen_on(ips, state.job.options, own.port);
@@ -240,8 +236,7 @@ void Endpoint::admit(const Key& key, std::vector<Address> members, int self) {
     State& state = *state_;
     if (state.job.self >= 0) throw Error(ErrorCode::internal, "admit() was called twice on this endpoint");
     if (self < 0 || self >= static_cast<int>(members.size()))
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("member {1} is out of range: the job has {0} members", members.size(), self));
+        throw_invalid("member {1} is out of range: the job has {0} members", members.size(), self);
     // The names come from other processes.
     for (Address& member : members) member.name[sizeof member.name - 1] = '\0';
     state.job.key = key;
@@ -269,18 +264,15 @@ std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<in
     const auto in_job = [&](int member) {
         return member >= 0 && member < static_cast<int>(state.job.members.size());
     };
-    if (rank < 0 || rank >= ranks || lanes < 1 || !std::all_of(members.begin(), members.end(), in_job) ||
+    if (rank < 0 || rank >= ranks || lanes < 1 || !std::ranges::all_of(members, in_job) ||
         members[static_cast<std::size_t>(rank)] != state.job.self)
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("group {}: rank {} of {} is not member {} of this job, or {} lanes are too few",
-                        group, rank, ranks, state.job.self, lanes));
+        throw_invalid("group {}: rank {} of {} is not member {} of this job, or {} lanes are too few", group,
+                      rank, ranks, state.job.self, lanes);
     auto table = std::make_shared<ConnectionTable>(group, std::move(members), rank, lanes);
     std::vector<Parked> waiting;
     {
         const std::lock_guard lock(state.mutex);
-        if (!state.groups.emplace(group, table).second)
-            throw Error(ErrorCode::invalid_argument, fmt::format("group {} already exists", group));
+        if (!state.groups.emplace(group, table).second) throw_invalid("group {} already exists", group);
         waiting = state.take_parked(group);
     }
     for (Parked& one : waiting) {
@@ -320,7 +312,7 @@ std::unique_ptr<Connections> Endpoint::call(std::uint64_t service, int member) {
     State& state = *state_;
     if (state.job.self < 0 || member < 0 || member >= static_cast<int>(state.job.members.size()) ||
         member == state.job.self)
-        throw Error(ErrorCode::invalid_argument, fmt::format("cannot connect to member {}", member));
+        throw_invalid("cannot connect to member {}", member);
     auto table = std::make_shared<ConnectionTable>(service, std::vector{state.job.self, member}, 0, 1);
     table->want(1, 0);
     state.connect(table, 1, 0);

@@ -28,8 +28,6 @@ class Endpoint {
     // Starts listening. Throws Error (system, invalid_argument).
     explicit Endpoint(const Options& options, Log log = {});
     ~Endpoint();
-    Endpoint(const Endpoint&) = delete;
-    Endpoint& operator=(const Endpoint&) = delete;
 
     Address address() const;
     // Must be called once, before group(). `members`: the addresses of all processes of the job; `self`: this

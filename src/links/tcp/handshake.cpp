@@ -67,19 +67,11 @@ void Handshake::sent(std::size_t bytes) {
 }
 
 std::size_t Handshake::wanted() const {
-    if (failure_ != nullptr) return 0;
-    switch (step_) {
-        case Step::hello:
-            return hello_bytes - input_.size();
-        case Step::challenge:
-            return challenge_bytes - input_.size();
-        case Step::answer:
-        case Step::welcome:
-            return proof_bytes - input_.size();
-        case Step::done:
-            break;
-    }
-    return 0;
+    if (failure_ != nullptr || step_ == Step::done) return 0;
+    const std::size_t bytes = step_ == Step::hello       ? hello_bytes
+                              : step_ == Step::challenge ? challenge_bytes
+                                                         : proof_bytes;
+    return bytes - input_.size();
 }
 
 void Handshake::take(std::span<const unsigned char> bytes) {
@@ -91,25 +83,18 @@ void Handshake::take(std::span<const unsigned char> bytes) {
     if (step_ == Step::hello && !std::equal(begin.begin(), begin.end(), magic))
         return fail("its first message is not a hello of Lapwing");
     if (wanted() > 0) return;
-    switch (step_) {
-        case Step::hello:
-            take_hello();
-            break;
-        case Step::challenge:
-            take_challenge();
-            break;
-        case Step::answer:
-            if (!proven("answer", input_.data()))
-                return fail("it cannot answer the challenge: is it replaying a recorded hello?");
-            say_proof("welcome");
-            step_ = Step::done;
-            break;
-        case Step::welcome:
-            if (!proven("welcome", input_.data())) return fail("its welcome does not prove the job's key");
-            step_ = Step::done;
-            break;
-        case Step::done:
-            break;
+    if (step_ == Step::hello) {
+        take_hello();
+    } else if (step_ == Step::challenge) {
+        take_challenge();
+    } else if (step_ == Step::answer) {
+        if (!proven("answer", input_.data()))
+            return fail("it cannot answer the challenge: is it replaying a recorded hello?");
+        say_proof("welcome");
+        step_ = Step::done;
+    } else if (step_ == Step::welcome) {
+        if (!proven("welcome", input_.data())) return fail("its welcome does not prove the job's key");
+        step_ = Step::done;
     }
     input_.clear();
 }
@@ -123,9 +108,7 @@ void Handshake::take_hello() {
     at = get(at, claim.to);
     get(at, claim.group);
     if (spoken != version)
-        return fail(
-            "it runs another version of Lapwing; install the same version on "
-            "all hosts");
+        return fail("it runs another version of Lapwing; install the same version on all hosts");
     said(input_.data(), hello_bytes - proof_bytes);
     if (!proven("hello", input_.data() + hello_bytes - proof_bytes))
         return fail("it does not have the key of this job");

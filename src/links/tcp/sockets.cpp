@@ -44,7 +44,7 @@ std::uint16_t port_of(const Socket& socket) {
 }
 
 [[noreturn]] void refuse(const std::string& where) {
-    throw Error(ErrorCode::system, fmt::format("cannot listen on {}: {}", where, describe_error(errno)));
+    throw Error(ErrorCode::system, "cannot listen on {}: {}", where, describe_error(errno));
 }
 
 Socket listen_anywhere(const Options& options, std::uint16_t port) {
@@ -63,25 +63,6 @@ Socket listen_anywhere(const Options& options, std::uint16_t port) {
 }
 
 }  // namespace
-
-Socket& Socket::operator=(Socket&& other) noexcept {
-    if (this != &other) {
-        reset();
-        descriptor_ = other.release();
-    }
-    return *this;
-}
-
-void Socket::reset() {
-    const int old = release();
-    if (old >= 0) close(old);
-}
-
-int Socket::release() {
-    const int result = descriptor_;
-    descriptor_ = -1;
-    return result;
-}
 
 Socket make_socket(int family) {
     return Socket(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -4,30 +4,14 @@
 #include <cstdint>
 #include <string>
 
+#include "base/descriptor.hpp"
 #include "links/tcp/address.hpp"
 #include "links/tcp/handshake.hpp"
 #include "links/tcp/options.hpp"
 
 namespace lapwing::tcp {
 
-// Owns a descriptor.
-class Socket {
-  public:
-    Socket() = default;
-    explicit Socket(int descriptor) : descriptor_(descriptor) {}
-    Socket(Socket&& other) noexcept : descriptor_(other.release()) {}
-    Socket& operator=(Socket&& other) noexcept;
-    ~Socket() { reset(); }
-
-    int get() const { return descriptor_; }
-    explicit operator bool() const { return descriptor_ >= 0; }
-    // The caller owns the descriptor from now on.
-    int release();
-    void reset();
-
-  private:
-    int descriptor_ = -1;
-};
+using Socket = Descriptor;
 
 // A nonblocking socket for a connection. Empty on an error; errno has the reason.
 Socket make_socket(int family);

@@ -119,7 +119,7 @@ std::vector<std::byte> UcxFabric::card() const {
     std::vector<std::byte> all(sizeof head + packed_key_.size() + address_.size());
     std::memcpy(all.data(), &head, sizeof head);
     const auto key = all.begin() + sizeof head;
-    std::copy(address_.begin(), address_.end(), std::copy(packed_key_.begin(), packed_key_.end(), key));
+    std::ranges::copy(address_, std::copy(packed_key_.begin(), packed_key_.end(), key));
     return all;
 }
 

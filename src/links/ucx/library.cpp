@@ -34,8 +34,8 @@ Library find() {
         library.ucp_get_version(&major, &minor, &release);
         library.version = fmt::format("{}.{}.{}", major, minor, release);
         if (major != min_major || minor < min_minor) {
-            throw Error(ErrorCode::system, fmt::format("UCX is {}, and Lapwing needs {}.{} or a later {}.x",
-                                                       library.version, min_major, min_minor, min_major));
+            throw Error(ErrorCode::system, "UCX is {}, and Lapwing needs {}.{} or a later {}.x",
+                        library.version, min_major, min_minor, min_major);
         }
     }
     const char* missing = nullptr;
@@ -44,7 +44,7 @@ Library find() {
     if (library.function == nullptr) missing = #function;
     LAPWING_UCX_FUNCTIONS(LAPWING_UCX_FUNCTION)
 #undef LAPWING_UCX_FUNCTION
-    if (missing != nullptr) throw Error(ErrorCode::system, fmt::format("{} has no {}", soname, missing));
+    if (missing != nullptr) throw Error(ErrorCode::system, "{} has no {}", soname, missing);
     return library;
 }
 

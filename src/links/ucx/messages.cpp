@@ -40,7 +40,7 @@ void UcxFabric::finished_send(void* library, ucs_status_t status, void* sent) {
 
 void UcxFabric::begin_receive(FabricMessage& message, Request& request) {
     RankState& rank = at(message.peer);
-    const auto early = std::find_if(rank.early.begin(), rank.early.end(), [&](const Arrival& arrival) {
+    const auto early = std::ranges::find_if(rank.early, [&](const Arrival& arrival) {
         return arrival.header.group == message.group->number && arrival.header.channel == message.channel;
     });
     if (early == rank.early.end()) {
@@ -91,7 +91,7 @@ void UcxFabric::abandon(void* part) {
     auto& request = *static_cast<Request*>(part);
     auto& posted = at(request.message->peer).posted;
     request.message = nullptr;
-    const auto found = std::find(posted.begin(), posted.end(), &request);
+    const auto found = std::ranges::find(posted, &request);
     if (found == posted.end()) return;
     posted.erase(found);
     requests_.release(request);
@@ -142,7 +142,7 @@ ucs_status_t UcxFabric::arrived(const Header& header, void* data, std::uint64_t 
 
 bool UcxFabric::deliver(Arrival& arrival) {
     auto& posted = ranks_[arrival.header.sender].posted;
-    const auto found = std::find_if(posted.begin(), posted.end(), [&](const Request* request) {
+    const auto found = std::ranges::find_if(posted, [&](const Request* request) {
         return request->message->group->number == arrival.header.group &&
                request->message->channel == arrival.header.channel;
     });

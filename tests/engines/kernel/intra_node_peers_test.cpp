@@ -172,7 +172,6 @@ TEST_F(KernelIntraNodePeers, AThreadMayEndBeforeItsCollective) {
 // A link whose messages arrive when the test sets a flag.
 class Slow : public Link {
   public:
-    const char* name() const override { return "slow"; }
     void send(int, const std::byte*, std::uint64_t, std::uint32_t channel, Transfer& transfer) override {
         channels.push_back(channel);
         transfer = {1, true};

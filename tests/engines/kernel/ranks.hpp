@@ -19,8 +19,8 @@
 #include "collectives/catalogue.hpp"
 #include "engines/kernel/engine.hpp"
 #include "engines/ranks.hpp"
-#include "links/process/process_link.hpp"
 #include "links/socket_pairs.hpp"
+#include "support/process_link.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing::testing_engines {
@@ -30,7 +30,6 @@ class Guarded : public Link {
   public:
     Guarded(Link& link, std::thread::id event_loop) : link_(link), event_loop_(event_loop) {}
 
-    const char* name() const override { return "guarded"; }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override {
         const Inside inside(*this);

@@ -18,7 +18,7 @@
 #include "engines/mlx5/probe.hpp"
 #include "engines/mlx5/ranks.hpp"
 #include "engines/mlx5/work_queues.hpp"
-#include "links/process/process_link.hpp"
+#include "support/process_link.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 

@@ -11,7 +11,7 @@
 #include "engines/mlx5/queues.hpp"
 #include "engines/mlx5/ranks.hpp"
 #include "engines/mlx5/work_queues.hpp"
-#include "links/process/process_link.hpp"
+#include "support/process_link.hpp"
 
 namespace lapwing {
 namespace {

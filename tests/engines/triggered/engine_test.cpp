@@ -13,8 +13,8 @@
 #include "engines/expected.hpp"
 #include "engines/triggered/engine.hpp"
 #include "engines/triggered/ranks.hpp"
-#include "links/process/process_link.hpp"
 #include "support/engines.hpp"
+#include "support/process_link.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 

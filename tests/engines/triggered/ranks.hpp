@@ -11,7 +11,7 @@
 #include "engines/ranks.hpp"
 #include "engines/triggered/deferred_work.hpp"
 #include "engines/triggered/engine.hpp"
-#include "links/process/process_link.hpp"
+#include "support/process_link.hpp"
 
 namespace lapwing::testing_engines {
 

@@ -8,10 +8,10 @@
 #include "engines/host/engine.hpp"
 #include "engines/triggered/engine.hpp"
 #include "engines/triggered/ranks.hpp"
-#include "links/process/process_link.hpp"
 #include "plan/planner.hpp"
 #include "support/engines.hpp"
 #include "support/in_place_forms.hpp"
+#include "support/process_link.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {

@@ -1,10 +1,9 @@
-#include "links/process/process_link.hpp"
+#include "support/process_link.hpp"
 
 #include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
-#include <string>
 #include <tuple>
 
 #include "base/error.hpp"
@@ -91,8 +90,6 @@ class Switchboard {
 class ProcessLink : public Link {
   public:
     ProcessLink(int rank, std::shared_ptr<Switchboard> board) : rank_(rank), board_(std::move(board)) {}
-
-    const char* name() const override { return "process"; }
 
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override {
