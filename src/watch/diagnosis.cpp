@@ -29,7 +29,7 @@ class Diagnosis {
         find_single_calls();
         find_idle();
         if (all_.empty()) find_unfinished();
-        std::stable_sort(all_.begin(), all_.end(), [](const Finding& a, const Finding& b) {
+        std::ranges::stable_sort(all_, [](const Finding& a, const Finding& b) {
             return std::tuple(a.kind, b.age) < std::tuple(b.kind, a.age);
         });
         return std::move(all_);
@@ -40,7 +40,7 @@ class Diagnosis {
     bool is_free(int rank) const { return job_.snapshot(rank) != nullptr && !waits(rank); }
 
     void add(Finding::Kind kind, std::vector<int> ranks, std::uint64_t age, std::string sentence) {
-        std::sort(ranks.begin(), ranks.end());
+        std::ranges::sort(ranks);
         all_.push_back({kind, std::move(ranks), age, std::move(sentence)});
     }
 
@@ -169,9 +169,9 @@ class Diagnosis {
                     sentence += ", which";
                 sentence += fmt::format(" waits in {} for rank {}", wait.in_words(job_), next);
             }
-            const bool equal = calls.size() == cycle.size() &&
-                               std::all_of(calls.begin(), calls.end(),
-                                           [&calls](std::uint64_t hash) { return hash == calls[0]; });
+            const bool equal =
+                calls.size() == cycle.size() &&
+                std::ranges::all_of(calls, [&calls](std::uint64_t hash) { return hash == calls[0]; });
             if (equal) sentence += "; the calls differ only in the communicator";
             add(Finding::Kind::cycle, std::move(ranks), age, std::move(sentence));
         }
@@ -274,7 +274,7 @@ class Diagnosis {
             }
         }
         for (auto& [key, ranks] : groups) {
-            std::sort(ranks.begin(), ranks.end());
+            std::ranges::sort(ranks);
             const Gate& gate = graph_.gates[key.first];
             const CollectiveCall& call = *calls[key.first];
             const bool one = ranks.size() == 1;

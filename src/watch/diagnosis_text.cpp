@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "watch/calls.hpp"
 #include "watch/diagnosis.hpp"
@@ -48,15 +47,15 @@ std::vector<InFlight> collectives_in_flight(const JobView& job, int index) {
     constexpr std::size_t max_shown = 8;
     for (auto& [number, collective] : all) {
         if (result.size() == max_shown) break;
-        std::sort(collective.in_flight.begin(), collective.in_flight.end());
+        std::ranges::sort(collective.in_flight);
         for (const auto& [calls, rank] : view.calls) {
             if (calls < number)
                 collective.not_called.push_back(rank);
             else if (!std::binary_search(collective.in_flight.begin(), collective.in_flight.end(), rank))
                 collective.complete.push_back(rank);
         }
-        std::sort(collective.not_called.begin(), collective.not_called.end());
-        std::sort(collective.complete.begin(), collective.complete.end());
+        std::ranges::sort(collective.not_called);
+        std::ranges::sort(collective.complete);
         const auto end = std::unique(collective.waiting.begin(), collective.waiting.end());
         collective.waiting.erase(end, collective.waiting.end());
         result.push_back(std::move(collective));
@@ -98,7 +97,7 @@ std::string words_of_communicator(const JobView& job, int index) {
     if (collectives.empty()) return "";
     const CommunicatorView& view = job.communicators[index];
     std::vector<int> members = view.members;
-    std::sort(members.begin(), members.end());
+    std::ranges::sort(members);
     std::string text = fmt::format("  {} ({})\n", view.name, ranks_in_words(members));
     for (const InFlight& collective : collectives) {
         text += fmt::format("    call {}: {}{}, for {}\n", collective.number, describe(*collective.call),

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <tuple>
 
 #include "task/mpi_function.hpp"
 #include "watch/calls.hpp"
@@ -23,8 +21,8 @@ const CollectiveCall* find_call(const CommunicatorSnapshot& snapshot, std::uint6
 // A rank without a record of a communicator has either freed the communicator or not returned from the call
 // that makes it.
 bool makes_communicator(const RankSnapshot& rank) {
-    return std::any_of(rank.current.begin(), rank.current.end(),
-                       [](const CurrentCall& call) { return MpiFunction::of(call.function).synchronizes; });
+    return std::ranges::any_of(
+        rank.current, [](const CurrentCall& call) { return MpiFunction::of(call.function).synchronizes; });
 }
 
 // " from rank 2 of grid, tag 5"
@@ -100,7 +98,7 @@ void JobView::join_communicators() {
             }
         }
     }
-    for (CommunicatorView& view : communicators) std::sort(view.calls.begin(), view.calls.end());
+    for (CommunicatorView& view : communicators) std::ranges::sort(view.calls);
 }
 
 // Adds a wait for each collective in flight that the call waits for; returns whether it waits for any.
@@ -182,10 +180,10 @@ const std::string& JobView::name(int communicator) const {
 
 std::string JobView::with_host(std::span<const int> ranks) const {
     const RankSnapshot* const first = snapshot(ranks.front());
-    const bool one_host = first != nullptr && !first->host.empty() &&
-                          std::all_of(ranks.begin(), ranks.end(), [this, first](int rank) {
-                              return snapshot(rank) != nullptr && snapshot(rank)->host == first->host;
-                          });
+    const bool one_host =
+        first != nullptr && !first->host.empty() && std::ranges::all_of(ranks, [this, first](int rank) {
+            return snapshot(rank) != nullptr && snapshot(rank)->host == first->host;
+        });
     return one_host ? fmt::format("{} ({})", ranks_in_words(ranks), first->host) : ranks_in_words(ranks);
 }
 

@@ -54,8 +54,7 @@ Member own_member() {
 }
 
 bool several_hosts(const std::vector<Member>& members) {
-    return std::any_of(members.begin(), members.end(),
-                       [&](const Member& one) { return one.host != members.front().host; });
+    return std::ranges::any_of(members, [&](const Member& one) { return one.host != members.front().host; });
 }
 
 // The first ones of many ranks.
@@ -258,8 +257,8 @@ struct JobWatch::State {
     std::vector<std::byte> own_snapshot() const {
         std::vector<std::byte> snapshot = encode(options.snapshot(Lines::find));
         if (snapshot.size() > max_answer_bytes)
-            throw Error(ErrorCode::link, fmt::format("its journal has {} bytes; at most {} can be sent",
-                                                     snapshot.size(), max_answer_bytes));
+            throw Error(ErrorCode::link, "its journal has {} bytes; at most {} can be sent", snapshot.size(),
+                        max_answer_bytes);
         return snapshot;
     }
 

@@ -44,8 +44,6 @@ class JobWatch {
     JobWatch(Job& job, WatchOptions options);
     // From now on this rank does not answer. Waits for no other rank.
     ~JobWatch();
-    JobWatch(const JobWatch&) = delete;
-    JobWatch& operator=(const JobWatch&) = delete;
 
     // What this rank's watch does without, and why; empty if it has all.
     const std::string& trouble() const;

@@ -3,15 +3,10 @@
 #include <pthread.h>
 #include <sodium.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <climits>
 #include <span>
 #include <thread>
 #include <utility>
 
-#include "base/clock.hpp"
 #include "links/tcp/addresses.hpp"
 
 namespace lapwing::watch {

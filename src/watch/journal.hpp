@@ -410,8 +410,7 @@ class InCall {
         begin(record, function, site, communicator, peer, tag, now);
     }
     ~InCall() { end(); }
-    InCall(const InCall&) = delete;
-    InCall& operator=(const InCall&) = delete;
+    InCall& operator=(InCall&&) = delete;
 
     // Of a thread that is inside no recorded call. end(record) follows.
     template <template <typename> typename Atomic>

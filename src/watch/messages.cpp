@@ -74,14 +74,14 @@ Record from_bytes(std::span<const std::byte> bytes, std::string_view what) {
     constexpr int max_depth = 16;
     const auto check = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json& value) {
         if (depth > max_depth || value.is_number_float())
-            throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid {}", what));
+            throw Error(ErrorCode::link, "a rank has sent an invalid {}", what);
         return true;
     };
     try {
         const auto* const first = reinterpret_cast<const char*>(bytes.data());
         return nlohmann::json::parse(first, first + bytes.size(), check).template get<Record>();
     } catch (const nlohmann::json::exception& error) {
-        throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid {}: {}", what, error.what()));
+        throw Error(ErrorCode::link, "a rank has sent an invalid {}: {}", what, error.what());
     }
 }
 
@@ -113,9 +113,8 @@ std::optional<Frame> FrameReader::read(int descriptor) {
         if (had >= frame_head_bytes) {
             const std::size_t bytes = announced_bytes(std::span(input_).first<frame_head_bytes>());
             if (bytes > max_bytes_)
-                throw Error(ErrorCode::link,
-                            fmt::format("it announces a message of {} bytes; at most {} are valid", bytes,
-                                        max_bytes_));
+                throw Error(ErrorCode::link, "it announces a message of {} bytes; at most {} are valid",
+                            bytes, max_bytes_);
             wanted += bytes;
             if (had == wanted) {
                 Frame frame{static_cast<FrameKind>(input_[0]),

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
 #include <tuple>
 #include <unordered_map>
 
@@ -52,8 +51,8 @@ class Comparison {
             for (const CollectiveCall& call : view.snapshots[member]->recent)
                 records.push_back({call.number, hash_of(call), view.members[member], &call, member});
         }
-        std::stable_sort(records.begin(), records.end(),
-                         [](const Record& a, const Record& b) { return a.number < b.number; });
+        std::ranges::stable_sort(records,
+                                 [](const Record& a, const Record& b) { return a.number < b.number; });
         for (std::size_t i = 0; i < records.size();) {
             std::size_t end = i + 1;
             bool same = true;
@@ -75,8 +74,8 @@ class Comparison {
             if (added) sides.push_back({record.hash, record.call, {}});
             sides[entry->second].ranks.push_back(record.rank);
         }
-        for (Side& side : sides) std::sort(side.ranks.begin(), side.ranks.end());
-        std::sort(sides.begin(), sides.end(), [](const Side& a, const Side& b) {
+        for (Side& side : sides) std::ranges::sort(side.ranks);
+        std::ranges::sort(sides, [](const Side& a, const Side& b) {
             return std::tuple(b.ranks.size(), a.ranks.front()) < std::tuple(a.ranks.size(), b.ranks.front());
         });
         return sides;
@@ -89,7 +88,7 @@ class Comparison {
         const bool minority = all[0].ranks.size() > all[1].ranks.size();
         for (std::size_t i = minority ? 1 : 0; i < all.size(); ++i)
             finding.ranks.insert(finding.ranks.end(), all[i].ranks.begin(), all[i].ranks.end());
-        std::sort(finding.ranks.begin(), finding.ranks.end());
+        std::ranges::sort(finding.ranks);
         for (const Wait& wait : job_.waits) {
             if (wait.kind == Wait::Kind::collective && wait.communicator == communicator &&
                 wait.number >= number) {
@@ -136,15 +135,14 @@ class Comparison {
                 if (!sentence.empty()) continue;
                 sentence = fmt::format(
                     "rank {} sends {} to rank {} in {}{} (call {} on {}), but rank {} receives {} from rank "
-                    "{}{}: "
-                    "the counts differ",
+                    "{}{}: the counts differ",
                     sender.rank, counted(sent[receiver.member], "byte"), receiver.rank, sender.call->function,
                     at(sender.call->where), sender.call->number, job_.name(communicator), receiver.rank,
                     counted(received[sender.member], "byte"), sender.rank, at(receiver.call->where));
             }
         }
         if (sentence.empty()) return false;
-        const int most = *std::max_element(disagreements.begin(), disagreements.end());
+        const int most = *std::ranges::max_element(disagreements);
         std::vector<Side> sides(2);
         for (const Record& record : records)
             sides[disagreements[record.member] == most ? 1 : 0].ranks.push_back(record.rank);
@@ -213,16 +211,15 @@ std::vector<std::string> compare_at_end(std::span<const Answer> answers) {
     for (const Finding& finding : mismatches.findings) sentences.push_back(finding.sentence);
     for (std::size_t i = 0; i < job.communicators.size(); ++i) {
         const CommunicatorView& view = job.communicators[i];
-        const bool comparable =
-            std::all_of(view.snapshots.begin(), view.snapshots.end(),
-                        [](const auto* one) { return one == nullptr || one->comparable; });
+        const bool comparable = std::ranges::all_of(
+            view.snapshots, [](const auto* one) { return one == nullptr || one->comparable; });
         const std::size_t least = view.calls.empty() ? 0 : view.count_before(view.calls.back().first);
         if (!comparable || least == 0 || mismatches.first[i] != never) continue;
         const std::uint64_t fewest = view.calls.front().first;
         const std::uint64_t most = view.calls.back().first;
         std::vector<int> ranks;
         for (std::size_t one = 0; one < least; ++one) ranks.push_back(view.calls[one].second);
-        std::sort(ranks.begin(), ranks.end());
+        std::ranges::sort(ranks);
         std::string sentence =
             fmt::format("{} called fewer collectives on {} than the other ranks: {} instead of {}",
                         ranks_in_words(ranks), view.name, fewest, most);

@@ -71,7 +71,7 @@ std::vector<std::string> Ranks::hosts() const {
 bool Ranks::connect(Question& question) const {
     if (tcp_only_ || !on_this_host(question.rank)) {
         if (endpoint_ == nullptr)
-            throw Error(ErrorCode::link, fmt::format("ranks of other hosts cannot be queried: {}", why_not_));
+            throw Error(ErrorCode::link, "ranks of other hosts cannot be queried: {}", why_not_);
         if (question.remote == nullptr) question.remote = endpoint_->call(service, question.rank);
         question.descriptor = question.remote->descriptor(1, 0);
         return question.descriptor >= 0;
@@ -84,8 +84,8 @@ bool Ranks::connect(Question& question) const {
     }
     const auto peer = peer_of(question.local.get());
     if (!peer || peer->user != ::geteuid())
-        throw Error(ErrorCode::link, fmt::format("its socket belongs to {}",
-                                                 peer ? user_name(peer->user) : "an unknown user"));
+        throw Error(ErrorCode::link, "its socket belongs to {}",
+                    peer ? user_name(peer->user) : "an unknown user");
     question.descriptor = question.local.get();
     return true;
 }

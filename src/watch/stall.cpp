@@ -60,7 +60,7 @@ StallClock::Finding StallClock::check(const RankSnapshot& snapshot, Clock::time_
     finding.next = limit_ / 2;
     for (Wait& wait : found) {
         // The journal reads its clock a moment before this function is called.
-        const auto same = std::find_if(waits_.begin(), waits_.end(), [&](const Wait& old) {
+        const auto same = std::ranges::find_if(waits_, [&](const Wait& old) {
             return old.function == wait.function && std::chrono::abs(old.begin - wait.begin) < 50ms;
         });
         if (same != waits_.end()) {

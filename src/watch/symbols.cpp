@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <link.h>
 
-#include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <string_view>

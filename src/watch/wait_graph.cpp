@@ -174,7 +174,7 @@ class Search {
         }
         if (needed.empty()) return join(all, wait, sure);
         count(graph_.gates[all], wait);
-        std::sort(needed.begin(), needed.end());
+        std::ranges::sort(needed);
         needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
         const auto [some, first] = gate({Reason::ranks, wait.communicator, wait.number, needed, ""}, wait);
         if (first) require(some, std::move(needed));
@@ -212,7 +212,7 @@ class Search {
             std::vector<int> missing(job_.ranks());
             std::iota(missing.begin(), missing.end(), 0);
             if (wait.communicator >= 0) missing = job_.communicators[wait.communicator].members;
-            std::sort(missing.begin(), missing.end());
+            std::ranges::sort(missing);
             const std::vector<int>& inside = inside_.at({wait.communicator, function});
             std::erase_if(missing, [&](int rank) {
                 return job_.snapshot(rank) == nullptr || std::ranges::binary_search(inside, rank);
@@ -328,8 +328,8 @@ class Search {
                 Cycle cycle{{rank, index}};
                 for (int other = rank; other != start; other = from[other].first)
                     cycle.push_back(from[other]);
-                std::reverse(cycle.begin(), cycle.end());
-                std::rotate(cycle.begin(), std::min_element(cycle.begin(), cycle.end()), cycle.end());
+                std::ranges::reverse(cycle);
+                std::rotate(cycle.begin(), std::ranges::min_element(cycle), cycle.end());
                 return cycle;
             }
         }

@@ -14,8 +14,6 @@ class Workers {
     explicit Workers(std::size_t max_threads) : max_threads_(max_threads) {}
     // Drops work that has not begun, and waits for the rest.
     ~Workers();
-    Workers(const Workers&) = delete;
-    Workers& operator=(const Workers&) = delete;
 
     // Runs `work`, which must not throw, on a thread of its own; after other work if there are as many
     // threads as there may be. By any thread. Returns false, and drops the work, if no thread can be made.
