@@ -12,7 +12,7 @@ file(GLOB profile_sources CONFIGURE_DEPENDS mpi/profile/*.cpp)
 # Each has a State of its own.
 set_source_files_properties(${profile_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 set(both_sources mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi/native/call_site.cpp mpi/native/callers.cpp
-  mpi/native/libraries.cpp mpi/native/members.cpp mpi/native/native.cpp)
+  mpi/native/guard.cpp mpi/native/libraries.cpp mpi/native/members.cpp mpi/native/native.cpp)
 list(TRANSFORM both_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 list(REMOVE_ITEM mpi_sources ${both_sources})
 # The functions of collectives, which are compiled once for each of the two libraries.

@@ -1,5 +1,5 @@
-// Typed elements to bytes and back, taken apart where the MPI could not count the bytes of one: the same
-// bytes as MPI_Pack gives of the whole.
+// Typed elements to bytes and back, also by messages where the MPI could not count the bytes of an element:
+// the same bytes as MPI_Pack gives.
 #include "mpi/native/packing.hpp"
 
 #include <gtest/gtest.h>
@@ -72,11 +72,13 @@ void expect_the_same_bytes(const std::string& what, MPI_Datatype type) {
                    type, MPI_COMM_SELF);
         for (const std::uint64_t most : limits) {
             std::vector<std::byte> packed(expected.size(), std::byte{untouched});
-            const auto number = static_cast<std::uint64_t>(count);
-            EXPECT_EQ(pack(elements.origin, number, type, layout, packed.data(), most), MPI_SUCCESS) << what;
+            const auto at = [&](void* origin) {
+                return Elements(origin, static_cast<std::uint64_t>(count), type, layout);
+            };
+            EXPECT_EQ(pack(at(elements.origin), packed.data(), most), MPI_SUCCESS) << what;
             EXPECT_EQ(packed, expected) << what << ", " << count << " elements, " << most << " bytes at most";
             const Bytes back(type, count, no_value);
-            EXPECT_EQ(unpack(expected.data(), back.origin, number, type, layout, most), MPI_SUCCESS) << what;
+            EXPECT_EQ(unpack(expected.data(), at(back.origin), most), MPI_SUCCESS) << what;
             EXPECT_EQ(back.memory, expected_back.memory)
                 << what << ", " << count << " elements, " << most << " bytes at most";
         }

@@ -40,10 +40,10 @@ inline void left_to_mpi(Collective collective) {
             "a nonblocking reduction is left to the MPI, perhaps by an operator of the program";
 }
 
-// `start(group, problem, buffers)` takes the description. Inline: 2 ns of 50 in each small collective.
-template <typename Call, typename Start>
+// `take` is start() or make_persistent(), or like them. Inline: 2 ns of 50 in each small collective.
+template <typename Call, typename Take>
 [[gnu::always_inline]] inline Started describe_and_start(const Call& call, MPI_Comm communicator,
-                                                         const RecordedCall& recorded, Start start) {
+                                                         const RecordedCall& recorded, Take take) {
     Communicator* const group = taking_communicator(communicator, Call::collective);
     if (group == nullptr) return {};
     Problem problem = {.collective = Call::collective, .ranks = group->ranks};
@@ -63,7 +63,7 @@ template <typename Call, typename Start>
         return {};
     }
     recorded.described(problem);
-    return start(*group, problem, buffers);
+    return take(*group, problem, buffers, recorded);
 }
 
 // A call that has started no list goes to the native MPI, or returns its error.
@@ -75,6 +75,20 @@ int end_without_list(const Started& started, MPI_Comm communicator, const Record
     return recorded.returned(started.error);
 }
 
+// The same for a call that makes a request, whose handle the native MPI sets.
+template <typename Call, typename Native>
+int end_request_without_list(const Started& started, MPI_Comm communicator, const RecordedCall& recorded,
+                             const MPI_Request& handle, Native native) {
+    if (started.error == MPI_SUCCESS) left_to_mpi(Call::collective);
+    const int error = end_without_list(started, communicator, recorded, native);
+    if (error != MPI_SUCCESS) return error;
+    const bool persistent = recorded.form() == watch::Form::persistent_init;
+    watch::CallRecord* const starts = persistent ? recorded.record_starts(false) : nullptr;
+    const Entry entry;
+    native_requests.add_collective(handle, recorded.id(), persistent, starts);
+    return error;
+}
+
 template <typename Call, typename Native>
 int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, const CallSite& site,
                 Native native) {
@@ -82,22 +96,13 @@ int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, co
     return guarded([&]() -> int {
         const RecordedCall recorded(call, communicator, watch::Form::nonblocking, site.function,
                                     site.address);
-        const Started started =
-            describe_and_start(call, communicator, recorded, [&](auto& group, auto& problem, auto& buffers) {
-                return start(group, problem, buffers, recorded);
-            });
+        const Started started = describe_and_start(call, communicator, recorded, start);
         if (started.request != nullptr) {
             *handle = started.request->handle;
             return MPI_SUCCESS;
         }
         recorded.record();
-        if (started.error == MPI_SUCCESS) left_to_mpi(Call::collective);
-        const int error = end_without_list(started, communicator, recorded, native);
-        if (error == MPI_SUCCESS) {
-            const Entry entry;
-            native_requests.add_collective(*handle, recorded.id(), false, nullptr);
-        }
-        return error;
+        return end_request_without_list<Call>(started, communicator, recorded, *handle, native);
     });
 }
 
@@ -111,22 +116,12 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, con
         const RecordedCall recorded(call, communicator, watch::Form::persistent_init, site.function,
                                     site.address);
         recorded.record();
-        const Started started =
-            describe_and_start(call, communicator, recorded, [&](auto& group, auto& problem, auto& buffers) {
-                return make_persistent(group, problem, buffers, recorded);
-            });
+        const Started started = describe_and_start(call, communicator, recorded, make_persistent);
         if (started.request != nullptr) {
             *handle = started.request->persistent->handle.get();
             return MPI_SUCCESS;
         }
-        if (started.error == MPI_SUCCESS) left_to_mpi(Call::collective);
-        const int error = end_without_list(started, communicator, recorded, native);
-        if (error == MPI_SUCCESS) {
-            watch::CallRecord* const starts = recorded.record_starts(false);
-            const Entry entry;
-            native_requests.add_collective(*handle, recorded.id(), true, starts);
-        }
-        return error;
+        return end_request_without_list<Call>(started, communicator, recorded, *handle, native);
     });
 }
 
@@ -148,7 +143,7 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
     }
     return guarded([&]() -> int {
         const Started started = describe_and_start(
-            call, communicator, recorded, [&](auto& group, auto& problem, auto& buffers) -> Started {
+            call, communicator, recorded, [&](auto& group, auto& problem, auto& buffers, auto&) -> Started {
                 const bool must_take = reproducible && (buffers.converted || bracketing::matters(problem));
                 if (must_take || runtime.takes_blocking) return start(group, problem, buffers, recorded);
                 if (runtime.measures) runtime.report.count_blocking(Call::collective);

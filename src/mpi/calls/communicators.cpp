@@ -116,10 +116,7 @@ int free_communicator(const CallSite& site, const MPI_Comm* communicator, Native
         }
         remove_from_journal(freed);
         const int error = native();
-        {
-            const Entry entry;
-            request_table.collect_freed();
-        }
+        inside_entry([] { request_table.collect_freed(); });
         free_communicators();
         return error;
     });

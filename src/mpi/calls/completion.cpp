@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/trace.hpp"
 #include "mpi/calls/recorded.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/job/runtime.hpp"
@@ -17,7 +16,6 @@
 #include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/native_requests.hpp"
-#include "mpi/requests/request.hpp"
 #include "mpi/requests/request_table.hpp"
 #include "mpi/requests/request_wait.hpp"
 #include "mpi/requests/timeline.hpp"
@@ -31,53 +29,43 @@ namespace {
 class WaitClock {
   public:
     // Outside of Entry.
-    WaitClock(trace::Call call, std::span<Request* const> requests);
+    WaitClock(trace::Call call, std::span<Request* const> requests) : call_(call) {
+        if (!runtime.measures || requests.empty()) return;
+        requests_ = requests;
+        const Entry entry;
+        began_ = nanoseconds();
+        first_ = timeline::number(*requests[0]);
+        for (Request* request : requests) {
+            request->waiting_since = began_;
+            collectives_.push_back(request->collective);
+        }
+    }
     // Before the requests are released. Later calls do nothing.
-    void stop();
-    void stop_inside_entry();
+    void stop() {
+        if (!requests_.empty()) inside_entry([this] { stop_inside_entry(); });
+    }
+    void stop_inside_entry() {
+        if (requests_.empty()) return;
+        // A request that has just completed has read the clock already.
+        const bool just = requests_.size() == 1 && requests_[0]->completed >= began_;
+        const std::uint64_t end = just ? requests_[0]->completed : nanoseconds();
+        const std::uint64_t spent = end - began_;
+        timeline::called(call_, began_, end, first_, requests_.size());
+        for (std::size_t i = 0; i < requests_.size(); ++i) {
+            requests_[i]->waited += spent;
+            requests_[i]->waiting_since = 0;
+            runtime.report.of(collectives_[i]).wait_time += spent / requests_.size();
+        }
+        requests_ = {};
+    }
 
   private:
     trace::Call call_;
     std::span<Request* const> requests_;  // empty: stopped
     std::uint64_t began_ = 0;
-    std::uint32_t first_ = 0;  // the first request's number in a trace
-    // Another thread may use a request again before stop().
-    Collective collective_{};  // of the first request
-    std::vector<Collective> others_;
+    std::uint32_t first_ = 0;              // the first request's number in a trace
+    std::vector<Collective> collectives_;  // another thread may use a request again before stop()
 };
-
-WaitClock::WaitClock(trace::Call call, std::span<Request* const> requests) : call_(call) {
-    if (!runtime.measures || requests.empty()) return;
-    requests_ = requests;
-    const Entry entry;
-    began_ = nanoseconds();
-    first_ = timeline::number(*requests[0]);
-    collective_ = requests[0]->collective;
-    for (Request* request : requests) request->waiting_since = began_;
-    for (const Request* request : requests.subspan(1)) others_.push_back(request->collective);
-}
-
-void WaitClock::stop() {
-    if (requests_.empty()) return;
-    const Entry entry;
-    stop_inside_entry();
-}
-
-void WaitClock::stop_inside_entry() {
-    if (requests_.empty()) return;
-    // A request that has just completed has read the clock already.
-    const bool just = requests_.size() == 1 && requests_[0]->completed >= began_;
-    const std::uint64_t end = just ? requests_[0]->completed : nanoseconds();
-    const std::uint64_t spent = end - began_;
-    timeline::called(call_, began_, end, first_, requests_.size());
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-        requests_[i]->waited += spent;
-        requests_[i]->waiting_since = 0;
-        const Collective collective = i == 0 ? collective_ : others_[i - 1];
-        runtime.report.of(collective).wait_time += spent / requests_.size();
-    }
-    requests_ = {};
-}
 
 // Whether no call completes a list.
 bool no_lists() {
@@ -105,8 +93,9 @@ Request* find(MPI_Request handle) {
 }
 
 std::vector<Request*> find(int count, const MPI_Request* handles) {
-    const Entry entry;
     std::vector<Request*> found;
+    if (no_lists() || handles == nullptr) return found;
+    const Entry entry;
     for (int i = 0; i < count; ++i) {
         if (Request* request = request_table.find(handles[i])) found.push_back(request);
     }
@@ -156,11 +145,8 @@ std::optional<MPI_Comm> communicator_of_failure(int count, const MPI_Request* ha
 
 // Completes one of an array's requests, all of which are complete, and puts its error into the status.
 void complete_one(MPI_Request* handle, MPI_Status* status) {
-    Completion completion;
-    {
-        const Entry entry;
-        completion = take(*request_table.find(*handle), handle, status);
-    }
+    const Completion completion =
+        inside_entry([&] { return take(*request_table.find(*handle), handle, status); });
     // A persistent request becomes inactive in the MPI.
     if (completion.with_mpi) PMPI_Wait(handle, MPI_STATUS_IGNORE);
     set_empty(status);
@@ -219,15 +205,12 @@ void prepare_mpi(const std::vector<Request*>& ours) {
 template <typename Native>
 int test_array(trace::Call call, int count, const MPI_Request* handles, Native native) {
     return guarded([&] {
-        if (!no_lists() && handles != nullptr) {
-            const std::vector<Request*> ours = find(count, handles);
-            if (!ours.empty()) {
-                record_test(ours);
-                WaitClock clock(call, ours);
-                prepare_mpi(ours);
-                clock.stop();
-                return natively(count, handles, native);
-            }
+        const std::vector<Request*> ours = find(count, handles);
+        if (!ours.empty()) {
+            record_test(ours);
+            WaitClock clock(call, ours);
+            prepare_mpi(ours);
+            clock.stop();
         }
         return natively(count, handles, native);
     });
@@ -237,7 +220,6 @@ int test_array(trace::Call call, int count, const MPI_Request* handles, Native n
 template <typename Blocking, typename Test>
 int wait_for_some(trace::Call call, int count, const MPI_Request* handles, Blocking blocking, Test test) {
     return guarded([&] {
-        if (no_lists() || handles == nullptr) return natively(count, handles, blocking);
         const std::vector<Request*> ours = find(count, handles);
         if (ours.empty()) return natively(count, handles, blocking);
         NativeCompletion completion(count, handles);
@@ -328,19 +310,13 @@ int waitall(int count, MPI_Request handles[], MPI_Status statuses[], const void*
     const auto native = [&] {
         return natively(count, handles, [&] { return NEXT_Waitall(count, handles, statuses); });
     };
-    if (no_lists() || count <= 0 || handles == nullptr) return native();
     return guarded([&]() -> int {
         const std::vector<Request*> ours = find(count, handles);
         if (ours.empty()) return native();
         WaitClock clock(trace::Call::waitall, ours);
         // Ends before the native MPI waits for its requests: the progress thread must run then.
-        for (RequestWait request_wait;;) {
-            {
-                const Entry entry;
-                if (request_table.progress(ours)) break;
-            }
+        for (RequestWait request_wait; !inside_entry([&] { return request_table.progress(ours); });)
             request_wait.pause(ours);
-        }
         clock.stop();
         if (const std::optional<MPI_Comm> failed = communicator_of_failure(count, handles))
             return complete_all_with_failure(count, handles, statuses, *failed);

@@ -1,6 +1,5 @@
 // MPI_Comm_set_info and MPI_Comm_get_info with Lapwing's keys.
 #include <fmt/format.h>
-#include <mpi.h>
 
 #include <string>
 #include <utility>

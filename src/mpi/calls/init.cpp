@@ -4,7 +4,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>

@@ -103,9 +103,7 @@ bool describe_operands(Problem& problem, UserBuffers& buffers, const Operands& o
     if (!reduction_of(op, result.type, result.layout, reduction)) return false;
     reduction.describe(problem);
     if (reduction.by_mpi()) buffers.reduction = {op, result.type, result.layout};
-    if (!problem.in_place) {
-        buffers.sent.set({send_buffer, sent, result.type, result.layout});
-    }
+    if (!problem.in_place) buffers.sent.set({send_buffer, sent, result.type, result.layout});
     if (receives) {
         buffers.received.set(result);
         if (problem.in_place) buffers.received.contributes(result, 0);

@@ -27,9 +27,7 @@ template <typename Native>
 int start_native(int count, const MPI_Request* handles, Native native) {
     const int error = native();
     const Entry entry;
-    for (int i = 0; i < count && error == MPI_SUCCESS; ++i) {
-        native_requests.start(handles[i]);
-    }
+    for (int i = 0; i < count && error == MPI_SUCCESS; ++i) native_requests.start(handles[i]);
     return error;
 }
 
@@ -87,9 +85,8 @@ LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
     if (no_persistent() || handles == nullptr) return NEXT_Startall(count, handles);
     return guarded([&]() -> int {
         const auto is_ours = [](MPI_Request handle) { return find_persistent(handle) != nullptr; };
-        if (count <= 0 || std::none_of(handles, handles + count, is_ours)) {
+        if (count <= 0 || std::none_of(handles, handles + count, is_ours))
             return start_native(count, handles, [&] { return NEXT_Startall(count, handles); });
-        }
         for (int i = 0; i < count; ++i) {
             if (const int error = start_persistent(&handles[i]); error != MPI_SUCCESS) return error;
         }
@@ -148,12 +145,10 @@ LAPWING_MPI MPI_Cancel(MPI_Request* handle) {
     const InMpi in_mpi(__builtin_return_address(0));
     if (none_exist() || handle == nullptr) return NEXT_Cancel(handle);
     return guarded([&]() -> int {
-        bool ours = false;
-        {
-            const Entry entry;
-            ours =
-                request_table.find(*handle) != nullptr || request_table.find_persistent(*handle) != nullptr;
-        }
+        const bool ours = inside_entry([&] {
+            return request_table.find(*handle) != nullptr ||
+                   request_table.find_persistent(*handle) != nullptr;
+        });
         if (!ours) return NEXT_Cancel(handle);
         const int error = answer_for_collective(PMPI_Cancel);
         // Open MPI returns no error for its own complete collective.

@@ -1,15 +1,19 @@
 #include "mpi/job/metadata.hpp"
 
+#include <fmt/format.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/trace.hpp"
+#include "engines/job.hpp"
 #include "job/rank_locations.hpp"
+#include "links/tcp/addresses.hpp"
+#include "mpi/native/members.hpp"
 
 namespace lapwing {
 namespace {
@@ -54,14 +58,12 @@ int read_clock(const RankLocations& locations, ClockReading* reading) {
         const std::array both = {a, b};
         return locations.on_one_host(both);
     };
-    int rank = 0;
-    int ranks = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const int rank = rank_in(MPI_COMM_WORLD);
+    const int ranks = ranks_in(MPI_COMM_WORLD);
     std::vector<int> leaders;
     for (int other = 0; other < ranks; ++other) {
         const bool follows =
-            std::any_of(leaders.begin(), leaders.end(), [&](int leader) { return same_host(leader, other); });
+            std::ranges::any_of(leaders, [&](int leader) { return same_host(leader, other); });
         if (!follows) leaders.push_back(other);
     }
     *reading = {};
@@ -92,15 +94,36 @@ void add_metadata(const nlohmann::ordered_json& fact) {
     trace::add_metadata(fact.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
-nlohmann::ordered_json clock_fact(const RankLocations& locations, const char* when) {
-    ClockReading reading;
-    if (read_clock(locations, &reading) != MPI_SUCCESS) return {};
-    return {{"fact", "clock"},          {"when", when},           {"at", reading.at},
-            {"offset", reading.offset}, {"error", reading.error}, {"host_leader", reading.host_leader}};
+bool open_trace(Job& job, std::uint64_t capacity, const char* made, const nlohmann::ordered_json& facts) {
+    std::string trouble;
+    try {
+        trace::open(job.settings().trace, job.rank(), capacity);
+    } catch (const std::exception& error) {
+        trouble = error.what();
+    }
+    if (const std::string first = job.agree(trouble); !first.empty()) {
+        trace::close();
+        job.warn_once(fmt::format("no {}: {}", made, first));
+        return false;
+    }
+    nlohmann::ordered_json rank = {{"fact", "rank"},        {"rank", job.rank()},
+                                   {"ranks", job.ranks()},  {"host", tcp::host_name()},
+                                   {"process", ::getpid()}, {"lapwing", LAPWING_VERSION},
+                                   {"capacity", capacity}};
+    rank.update(facts);
+    add_metadata(rank);
+    return true;
 }
 
 void add_clock_metadata(const RankLocations& locations, const char* when) {
-    if (const nlohmann::ordered_json fact = clock_fact(locations, when); !fact.empty()) add_metadata(fact);
+    ClockReading reading;
+    if (read_clock(locations, &reading) != MPI_SUCCESS) return;
+    add_metadata({{"fact", "clock"},
+                  {"when", when},
+                  {"at", reading.at},
+                  {"offset", reading.offset},
+                  {"error", reading.error},
+                  {"host_leader", reading.host_leader}});
 }
 
 }  // namespace lapwing

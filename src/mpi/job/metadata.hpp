@@ -1,18 +1,21 @@
 // What a traced rank writes beside its events (base/trace.hpp): lines of JSON.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
 namespace lapwing {
 
+class Job;
 class RankLocations;
 
 // Bytes that are no UTF-8 are replaced.
 void add_metadata(const nlohmann::ordered_json& fact);
-// The fact of add_clock_metadata(); empty if the MPI refuses.
-nlohmann::ordered_json clock_fact(const RankLocations& locations, const char* when);
+// By all ranks together: opens the trace and writes who this rank is, and the `facts`. Returns false, with a
+// warning that names `made` of it, if one of them cannot: it costs the trace, not the job.
+bool open_trace(Job& job, std::uint64_t capacity, const char* made, const nlohmann::ordered_json& facts);
 // How this host's clock goes beside that of rank 0's. Collective over MPI_COMM_WORLD. `when`: "begin" or
-// "end".
+// "end". Does nothing if the MPI refuses.
 void add_clock_metadata(const RankLocations& locations, const char* when);
 
 }  // namespace lapwing

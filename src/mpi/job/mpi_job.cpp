@@ -1,6 +1,5 @@
 #include "mpi/job/mpi_job.hpp"
 
-#include <mpi.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -11,21 +10,10 @@
 
 #include "base/messages.hpp"
 #include "links/mpi/mpi_error.hpp"
+#include "mpi/native/members.hpp"
 
 namespace lapwing {
 namespace {
-
-int rank_in_world() {
-    int rank = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank;
-}
-
-int ranks_of_world() {
-    int ranks = 0;
-    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    return ranks;
-}
 
 // MPICH's own waits keep the processor, which another rank of this host may need to get here. By them, 8
 // ranks on 2 processors start and end in 1.1 s of processor time, and by these in 0.6 s.
@@ -52,7 +40,7 @@ Settings settings_of_job() {
 }
 
 MpiJob::MpiJob(Settings settings, bool entered)
-    : Job(rank_in_world(), ranks_of_world(), std::move(settings)), entered_(entered) {
+    : Job(rank_in(MPI_COMM_WORLD), ranks_in(MPI_COMM_WORLD), std::move(settings)), entered_(entered) {
     MPI_Request made = MPI_REQUEST_NULL;
     MpiError::check(PMPI_Comm_idup(MPI_COMM_WORLD, &communicator_, &made));
     wait_for(made);

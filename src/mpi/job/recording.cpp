@@ -1,7 +1,6 @@
 #include "mpi/job/recording.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -87,14 +86,12 @@ void begin_types() {
 
 void begin_recording(bool threads) {
     begin_types();
-    int rank = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     watch::CommunicatorRecord::set_threads(threads);
-    watch::journal().begin(rank, {.any_source = MPI_ANY_SOURCE,
-                                  .proc_null = MPI_PROC_NULL,
-                                  .any_tag = MPI_ANY_TAG,
-                                  .types = type_names.data(),
-                                  .operations = operation_names});
+    watch::journal().begin(rank_in(MPI_COMM_WORLD), {.any_source = MPI_ANY_SOURCE,
+                                                     .proc_null = MPI_PROC_NULL,
+                                                     .any_tag = MPI_ANY_TAG,
+                                                     .types = type_names.data(),
+                                                     .operations = operation_names});
     add_to_journal(MPI_COMM_WORLD, watch::Journal::Creation{});
     add_to_journal(MPI_COMM_SELF, watch::Journal::Creation{{}, 1});
 }
@@ -103,14 +100,13 @@ void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::C
     watch::Journal& journal = watch::journal();
     if (!journal.begun() || communicator == MPI_COMM_NULL) return;
     int inter = 0;
-    int rank = 0;
     PMPI_Comm_test_inter(communicator, &inter);
-    PMPI_Comm_rank(communicator, &rank);
     std::vector<int> members =
         inter != 0 || !creation ? std::vector<int>() : members_within_world(communicator);
     communicator_changes.fetch_add(1, std::memory_order_release);
     if (members.empty()) return journal.add_unrecorded(word_of(communicator));
-    journal.add(word_of(communicator), rank, std::make_shared<const std::vector<int>>(std::move(members)),
+    journal.add(word_of(communicator), rank_in(communicator),
+                std::make_shared<const std::vector<int>>(std::move(members)),
                 communicator == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
                 : communicator == MPI_COMM_SELF ? "MPI_COMM_SELF"
                                                 : "",

@@ -71,9 +71,9 @@ class RecordedCall {
         bytes_ = arguments.bytes;
         serial_ = record_->next();
     }
-    RecordedCall(const RecordedCall&) = delete;
-    RecordedCall& operator=(const RecordedCall&) = delete;
+    RecordedCall& operator=(RecordedCall&&) = delete;
 
+    watch::Form form() const { return form_; }
     bool is_blocking() const { return form_ == watch::Form::blocking; }
     const void* site() const { return site_; }
     watch::CallId id() const { return {record_, serial_}; }

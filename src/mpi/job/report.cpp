@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <mpi.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include "base/output_file.hpp"
 #include "base/values.hpp"
 #include "links/mpi/mpi_error.hpp"
+#include "mpi/native/members.hpp"
 
 namespace lapwing {
 namespace {
@@ -156,8 +156,7 @@ void add_messages(Document& document, const MessageCount& count, const std::stri
                                  {"thread_seconds", seconds(count.thread_time)}};
     document.text += fmt::format(
         "left to the native MPI: {}, {} bytes, in flight outside MPI for {:.6f} s; Lapwing's thread polled "
-        "{}, "
-        "{} of them with progress, in {:.6f} s of CPU time\n",
+        "{}, {} of them with progress, in {:.6f} s of CPU time\n",
         counted(count.messages, "large message or collective", "large messages and collectives"), count.bytes,
         seconds(count.hidden_time), counted(count.polls, "time"), count.moving_polls,
         seconds(count.thread_time));
@@ -222,10 +221,9 @@ Document document_of(const Sums& sums, const MessageCount& messages, const Repor
     add_device_memory(document, sums);
     if (!manner.before.empty()) json["before_lapwing"] = manner.before;
     for (const auto& [file, functions] : manner.before) {
-        text += fmt::format(
-            "{} intercepts {} before Lapwing; calls that it does not forward are missing "
-            "here\n",
-            file, fmt::join(functions, ", "));
+        text +=
+            fmt::format("{} intercepts {} before Lapwing; calls that it does not forward are missing here\n",
+                        file, fmt::join(functions, ", "));
     }
     if (!manner.tools.empty()) {
         json["tools"] = manner.tools;
@@ -259,29 +257,18 @@ std::string mpi_version() {
 }
 
 const char* name(Fallback reason) {
-    switch (reason) {
-        case Fallback::intercommunicator:
-            return "intercommunicator";
-        case Fallback::other_world:
-            return "ranks outside of MPI_COMM_WORLD";
-        case Fallback::late:
-            return "MPI_Init was not called through Lapwing";
-        case Fallback::engine_mpi:
-            return "engine mpi";
-        case Fallback::fault_tolerant:
-            return "the MPI runs fault-tolerant";
-        case Fallback::revoked:
-            return "the communicator is revoked";
-        case Fallback::no_hook:
-            return "no progress hook for this MPI";
-        case Fallback::no_plan:
-            return "no algorithm or engine applies";
-        case Fallback::tool:
-            return "taken first by another PMPI tool";
-        case Fallback::arguments:
-            return "arguments that Lapwing does not support";
-    }
-    return "";
+    constexpr const char* names[] = {"intercommunicator",
+                                     "ranks outside of MPI_COMM_WORLD",
+                                     "MPI_Init was not called through Lapwing",
+                                     "engine mpi",
+                                     "the MPI runs fault-tolerant",
+                                     "the communicator is revoked",
+                                     "no progress hook for this MPI",
+                                     "no algorithm or engine applies",
+                                     "taken first by another PMPI tool",
+                                     "arguments that Lapwing does not support"};
+    static_assert(std::size(names) == fallback_reasons);
+    return names[static_cast<std::size_t>(reason)];
 }
 
 void Report::count_use(Collective collective, const Algorithm* algorithm, const Engine* engine) {
@@ -305,17 +292,13 @@ std::string begin_report(const std::string& mark) {
 void write_report(const Report& mine, MPI_Comm all, const ReportTarget& target, const Manner& manner) {
     static_assert(sizeof(CollectiveCount) % sizeof(std::uint64_t) == 0);
     Sums sums;
-    int rank = 0;
-    int ranks = 0;
-    PMPI_Comm_rank(all, &rank);
-    PMPI_Comm_size(all, &ranks);
     MpiError::check(PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t),
                                 MPI_UINT64_T, MPI_SUM, 0, all));
     MessageCount messages;
     MpiError::check(PMPI_Reduce(&mine.messages, &messages, sizeof messages / sizeof(std::uint64_t),
                                 MPI_UINT64_T, MPI_SUM, 0, all));
-    if (rank != 0) return;
-    const Document document = document_of(sums, messages, mine, ranks, manner);
+    if (rank_in(all) != 0) return;
+    const Document document = document_of(sums, messages, mine, ranks_in(all), manner);
     const std::string text = target.form == "json" ? document.json.dump(2) + "\n" : document.text;
     bool written = true;
     try {

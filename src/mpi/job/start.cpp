@@ -32,6 +32,7 @@
 #include "mpi/native/callers.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/launcher.hpp"
+#include "mpi/native/members.hpp"
 #include "mpi/native/native.hpp"
 #include "plan/options.hpp"
 #include "topology/container.hpp"
@@ -45,20 +46,14 @@ Runtime runtime;
 namespace {
 
 [[noreturn]] void end(const std::string& why) {
-    int rank = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     // One message is enough when all ranks have the same.
-    if (rank != 0) ::sleep(1);
+    if (rank_in(MPI_COMM_WORLD) != 0) ::sleep(1);
     end_job(why, 2);
 }
 
 // A rank without the library takes no part in the exchanges of the start, which would wait for ever.
 void require_library_everywhere() {
-    int rank = 0;
-    int ranks = 1;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const std::string missing = next_rank_without_library(rank, ranks);
+    const std::string missing = next_rank_without_library(rank_in(MPI_COMM_WORLD), ranks_in(MPI_COMM_WORLD));
     if (!missing.empty())
         end_job(
             fmt::format(
@@ -69,9 +64,7 @@ void require_library_everywhere() {
 }
 
 void warn_of_left(Collective collective, Fallback reason) {
-    int rank = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (!is_reduction(collective) || rank != 0) return;
+    if (!is_reduction(collective) || rank_in(MPI_COMM_WORLD) != 0) return;
     print_message("lapwing: {} is left to the MPI, whose result may differ from run to run: {}\n",
                   mpi_name(collective), name(reason));
 }
@@ -82,9 +75,9 @@ void read(const Settings& settings) {
     if (runtime.options.reproducible) {
         if (runtime.options.engine == "mpi")
             throw_invalid(
-                fmt::format("LAPWING_REPRODUCIBLE={} needs an engine, and LAPWING_ENGINE=mpi leaves all "
-                            "reductions to the MPI",
-                            settings.reproducible));
+                "LAPWING_REPRODUCIBLE={} needs an engine, and LAPWING_ENGINE=mpi leaves all "
+                "reductions to the MPI",
+                settings.reproducible);
         runtime.report.warn_of_left = warn_of_left;
     }
     check_word("LAPWING_BLOCKING", settings.blocking, {"off", "on"});
@@ -98,33 +91,15 @@ void read(const Settings& settings) {
 }
 
 // By all ranks of MPI_COMM_WORLD together, whose locations are known: begins to record if LAPWING_TRACE asks
-// for it, and compares the clocks of the hosts. A rank that cannot write costs the timeline, not the job.
+// for it, and compares the clocks of the hosts.
 void begin_tracing(Job& job, const RankLocations& locations) {
     const Settings& settings = job.settings();
     const std::uint64_t capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
     if (settings.trace.empty()) return;
     if (runtime.fault_tolerant())
         return job.warn_once(fmt::format("no timeline: {}", name(Fallback::fault_tolerant)));
-    std::string trouble;
-    try {
-        trace::open(settings.trace, job.rank(), capacity);
-    } catch (const Error& error) {
-        trouble = error.what();
-    }
-    if (const std::string first = job.agree(trouble); !first.empty()) {
-        trace::close();
-        return job.warn_once("no timeline: " + first);
-    }
-    add_metadata({{"fact", "rank"},
-                  {"rank", job.rank()},
-                  {"ranks", job.ranks()},
-                  {"host", tcp::host_name()},
-                  {"process", ::getpid()},
-                  {"lapwing", LAPWING_VERSION},
-                  {"mpi", mpi_version()},
-                  {"engine", settings.engine},
-                  {"capacity", capacity}});
-    add_clock_metadata(locations, "begin");
+    if (open_trace(job, capacity, "timeline", {{"mpi", mpi_version()}, {"engine", settings.engine}}))
+        add_clock_metadata(locations, "begin");
 }
 
 // By all ranks together, which may have different variables. Open MPI's ULFM (mpiexec --with-ft ulfm): a rank
@@ -197,12 +172,10 @@ void start_watch() {
 std::map<std::string, std::vector<std::string>> collectives_before() {
     std::map<std::string, std::vector<std::string>> found;
     const auto look = [&](std::string_view names) {
-        while (!names.empty()) {
-            const std::size_t end = std::min(names.find(' '), names.size());
-            const std::string name(names.substr(0, end));
-            if (const std::string file = file_before(name.c_str()); !file.empty())
+        for (const std::string_view one : split(names, ' ')) {
+            const std::string name(one);
+            if (const std::string file = file_before(name.c_str()); !name.empty() && !file.empty())
                 found[file].push_back(name);
-            names.remove_prefix(std::min(end + 1, names.size()));
         }
     };
 #define LAPWING_COLLECTIVE(name, mpi_name, also, traits) \
@@ -292,9 +265,7 @@ void report_job() {
         // A rank has failed. The others may wait for this one.
         if (auto* const revoke = reinterpret_cast<int (*)(MPI_Comm)>(find_in_libraries("PMPIX_Comm_revoke")))
             revoke(all);
-        int rank = 0;
-        PMPI_Comm_rank(all, &rank);
-        if (rank == 0) print_message("lapwing: no report: {}\n", error.what());
+        if (rank_in(all) == 0) print_message("lapwing: no report: {}\n", error.what());
     }
 }
 

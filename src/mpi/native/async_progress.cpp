@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 #include "links/event/thread.hpp"
 #include "links/mpi/mpi_progress.hpp"
 #include "mpi/native/gate.hpp"
-#include "watch/journal.hpp"
 
 namespace lapwing {
 namespace {

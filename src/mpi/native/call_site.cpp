@@ -4,7 +4,6 @@
 #include <unwind.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <string_view>
 
 namespace lapwing {

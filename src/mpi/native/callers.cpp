@@ -8,9 +8,7 @@
 #include <atomic>
 #include <cstring>
 #include <set>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "mpi/native/libraries.hpp"
 

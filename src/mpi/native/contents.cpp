@@ -34,42 +34,6 @@ std::vector<Value> room_for(MPI_Count number, Value value = {}) {
     return std::vector<Value>(static_cast<std::size_t>(number) + 1, value);
 }
 
-#if MPI_VERSION >= 4
-// Distributes large counts among the integers and the addresses of the older functions.
-void take_large(Contents& contents, const std::vector<int>& integers, const std::vector<MPI_Count>& large) {
-    const auto counts = [&](std::size_t first, std::size_t number) {
-        return std::vector<std::int64_t>(large.begin() + static_cast<std::ptrdiff_t>(first),
-                                         large.begin() + static_cast<std::ptrdiff_t>(first + number));
-    };
-    const auto halves = [&](std::size_t of_integers, std::size_t of_addresses) {
-        contents.integers = counts(0, of_integers);
-        const std::vector<std::int64_t> rest = counts(of_integers, of_addresses);
-        contents.addresses.assign(rest.begin(), rest.end());
-    };
-    const auto number = static_cast<std::size_t>(large.front());
-    switch (contents.combiner) {
-        case MPI_COMBINER_HVECTOR:
-            return halves(2, 1);
-        case MPI_COMBINER_HINDEXED:
-        case MPI_COMBINER_STRUCT:
-            return halves(1 + number, number);
-        case MPI_COMBINER_HINDEXED_BLOCK:
-            return halves(2, number);
-        case MPI_COMBINER_SUBARRAY:
-            contents.integers = counts(0, large.size());
-            contents.integers.insert(contents.integers.begin(), integers[0]);
-            contents.integers.push_back(integers[1]);
-            return;
-        case MPI_COMBINER_DARRAY:
-            contents.integers.assign(integers.begin(), integers.end());
-            contents.integers.insert(contents.integers.begin() + 3, large.begin(), large.end());
-            return;
-        default:
-            contents.integers = counts(0, large.size());
-    }
-}
-#endif
-
 }  // namespace
 
 int combiner_of(MPI_Datatype type) {
@@ -86,17 +50,9 @@ TypeHandle::~TypeHandle() {
     if (handle_ != MPI_DATATYPE_NULL && !is_predefined(handle_)) PMPI_Type_free(&handle_);
 }
 
-std::uint64_t TypeHandle::size() const {
-    MPI_Count size = 0;
-    PMPI_Type_size_x(handle_, &size);
-    return static_cast<std::uint64_t>(size);
-}
-
-MPI_Aint TypeHandle::extent() const {
-    MPI_Aint lower = 0;
-    MPI_Aint extent = 0;
-    PMPI_Type_get_extent(handle_, &lower, &extent);
-    return extent;
+bool Contents::has_addresses() const {
+    return combiner == MPI_COMBINER_STRUCT || combiner == MPI_COMBINER_HINDEXED ||
+           combiner == MPI_COMBINER_HINDEXED_BLOCK;
 }
 
 int Contents::read(MPI_Datatype type) {
@@ -125,7 +81,12 @@ int Contents::read(MPI_Datatype type) {
     integers.assign(small.begin(), small.end());
 #if MPI_VERSION >= 4
     large.pop_back();
-    if (!large.empty()) take_large(*this, small, large);
+    if (!large.empty() && has_addresses()) {
+        // The first of the large counts is that of the addresses, which are the last ones.
+        const auto first_address = large.end() - large.front();
+        integers.assign(large.begin(), first_address);
+        addresses.assign(first_address, large.end());
+    }
 #endif
     return MPI_SUCCESS;
 }

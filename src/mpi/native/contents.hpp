@@ -20,17 +20,15 @@ class TypeHandle {
     explicit TypeHandle(MPI_Datatype handle) : handle_(handle) {}
     TypeHandle(TypeHandle&& other) noexcept;
     ~TypeHandle();
-    TypeHandle(const TypeHandle&) = delete;
-    TypeHandle& operator=(const TypeHandle&) = delete;
+    TypeHandle& operator=(TypeHandle&&) = delete;
     MPI_Datatype handle() const { return handle_; }
-    std::uint64_t size() const;
-    MPI_Aint extent() const;
 
   private:
     MPI_Datatype handle_;
 };
 
-// In the order of MPI_Type_get_contents, also where the type was made with large counts.
+// In the order of MPI_Type_get_contents; where the type was made with large counts, only if it
+// has_addresses().
 struct Contents {
     int combiner = MPI_COMBINER_NAMED;
     std::vector<std::int64_t> integers;
@@ -39,6 +37,8 @@ struct Contents {
 
     // Returns the MPI's error code. Of a predefined type, sets only the combiner.
     int read(MPI_Datatype type);
+    // Of a type that is made of addresses, which are those of its elements where they are at MPI_BOTTOM.
+    bool has_addresses() const;
 };
 
 }  // namespace lapwing

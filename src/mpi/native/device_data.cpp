@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
@@ -15,104 +13,56 @@
 namespace lapwing {
 namespace {
 
-// The bytes from the first to the last byte of elements, as offsets from their address.
-struct Range {
-    MPI_Aint begin;
-    MPI_Aint end;
-    std::uint64_t bytes() const { return static_cast<std::uint64_t>(end - begin); }
-};
-
-Range span_of(std::uint64_t count, MPI_Datatype type, const Layout& layout) {
-    if (layout.contiguous) return {0, static_cast<MPI_Aint>(count * layout.size)};
-    MPI_Aint lower = 0;
-    MPI_Aint extent = 0;
-    PMPI_Type_get_true_extent(type, &lower, &extent);
-    const MPI_Aint last = static_cast<MPI_Aint>(count - 1) * layout.extent;
-    return {lower + std::min<MPI_Aint>(0, last), lower + extent + std::max<MPI_Aint>(0, last)};
-}
-
 // The address of elements may be outside of all memory, such as MPI_BOTTOM.
 char* moved(const void* address, MPI_Aint distance) {
     return reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(address) +
                                    static_cast<std::uintptr_t>(distance));
 }
 
-// Elements at MPI_BOTTOM may be anywhere. Calls `part(address, count, type, layout)` for each nonempty
-// component of a datatype that is made of addresses, in the order of the type map.
+// Elements at MPI_BOTTOM may be anywhere. Calls `part(elements)` for each nonempty component of a datatype
+// that is made of addresses, in the order of the type map.
 template <typename Part>
-void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
-                   const Part& part) {
+void for_each_part(const Elements& elements, const Part& part) {
     Contents contents;
-    const bool known = contents.read(type) == MPI_SUCCESS;
+    const bool known = contents.read(elements.type) == MPI_SUCCESS;
     const int made_by = known ? contents.combiner : MPI_COMBINER_NAMED;
-    const bool of_several = made_by == MPI_COMBINER_STRUCT;
-    const bool of_addresses =
-        of_several || made_by == MPI_COMBINER_HINDEXED || made_by == MPI_COMBINER_HINDEXED_BLOCK;
     const bool same = made_by == MPI_COMBINER_DUP || made_by == MPI_COMBINER_RESIZED;
-    if (!of_addresses && !same) {
-        if (count * layout.size > 0) part(elements, count, type, layout);
+    if (!known || !(same || contents.has_addresses())) {
+        if (elements.bytes() > 0) part(elements);
         return;
     }
-    for (std::uint64_t element = 0; element < count; ++element) {
-        const char* const begin = moved(elements, static_cast<MPI_Aint>(element) * layout.extent);
+    for (std::uint64_t element = 0; element < elements.count; ++element) {
+        const char* const begin =
+            moved(elements.address, static_cast<MPI_Aint>(element) * elements.layout.extent);
         const std::size_t blocks = same ? 1 : static_cast<std::size_t>(contents.integers[0]);
         for (std::size_t i = 0; i < blocks; ++i) {
             const std::int64_t length = same                                     ? 1
                                         : made_by == MPI_COMBINER_HINDEXED_BLOCK ? contents.integers[1]
                                                                                  : contents.integers[i + 1];
-            MPI_Datatype base = contents.types[of_several ? i : 0].handle();
+            MPI_Datatype base = contents.types[made_by == MPI_COMBINER_STRUCT ? i : 0].handle();
             // Packed alone; the program may not have committed this component.
             if (!is_predefined(base)) PMPI_Type_commit(&base);
-            for_each_part(same ? begin : moved(begin, contents.addresses[i]),
-                          static_cast<std::uint64_t>(length), base, layout_of(base), part);
+            const Elements block(same ? begin : moved(begin, contents.addresses[i]),
+                                 static_cast<std::uint64_t>(length), base);
+            for_each_part(block, part);
         }
     }
 }
 
-// Calls `work(place, address, count, type, layout, bytes)` for each part until it returns an error. `bytes`:
-// the packed bytes of the part. `near`: the place of one of the parts.
-template <typename Bytes, typename Work>
-int for_each_placed_part(const device::Location& near, const void* elements, std::uint64_t count,
-                         MPI_Datatype type, const Layout& layout, Bytes bytes, const Work& work) {
-    int error = MPI_SUCCESS;
-    for_each_part(elements, count, type, layout,
-                  [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
-                      if (error != MPI_SUCCESS) return;
-                      error = work(place_of(address, number, part, of_part, near), address, number, part,
-                                   of_part, bytes);
-                      bytes += number * of_part.size;
-                  });
-    return error;
-}
-
-// Returns the result of `work`, or the MPI's error code for an exception. `work` must return an int:
-// MPI_SUCCESS may be an enumerator.
-template <typename Work>
-int error_code_from(Work work) {
-    try {
-        return work();
-    } catch (const Error& error) {
-        return device_error(error);
-    }
-}
-
-}  // namespace
-
-device::Location place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
-                          const device::Location& near) {
-    if (elements == MPI_BOTTOM && !layout.contiguous) {
+// Throws Error (system) if the driver fails.
+device::Location place_of(const Elements& elements, const device::Location& near) {
+    if (elements.bytes() == 0) return {};
+    if (elements.address == MPI_BOTTOM && !elements.layout.contiguous) {
         device::Location found;
-        for_each_part(
-            elements, count, type, layout,
-            [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
-                const device::Location place = place_of(address, number, part, of_part, near);
-                if (place.on_device()) found = place;
-            });
+        for_each_part(elements, [&](const Elements& part) {
+            const device::Location place = place_of(part, near);
+            if (place.on_device()) found = place;
+        });
         found.in_parts = found.on_device();
         return found;
     }
-    const Range span = span_of(count, type, layout);
-    const char* const first = moved(elements, span.begin);
+    const Elements::Range span = elements.range();
+    const char* const first = moved(elements.address, span.begin);
     const auto begin = reinterpret_cast<std::uint64_t>(first);
     const std::uint64_t end = begin + span.bytes();
     if (near.on_device() && near.begin <= begin && end <= near.end) {
@@ -122,11 +72,24 @@ device::Location place_of(const void* elements, std::uint64_t count, MPI_Datatyp
     }
     const device::Location place = device::find(first);
     if (place.end != 0 && end > place.end) {
-        throw Error(ErrorCode::system, fmt::format("a buffer of {} bytes ends {} bytes past the end of its "
-                                                   "allocation",
-                                                   span.bytes(), end - place.end));
+        throw Error(ErrorCode::system, "a buffer of {} bytes ends {} bytes past the end of its allocation",
+                    span.bytes(), end - place.end);
     }
     return place;
+}
+
+// Calls `work(place, elements, bytes)` for each part until it returns an error. `bytes`: the packed bytes of
+// the part. `near`: the place of one of the parts.
+template <typename Bytes, typename Work>
+int for_each_placed_part(const device::Location& near, const Elements& elements, Bytes bytes,
+                         const Work& work) {
+    int error = MPI_SUCCESS;
+    for_each_part(elements, [&](const Elements& part) {
+        if (error != MPI_SUCCESS) return;
+        error = work(place_of(part, near), part, bytes);
+        bytes += part.bytes();
+    });
+    return error;
 }
 
 int device_error(const Error& error) {
@@ -148,59 +111,75 @@ int device_error(const Error& error) {
     return code;
 }
 
-std::byte* DeviceData::take_span(const device::Location& place, std::uint64_t bytes) {
-    copies_.finish();
-    spans_.release();
-    return spans_.take(place, bytes);
+// Returns the result of `work`, or the MPI's error code for an exception. `work` must return an int:
+// MPI_SUCCESS may be an enumerator.
+template <typename Work>
+int error_code_from(Work work) {
+    try {
+        return work();
+    } catch (const Error& error) {
+        return device_error(error);
+    }
 }
 
-int DeviceData::pack(const device::Location& place, const void* elements, std::uint64_t count,
-                     MPI_Datatype type, const Layout& layout, std::byte* bytes) {
-    if (!place.on_device()) {
-        if (!layout.contiguous) return lapwing::pack(elements, count, type, layout, bytes);
-        std::memcpy(bytes, elements, count * layout.size);
-        return MPI_SUCCESS;
-    }
+}  // namespace
+
+int find_place(const Elements& elements, const device::Location& near, device::Location& place) {
     return error_code_from([&]() -> int {
-        if (place.in_parts) {
-            return for_each_placed_part(place, elements, count, type, layout, bytes,
-                                        [&](const auto&... part) { return pack(part...); });
-        }
-        if (layout.contiguous) {
-            copies_.to_host(place, bytes, elements, count * layout.size);
-            return MPI_SUCCESS;
-        }
-        const Range span = span_of(count, type, layout);
-        std::byte* const host = take_span(place, span.bytes());
-        copies_.to_host(place, host, moved(elements, span.begin), span.bytes());
-        copies_.finish();
-        return lapwing::pack(moved(host, -span.begin), count, type, layout, bytes);
+        place = place_of(elements, near);
+        return MPI_SUCCESS;
     });
 }
 
-int DeviceData::unpack(const device::Location& place, const std::byte* bytes, void* elements,
-                       std::uint64_t count, MPI_Datatype type, const Layout& layout) {
-    if (!place.on_device()) return lapwing::unpack(bytes, elements, count, type, layout);
+std::byte* DeviceData::stage(const device::Location& place, const Elements& elements) {
+    const Elements::Range span = elements.range();
+    copies_.finish();
+    spans_.release();
+    std::byte* const host = spans_.take(place, span.bytes());
+    copies_.to_host(place, host, moved(elements.address, span.begin), span.bytes());
+    copies_.finish();
+    return host;
+}
+
+int DeviceData::pack(const device::Location& place, const Elements& elements, std::byte* bytes) {
+    if (!place.on_device()) return lapwing::pack(elements, bytes);
+    return error_code_from([&]() -> int {
+        if (place.in_parts) {
+            return for_each_placed_part(place, elements, bytes,
+                                        [&](const auto&... part) { return pack(part...); });
+        }
+        if (elements.layout.contiguous) {
+            copies_.to_host(place, bytes, elements.address, elements.bytes());
+            return MPI_SUCCESS;
+        }
+        Elements staged = elements;
+        staged.address = moved(stage(place, elements), -elements.range().begin);
+        return lapwing::pack(staged, bytes);
+    });
+}
+
+int DeviceData::unpack(const device::Location& place, const std::byte* bytes, const Elements& elements) {
+    if (!place.on_device()) return lapwing::unpack(bytes, elements);
     return error_code_from([&]() -> int {
         if (place.in_parts) {
             return for_each_placed_part(
-                place, elements, count, type, layout, bytes,
-                [&](const device::Location& of_part, const void* address, std::uint64_t number,
-                    MPI_Datatype part, const Layout& part_layout, const std::byte* packed) {
-                    return unpack(of_part, packed, const_cast<void*>(address), number, part, part_layout);
+                place, elements, bytes,
+                [&](const device::Location& of_part, const Elements& part, const std::byte* packed) {
+                    return unpack(of_part, packed, part);
                 });
         }
-        if (layout.contiguous) {
-            copies_.to_device(place, elements, bytes, count * layout.size);
+        void* const address = const_cast<void*>(elements.address);
+        if (elements.layout.contiguous) {
+            copies_.to_device(place, address, bytes, elements.bytes());
             return MPI_SUCCESS;
         }
         // Gaps keep their bytes: they may be data of an earlier part of the same request.
-        const Range span = span_of(count, type, layout);
-        std::byte* const host = take_span(place, span.bytes());
-        copies_.to_host(place, host, moved(elements, span.begin), span.bytes());
-        copies_.finish();
-        const int error = lapwing::unpack(bytes, moved(host, -span.begin), count, type, layout);
-        if (error == MPI_SUCCESS) copies_.to_device(place, moved(elements, span.begin), host, span.bytes());
+        const Elements::Range span = elements.range();
+        std::byte* const host = stage(place, elements);
+        Elements staged = elements;
+        staged.address = moved(host, -span.begin);
+        const int error = lapwing::unpack(bytes, staged);
+        if (error == MPI_SUCCESS) copies_.to_device(place, moved(address, span.begin), host, span.bytes());
         return error;
     });
 }

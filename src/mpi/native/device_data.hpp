@@ -4,38 +4,33 @@
 #include <mpi.h>
 
 #include <cstddef>
-#include <cstdint>
 
 #include "base/error.hpp"
 #include "device/copies.hpp"
 #include "device/host_memory.hpp"
-#include "mpi/native/datatype.hpp"
+#include "mpi/native/elements.hpp"
 
 namespace lapwing {
 
-// Returns the device that has the elements. `near`: the place of other memory, which is tried first. Throws
-// Error (system) if the driver fails.
-device::Location place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
-                          const device::Location& near);
+// All functions return an error code of the MPI; for a driver's error MPI_Error_string returns the driver's
+// message.
 
-// Returns an MPI error code for a driver's error; MPI_Error_string returns the driver's message.
-int device_error(const Error& error);
+// Finds the device that has the elements; the default if the processor may use them. `near`: the place of
+// other memory, which is tried first.
+int find_place(const Elements& elements, const device::Location& near, device::Location& place);
 
-// Packs and unpacks elements in any memory. Copies may be in flight until finish(). All functions return the
-// MPI's error code.
+// Packs and unpacks elements in any memory. Copies may be in flight until finish().
 class DeviceData {
   public:
-    int pack(const device::Location& place, const void* elements, std::uint64_t count, MPI_Datatype type,
-             const Layout& layout, std::byte* bytes);
-    int unpack(const device::Location& place, const std::byte* bytes, void* elements, std::uint64_t count,
-               MPI_Datatype type, const Layout& layout);
+    int pack(const device::Location& place, const Elements& elements, std::byte* bytes);
+    int unpack(const device::Location& place, const std::byte* bytes, const Elements& elements);
     int finish();
 
   private:
-    std::byte* take_span(const device::Location& place, std::uint64_t bytes);
+    // Copies the range of noncontiguous elements to host memory, whose first byte is returned.
+    std::byte* stage(const device::Location& place, const Elements& elements);
 
-    // Staging of noncontiguous elements. Declared before copies_, whose destructor waits for copies from
-    // here.
+    // Declared before copies_, whose destructor waits for copies from here.
     device::HostMemory spans_;
     device::Copies copies_;
 };

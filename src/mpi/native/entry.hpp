@@ -23,8 +23,7 @@ class Entry {
     ~Entry() {
         if (!nested_) leave();
     }
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
+    Entry& operator=(Entry&&) = delete;
 
     static bool try_enter() {
         if (!threads_) {
@@ -51,6 +50,12 @@ class Entry {
     static inline std::atomic<bool> busy_{false};
     static inline bool threads_ = false;
 };
+
+template <typename Work>
+auto inside_entry(Work work) {
+    const Entry entry;
+    return work();
+}
 
 // Changed inside Entry only, by one thread at a time: a change needs no locked instruction. Any thread may
 // read it, and sees all writes that came before the last change.

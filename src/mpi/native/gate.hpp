@@ -85,8 +85,7 @@ class InRecordedMpi {
         call_.end();
         if (leaves) InMpi::leave_gate(site_);
     }
-    InRecordedMpi(const InRecordedMpi&) = delete;
-    InRecordedMpi& operator=(const InRecordedMpi&) = delete;
+    InRecordedMpi& operator=(InRecordedMpi&&) = delete;
 
   private:
     watch::InCall call_;

@@ -89,8 +89,7 @@ class InMpi {
         thread_.depth.store(thread_.depth.load(std::memory_order_relaxed) - 1, std::memory_order_release);
         if (outermost_) leave_gate(site_);
     }
-    InMpi(const InMpi&) = delete;
-    InMpi& operator=(const InMpi&) = delete;
+    InMpi& operator=(InMpi&&) = delete;
 
     static bool any() { return Platform::of_thread().is_inside_mpi(); }
 

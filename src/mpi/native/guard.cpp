@@ -8,6 +8,7 @@
 
 #include "base/messages.hpp"
 #include "links/mpi/mpi_error.hpp"
+#include "mpi/native/members.hpp"
 
 namespace lapwing {
 
@@ -38,9 +39,7 @@ int handle_exception() {
         PMPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
         return MPI_ERR_NO_MEM;
     } catch (const std::exception& exception) {
-        int rank = 0;
-        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        end_job(fmt::format("rank {}: {}", rank, exception.what()), 1);
+        end_job(fmt::format("rank {}: {}", rank_in(MPI_COMM_WORLD), exception.what()), 1);
     }
 }
 

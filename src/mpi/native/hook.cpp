@@ -9,7 +9,6 @@
 
 #include "links/mpi/mpi_progress.hpp"
 #include "mpi/native/async_progress.hpp"
-#include "mpi/native/entry.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/libraries.hpp"

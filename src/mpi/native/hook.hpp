@@ -23,8 +23,7 @@ class PollsSockets {
   public:
     PollsSockets();
     ~PollsSockets();
-    PollsSockets(const PollsSockets&) = delete;
-    PollsSockets& operator=(const PollsSockets&) = delete;
+    PollsSockets& operator=(PollsSockets&&) = delete;
 };
 
 // In MPI_Finalize: completes what MPICH over UCX has sent; false with any other MPI. Then all ranks must wait

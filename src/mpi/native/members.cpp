@@ -26,9 +26,8 @@ int on_grid(MPI_Comm communicator, TopologyNeighbors& neighbors) {
 }
 
 int on_graph(MPI_Comm communicator, TopologyNeighbors& neighbors) {
-    int rank = 0;
+    const int rank = rank_in(communicator);
     int count = 0;
-    PMPI_Comm_rank(communicator, &rank);
     int error = PMPI_Graph_neighbors_count(communicator, rank, &count);
     if (error != MPI_SUCCESS) return error;
     neighbors.sources.resize(as_size(count));
@@ -71,12 +70,10 @@ std::vector<int> ranks_in_world(MPI_Group group) {
 
 std::vector<int> members_in_world(MPI_Comm communicator) {
     MPI_Group group = MPI_GROUP_NULL;
-    int size = 0;
     PMPI_Comm_group(communicator, &group);
-    PMPI_Comm_size(communicator, &size);
     std::vector<int> members = ranks_in_world(group);
     // MPICH 5.0: the group of a graph with fewer nodes than ranks has all ranks, its nodes first.
-    members.resize(as_size(size));
+    members.resize(as_size(ranks_in(communicator)));
     return members;
 }
 

@@ -8,6 +8,17 @@
 
 namespace lapwing {
 
+inline int rank_in(MPI_Comm communicator) {
+    int rank = 0;
+    PMPI_Comm_rank(communicator, &rank);
+    return rank;
+}
+inline int ranks_in(MPI_Comm communicator) {
+    int ranks = 0;
+    PMPI_Comm_size(communicator, &ranks);
+    return ranks;
+}
+
 // The ranks in MPI_COMM_WORLD of the members of a communicator, and of those of its remote group; -1: a
 // process of another world.
 std::vector<int> members_in_world(MPI_Comm communicator);

@@ -4,11 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/messages.hpp"

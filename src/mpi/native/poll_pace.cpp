@@ -1,7 +1,5 @@
 #include "mpi/native/poll_pace.hpp"
 
-#include <algorithm>
-
 namespace lapwing {
 namespace {
 

@@ -64,8 +64,7 @@ class Holdings {
         bool freed;
     };
     typename std::vector<Held>::iterator find(Handle handle) {
-        return std::find_if(held_.begin(), held_.end(),
-                            [&](const Held& held) { return held.handle == handle; });
+        return std::ranges::find_if(held_, [&](const Held& held) { return held.handle == handle; });
     }
     std::vector<Held> held_;
 };
@@ -74,22 +73,12 @@ auto& operators = *new Holdings<MPI_Op>;
 auto& types = *new Holdings<MPI_Datatype>;
 
 // Room for unpacked elements, whose bytes may lie before or after their address.
-class TypedMemory {
-  public:
-    TypedMemory(Staging& staging, std::uint64_t count, MPI_Datatype type, const Layout& layout) {
-        MPI_Aint lower = 0;
-        MPI_Aint extent = 0;
-        PMPI_Type_get_true_extent(type, &lower, &extent);
-        const MPI_Aint last = static_cast<MPI_Aint>(count - 1) * layout.extent;
-        const MPI_Aint begin = lower + std::min<MPI_Aint>(0, last);
-        const MPI_Aint end = lower + extent + std::max<MPI_Aint>(0, last);
-        elements_ = staging.take(static_cast<std::uint64_t>(end - begin)) - begin;
-    }
-    std::byte* elements() const { return elements_; }
-
-  private:
-    std::byte* elements_;
-};
+Elements unpacked_in(Staging& staging, std::uint64_t count, const MpiOperator& by) {
+    Elements elements(nullptr, count, by.type, by.layout);
+    const Elements::Range range = elements.range();
+    elements.address = staging.take(range.bytes()) - range.begin;
+    return elements;
+}
 
 // Whether Lapwing reduces a type by a predefined operator.
 struct Answer {
@@ -188,13 +177,14 @@ void MpiReducer::reduce(std::byte* target, const std::byte* source, std::uint64_
 int MpiReducer::reduce_run(std::byte* target, const std::byte* source, std::uint64_t count) {
     if (by_.layout.contiguous)
         return PMPI_Reduce_local(source, target, static_cast<int>(count), by_.type, by_.op);
-    const TypedMemory a(left_, count, by_.type, by_.layout);
-    const TypedMemory b(right_, count, by_.type, by_.layout);
-    int error = unpack(source, a.elements(), count, by_.type, by_.layout);
-    if (error == MPI_SUCCESS) error = unpack(target, b.elements(), count, by_.type, by_.layout);
+    const Elements a = unpacked_in(left_, count, by_);
+    const Elements b = unpacked_in(right_, count, by_);
+    int error = unpack(source, a);
+    if (error == MPI_SUCCESS) error = unpack(target, b);
     if (error == MPI_SUCCESS)
-        error = PMPI_Reduce_local(a.elements(), b.elements(), static_cast<int>(count), by_.type, by_.op);
-    return error == MPI_SUCCESS ? pack(b.elements(), count, by_.type, by_.layout, target) : error;
+        error = PMPI_Reduce_local(a.address, const_cast<void*>(b.address), static_cast<int>(count), by_.type,
+                                  by_.op);
+    return error == MPI_SUCCESS ? pack(b, target) : error;
 }
 
 }  // namespace lapwing

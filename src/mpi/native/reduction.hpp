@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <memory>
 
 #include "engines/engine.hpp"
 #include "mpi/native/datatype.hpp"

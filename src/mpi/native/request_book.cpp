@@ -1,5 +1,7 @@
 #include "mpi/native/request_book.hpp"
 
+#include <utility>
+
 namespace lapwing {
 
 NeverDestroyed<RequestBook> never_destroyed_book;

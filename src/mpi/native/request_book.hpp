@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "mpi/native/entry.hpp"
@@ -30,24 +29,13 @@ enum class RequestEvent : std::uint8_t {
 // Nothing if the event cannot happen in this state. A request that the native MPI runs is inactive or
 // running.
 constexpr std::optional<RequestState> next(RequestState state, RequestEvent event) {
+    using Event = RequestEvent;
     using enum RequestState;
-    switch (event) {
-        case RequestEvent::start:
-            if (state == inactive) return running;
-            break;
-        case RequestEvent::arrive:
-            if (state == running) return arrived;
-            break;
-        case RequestEvent::complete:
-            if (state == running || state == arrived) return complete;
-            break;
-        case RequestEvent::give:
-            if (state == complete) return with_mpi;
-            break;
-        case RequestEvent::end:
-            if (state != inactive && state != arrived) return inactive;
-            break;
-    }
+    if (event == Event::start && state == inactive) return running;
+    if (event == Event::arrive && state == running) return arrived;
+    if (event == Event::complete && (state == running || state == arrived)) return complete;
+    if (event == Event::give && state == complete) return with_mpi;
+    if (event == Event::end && state != inactive && state != arrived) return inactive;
     return std::nullopt;
 }
 

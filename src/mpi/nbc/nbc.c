@@ -9,6 +9,19 @@
 /* The functions are defined as PNBC_; NBC_ is the same unless a tool defines it. */
 #define NBC_ALIAS(name) extern __typeof__(PNBC_##name) NBC_##name __attribute__((weak, alias("PNBC_" #name)))
 
+/* Another name for the same. */
+#define NBC_SAME(name, as)                                                        \
+    extern __typeof__(PNBC_##as) PNBC_##name __attribute__((alias("PNBC_" #as))); \
+    NBC_ALIAS(name)
+
+/* A function whose collective `call` starts. */
+#define NBC_STARTS(name, parameters, call) \
+    int PNBC_##name parameters {           \
+        begin(handle);                     \
+        return call;                       \
+    }                                      \
+    NBC_ALIAS(name)
+
 /* To LibNBC equal buffers mean in place, too. Without a buffer there is nothing to be in place. */
 static inline int in_place(const void* sent, const void* received) {
     return sent == MPI_IN_PLACE || (sent == received && sent != NULL);
@@ -42,96 +55,66 @@ static const void* sent_from(const void* sent, const void* received) {
     return in_place(sent, received) ? MPI_IN_PLACE : sent;
 }
 
-int PNBC_Ibarrier(MPI_Comm comm, NBC_Handle* handle) {
-    begin(handle);
-    return MPI_Ibarrier(comm, &handle->request);
-}
-NBC_ALIAS(Ibarrier);
+NBC_STARTS(Ibarrier, (MPI_Comm comm, NBC_Handle* handle), MPI_Ibarrier(comm, &handle->request));
 
-int PNBC_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, NBC_Handle* handle) {
-    begin(handle);
-    return MPI_Ibcast(buffer, count, type, root, comm, &handle->request);
-}
-NBC_ALIAS(Ibcast);
+NBC_STARTS(Ibcast, (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, NBC_Handle* handle),
+           MPI_Ibcast(buffer, count, type, root, comm, &handle->request));
 
-int PNBC_Ibcast_inter(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
-                      NBC_Handle* handle) {
-    return PNBC_Ibcast(buffer, count, type, root, comm, handle);
-}
-NBC_ALIAS(Ibcast_inter);
+NBC_SAME(Ibcast_inter, Ibcast);
 
-int PNBC_Igather(const void* sent, int send_count, MPI_Datatype send_type, void* received, int receive_count,
-                 MPI_Datatype receive_type, int root, MPI_Comm comm, NBC_Handle* handle) {
-    begin(handle);
-    if (is_root(root, comm)) sent = sent_from(sent, received);
-    return MPI_Igather(sent, send_count, send_type, received, receive_count, receive_type, root, comm,
-                       &handle->request);
-}
-NBC_ALIAS(Igather);
+NBC_STARTS(Igather,
+           (const void* sent, int send_count, MPI_Datatype send_type, void* received, int receive_count,
+            MPI_Datatype receive_type, int root, MPI_Comm comm, NBC_Handle* handle),
+           MPI_Igather(is_root(root, comm) ? sent_from(sent, received) : sent, send_count, send_type,
+                       received, receive_count, receive_type, root, comm, &handle->request));
 
-int PNBC_Igatherv(const void* sent, int send_count, MPI_Datatype send_type, void* received,
-                  const int* receive_counts, const int* displacements, MPI_Datatype receive_type, int root,
-                  MPI_Comm comm, NBC_Handle* handle) {
-    begin(handle);
-    if (is_root(root, comm)) sent = sent_from(sent, received);
-    return MPI_Igatherv(sent, send_count, send_type, received, receive_counts, displacements, receive_type,
-                        root, comm, &handle->request);
-}
-NBC_ALIAS(Igatherv);
+NBC_STARTS(Igatherv,
+           (const void* sent, int send_count, MPI_Datatype send_type, void* received,
+            const int* receive_counts, const int* displacements, MPI_Datatype receive_type, int root,
+            MPI_Comm comm, NBC_Handle* handle),
+           MPI_Igatherv(is_root(root, comm) ? sent_from(sent, received) : sent, send_count, send_type,
+                        received, receive_counts, displacements, receive_type, root, comm, &handle->request));
 
-int PNBC_Iscatter(const void* sent, int send_count, MPI_Datatype send_type, void* received, int receive_count,
-                  MPI_Datatype receive_type, int root, MPI_Comm comm, NBC_Handle* handle) {
-    begin(handle);
-    if (is_root(root, comm) && in_place(received, sent)) received = MPI_IN_PLACE;
-    return MPI_Iscatter(sent, send_count, send_type, received, receive_count, receive_type, root, comm,
-                        &handle->request);
-}
-NBC_ALIAS(Iscatter);
+NBC_STARTS(Iscatter,
+           (const void* sent, int send_count, MPI_Datatype send_type, void* received, int receive_count,
+            MPI_Datatype receive_type, int root, MPI_Comm comm, NBC_Handle* handle),
+           MPI_Iscatter(sent, send_count, send_type,
+                        is_root(root, comm) && in_place(received, sent) ? MPI_IN_PLACE : received,
+                        receive_count, receive_type, root, comm, &handle->request));
 
-int PNBC_Iscatterv(const void* sent, const int* send_counts, const int* displacements, MPI_Datatype send_type,
-                   void* received, int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm,
-                   NBC_Handle* handle) {
-    begin(handle);
-    if (is_root(root, comm) && in_place(received, sent)) received = MPI_IN_PLACE;
-    return MPI_Iscatterv(sent, send_counts, displacements, send_type, received, receive_count, receive_type,
-                         root, comm, &handle->request);
-}
-NBC_ALIAS(Iscatterv);
+NBC_STARTS(Iscatterv,
+           (const void* sent, const int* send_counts, const int* displacements, MPI_Datatype send_type,
+            void* received, int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm,
+            NBC_Handle* handle),
+           MPI_Iscatterv(sent, send_counts, displacements, send_type,
+                         is_root(root, comm) && in_place(received, sent) ? MPI_IN_PLACE : received,
+                         receive_count, receive_type, root, comm, &handle->request));
 
-int PNBC_Iallgather(const void* sent, int send_count, MPI_Datatype send_type, void* received,
-                    int receive_count, MPI_Datatype receive_type, MPI_Comm comm, NBC_Handle* handle) {
-    begin(handle);
-    return MPI_Iallgather(sent_from(sent, received), send_count, send_type, received, receive_count,
-                          receive_type, comm, &handle->request);
-}
-NBC_ALIAS(Iallgather);
+NBC_STARTS(Iallgather,
+           (const void* sent, int send_count, MPI_Datatype send_type, void* received, int receive_count,
+            MPI_Datatype receive_type, MPI_Comm comm, NBC_Handle* handle),
+           MPI_Iallgather(sent_from(sent, received), send_count, send_type, received, receive_count,
+                          receive_type, comm, &handle->request));
 
-int PNBC_Iallgatherv(const void* sent, int send_count, MPI_Datatype send_type, void* received,
-                     const int* receive_counts, const int* displacements, MPI_Datatype receive_type,
-                     MPI_Comm comm, NBC_Handle* handle) {
-    begin(handle);
-    return MPI_Iallgatherv(sent_from(sent, received), send_count, send_type, received, receive_counts,
-                           displacements, receive_type, comm, &handle->request);
-}
-NBC_ALIAS(Iallgatherv);
+NBC_STARTS(Iallgatherv,
+           (const void* sent, int send_count, MPI_Datatype send_type, void* received,
+            const int* receive_counts, const int* displacements, MPI_Datatype receive_type, MPI_Comm comm,
+            NBC_Handle* handle),
+           MPI_Iallgatherv(sent_from(sent, received), send_count, send_type, received, receive_counts,
+                           displacements, receive_type, comm, &handle->request));
 
-int PNBC_Ialltoall(const void* sent, int send_count, MPI_Datatype send_type, void* received,
-                   int receive_count, MPI_Datatype receive_type, MPI_Comm comm, NBC_Handle* handle) {
-    begin(handle);
-    return MPI_Ialltoall(sent_from(sent, received), send_count, send_type, received, receive_count,
-                         receive_type, comm, &handle->request);
-}
-NBC_ALIAS(Ialltoall);
+NBC_STARTS(Ialltoall,
+           (const void* sent, int send_count, MPI_Datatype send_type, void* received, int receive_count,
+            MPI_Datatype receive_type, MPI_Comm comm, NBC_Handle* handle),
+           MPI_Ialltoall(sent_from(sent, received), send_count, send_type, received, receive_count,
+                         receive_type, comm, &handle->request));
 
-int PNBC_Ialltoallv(const void* sent, const int* send_counts, const int* send_displacements,
-                    MPI_Datatype send_type, void* received, const int* receive_counts,
-                    const int* receive_displacements, MPI_Datatype receive_type, MPI_Comm comm,
-                    NBC_Handle* handle) {
-    begin(handle);
-    return MPI_Ialltoallv(sent_from(sent, received), send_counts, send_displacements, send_type, received,
-                          receive_counts, receive_displacements, receive_type, comm, &handle->request);
-}
-NBC_ALIAS(Ialltoallv);
+NBC_STARTS(Ialltoallv,
+           (const void* sent, const int* send_counts, const int* send_displacements, MPI_Datatype send_type,
+            void* received, const int* receive_counts, const int* receive_displacements,
+            MPI_Datatype receive_type, MPI_Comm comm, NBC_Handle* handle),
+           MPI_Ialltoallv(sent_from(sent, received), send_counts, send_displacements, send_type, received,
+                          receive_counts, receive_displacements, receive_type, comm, &handle->request));
 
 int PNBC_Ireduce(const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op, int root,
                  MPI_Comm comm, NBC_Handle* handle) {
@@ -145,27 +128,21 @@ int PNBC_Ireduce(const void* sent, void* received, int count, MPI_Datatype type,
 }
 NBC_ALIAS(Ireduce);
 
-int PNBC_Iallreduce(const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                    NBC_Handle* handle) {
-    begin(handle);
-    return MPI_Iallreduce(sent_from(sent, received), received, count, type, op, comm, &handle->request);
-}
-NBC_ALIAS(Iallreduce);
+NBC_STARTS(Iallreduce,
+           (const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+            NBC_Handle* handle),
+           MPI_Iallreduce(sent_from(sent, received), received, count, type, op, comm, &handle->request));
 
-int PNBC_Ireduce_scatter(const void* sent, void* received, const int* receive_counts, MPI_Datatype type,
-                         MPI_Op op, MPI_Comm comm, NBC_Handle* handle) {
-    begin(handle);
-    return MPI_Ireduce_scatter(sent_from(sent, received), received, receive_counts, type, op, comm,
-                               &handle->request);
-}
-NBC_ALIAS(Ireduce_scatter);
+NBC_STARTS(Ireduce_scatter,
+           (const void* sent, void* received, const int* receive_counts, MPI_Datatype type, MPI_Op op,
+            MPI_Comm comm, NBC_Handle* handle),
+           MPI_Ireduce_scatter(sent_from(sent, received), received, receive_counts, type, op, comm,
+                               &handle->request));
 
-int PNBC_Iscan(const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-               NBC_Handle* handle) {
-    begin(handle);
-    return MPI_Iscan(sent_from(sent, received), received, count, type, op, comm, &handle->request);
-}
-NBC_ALIAS(Iscan);
+NBC_STARTS(Iscan,
+           (const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+            NBC_Handle* handle),
+           MPI_Iscan(sent_from(sent, received), received, count, type, op, comm, &handle->request));
 
 int PNBC_Testold(NBC_Handle* handle) {
     int complete = 0;
@@ -280,32 +257,19 @@ int PNBC_Ineighbor_alltoall(const void* sent, int send_count, MPI_Datatype send_
 }
 NBC_ALIAS(Ineighbor_alltoall);
 
-int PNBC_Ineighbor_xchg(const void* sent, int send_count, MPI_Datatype send_type, void* received,
-                        int receive_count, MPI_Datatype receive_type, MPI_Comm comm, NBC_Handle* handle) {
-    return PNBC_Ineighbor_alltoall(sent, send_count, send_type, received, receive_count, receive_type, comm,
-                                   handle);
-}
-NBC_ALIAS(Ineighbor_xchg);
+NBC_SAME(Ineighbor_xchg, Ineighbor_alltoall);
 
-int PNBC_Ineighbor_alltoallv(const void* sent, const int* send_counts, const int* send_displacements,
-                             MPI_Datatype send_type, void* received, const int* receive_counts,
-                             const int* receive_displacements, MPI_Datatype receive_type, MPI_Comm comm,
-                             NBC_Handle* handle) {
-    begin(handle);
-    if (in_place(sent, received)) return NBC_NOT_IMPLEMENTED;
-    return MPI_Ineighbor_alltoallv(sent, send_counts, send_displacements, send_type, received, receive_counts,
-                                   receive_displacements, receive_type, comm, &handle->request);
-}
-NBC_ALIAS(Ineighbor_alltoallv);
+NBC_STARTS(Ineighbor_alltoallv,
+           (const void* sent, const int* send_counts, const int* send_displacements, MPI_Datatype send_type,
+            void* received, const int* receive_counts, const int* receive_displacements,
+            MPI_Datatype receive_type, MPI_Comm comm, NBC_Handle* handle),
+           in_place(sent, received)
+               ? NBC_NOT_IMPLEMENTED
+               : MPI_Ineighbor_alltoallv(sent, send_counts, send_displacements, send_type, received,
+                                         receive_counts, receive_displacements, receive_type, comm,
+                                         &handle->request));
 
-int PNBC_Ineighbor_xchgv(const void* sent, const int* send_counts, const int* send_displacements,
-                         MPI_Datatype send_type, void* received, const int* receive_counts,
-                         const int* receive_displacements, MPI_Datatype receive_type, MPI_Comm comm,
-                         NBC_Handle* handle) {
-    return PNBC_Ineighbor_alltoallv(sent, send_counts, send_displacements, send_type, received,
-                                    receive_counts, receive_displacements, receive_type, comm, handle);
-}
-NBC_ALIAS(Ineighbor_xchgv);
+NBC_SAME(Ineighbor_xchgv, Ineighbor_alltoallv);
 
 /* Where the blocks stand that follow one another. */
 static int side_by_side(int blocks, const int* counts, const MPI_Datatype* types, MPI_Aint* displacements) {
@@ -348,25 +312,22 @@ int PNBC_Ineighbor_alltoallw(const void* sent, const int* send_counts, const MPI
 }
 NBC_ALIAS(Ineighbor_alltoallw);
 
-int PNBC_Ineighbor_allgather(const void* sent, int send_count, MPI_Datatype send_type, void* received,
-                             int receive_count, MPI_Datatype receive_type, MPI_Comm comm,
-                             NBC_Handle* handle) {
-    begin(handle);
-    if (in_place(sent, received)) return NBC_NOT_IMPLEMENTED;
-    return MPI_Ineighbor_allgather(sent, send_count, send_type, received, receive_count, receive_type, comm,
-                                   &handle->request);
-}
-NBC_ALIAS(Ineighbor_allgather);
+NBC_STARTS(Ineighbor_allgather,
+           (const void* sent, int send_count, MPI_Datatype send_type, void* received, int receive_count,
+            MPI_Datatype receive_type, MPI_Comm comm, NBC_Handle* handle),
+           in_place(sent, received)
+               ? NBC_NOT_IMPLEMENTED
+               : MPI_Ineighbor_allgather(sent, send_count, send_type, received, receive_count, receive_type,
+                                         comm, &handle->request));
 
-int PNBC_Ineighbor_allgatherv(const void* sent, int send_count, MPI_Datatype send_type, void* received,
-                              const int* receive_counts, const int* displacements, MPI_Datatype receive_type,
-                              MPI_Comm comm, NBC_Handle* handle) {
-    begin(handle);
-    if (in_place(sent, received)) return NBC_NOT_IMPLEMENTED;
-    return MPI_Ineighbor_allgatherv(sent, send_count, send_type, received, receive_counts, displacements,
-                                    receive_type, comm, &handle->request);
-}
-NBC_ALIAS(Ineighbor_allgatherv);
+NBC_STARTS(Ineighbor_allgatherv,
+           (const void* sent, int send_count, MPI_Datatype send_type, void* received,
+            const int* receive_counts, const int* displacements, MPI_Datatype receive_type, MPI_Comm comm,
+            NBC_Handle* handle),
+           in_place(sent, received)
+               ? NBC_NOT_IMPLEMENTED
+               : MPI_Ineighbor_allgatherv(sent, send_count, send_type, received, receive_counts,
+                                          displacements, receive_type, comm, &handle->request));
 
 /* MPI has no such collective: it is an alltoallv in which every rank sends one block at most. */
 int PNBC_Icart_shift_xchg(const void* sent, int send_count, MPI_Datatype send_type, void* received,

@@ -1,5 +1,4 @@
 // The calls that start and complete requests.
-#include <span>
 
 #include "mpi/profile/profile.hpp"
 
@@ -40,14 +39,13 @@ int starting(const void* from, int count, const MPI_Request* handles, Native nat
 
 }  // namespace
 
-#define LAPWING_HERE __builtin_return_address(0)
-
 LAPWING_MPI MPI_Start(MPI_Request* handle) {
-    return starting(LAPWING_HERE, 1, handle, [&] { return NEXT_Start(handle); });
+    return starting(__builtin_return_address(0), 1, handle, [&] { return NEXT_Start(handle); });
 }
 
 LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
-    return starting(LAPWING_HERE, count, handles, [&] { return NEXT_Startall(count, handles); });
+    return starting(__builtin_return_address(0), count, handles,
+                    [&] { return NEXT_Startall(count, handles); });
 }
 
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
@@ -55,60 +53,31 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     return NEXT_Request_free(handle);
 }
 
-LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
-    return completing(
-        LAPWING_HERE, 1, handle, [&] { return NEXT_Wait(handle, status); }, [] { return all_if(true); });
-}
-
-LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
-    return completing(
-        LAPWING_HERE, 1, handle, [&] { return NEXT_Test(handle, flag, status); },
-        [&] { return all_if(*flag != 0); });
-}
-
-LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
-    return completing(
-        LAPWING_HERE, count, handles, [&] { return NEXT_Waitall(count, handles, statuses); },
-        [] { return all_if(true); });
-}
-
-LAPWING_MPI MPI_Testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[]) {
-    return completing(
-        LAPWING_HERE, count, handles, [&] { return NEXT_Testall(count, handles, flag, statuses); },
-        [&] { return all_if(*flag != 0); });
-}
-
-LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status* status) {
-    return completing(
-        LAPWING_HERE, count, handles, [&] { return NEXT_Waitany(count, handles, index, status); },
-        [&] { return at(index, 1); });
-}
-
-LAPWING_MPI MPI_Testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status) {
-    return completing(
-        LAPWING_HERE, count, handles, [&] { return NEXT_Testany(count, handles, index, flag, status); },
-        [&] { return *flag != 0 ? at(index, 1) : Completed(); });
-}
-
-LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int indices[],
-                         MPI_Status statuses[]) {
-    return completing(
-        LAPWING_HERE, count, handles,
-        [&] { return NEXT_Waitsome(count, handles, completed, indices, statuses); },
-        [&] { return at(indices, *completed); });
-}
-
-LAPWING_MPI MPI_Testsome(int count, MPI_Request handles[], int* completed, int indices[],
-                         MPI_Status statuses[]) {
-    return completing(
-        LAPWING_HERE, count, handles,
-        [&] { return NEXT_Testsome(count, handles, completed, indices, statuses); },
-        [&] { return at(indices, *completed); });
-}
-
+#define LAPWING_COMPLETES(function, parameters, names, number, requests, which)                          \
+    LAPWING_MPI function parameters {                                                                    \
+        return completing(                                                                               \
+            __builtin_return_address(0), number, requests, [&] { return LAPWING_NEXT(function) names; }, \
+            [&] { return which; });                                                                      \
+    }
+LAPWING_COMPLETES(MPI_Wait, (MPI_Request * handle, MPI_Status* status), (handle, status), 1, handle,
+                  all_if(true))
+LAPWING_COMPLETES(MPI_Test, (MPI_Request * handle, int* flag, MPI_Status* status), (handle, flag, status), 1,
+                  handle, all_if(*flag != 0))
+LAPWING_COMPLETES(MPI_Waitall, (int count, MPI_Request handles[], MPI_Status statuses[]),
+                  (count, handles, statuses), count, handles, all_if(true))
+LAPWING_COMPLETES(MPI_Testall, (int count, MPI_Request handles[], int* flag, MPI_Status statuses[]),
+                  (count, handles, flag, statuses), count, handles, all_if(*flag != 0))
+LAPWING_COMPLETES(MPI_Waitany, (int count, MPI_Request handles[], int* index, MPI_Status* status),
+                  (count, handles, index, status), count, handles, at(index, 1))
+LAPWING_COMPLETES(MPI_Testany, (int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status),
+                  (count, handles, index, flag, status), count, handles,
+                  *flag != 0 ? at(index, 1) : Completed())
+LAPWING_COMPLETES(MPI_Waitsome,
+                  (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
+                  (count, handles, completed, indices, statuses), count, handles, at(indices, *completed))
+LAPWING_COMPLETES(MPI_Testsome,
+                  (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
+                  (count, handles, completed, indices, statuses), count, handles, at(indices, *completed))
 // The request stays.
-LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
-    return completing(
-        LAPWING_HERE, 1, &handle, [&] { return NEXT_Request_get_status(handle, flag, status); },
-        [] { return Completed(); });
-}
+LAPWING_COMPLETES(MPI_Request_get_status, (MPI_Request handle, int* flag, MPI_Status* status),
+                  (handle, flag, status), 1, &handle, Completed())

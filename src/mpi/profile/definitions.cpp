@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -109,8 +108,8 @@ std::shared_ptr<Communicator> find(MPI_Comm communicator) {
     made->number = ++state.communicators;
     PMPI_Comm_set_attr(communicator, state.keyval, new std::shared_ptr<Communicator>(made));
     CallPeers& peers = made->peers;
+    peers.rank = rank_in(communicator);
     int inter = 0;
-    PMPI_Comm_rank(communicator, &peers.rank);
     PMPI_Comm_test_inter(communicator, &inter);
     peers.intercommunicator = inter != 0;
     const std::vector<int> members = members_in_world(communicator);

@@ -10,8 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
-#include <string>
-#include <vector>
 
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/profiled_bytes.hpp"

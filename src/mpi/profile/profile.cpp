@@ -1,11 +1,7 @@
 #include "mpi/profile/profile.hpp"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -13,24 +9,19 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
-#include "base/error.hpp"
 #include "base/messages.hpp"
 #include "base/settings.hpp"
 #include "job/rank_locations.hpp"
-#include "links/tcp/addresses.hpp"
 #include "mpi/job/metadata.hpp"
 #include "mpi/job/mpi_job.hpp"
 #include "mpi/native/callers.hpp"
-#include "mpi/profile/definitions.hpp"
+#include "mpi/native/guard.hpp"
 
 extern char** environ;
 
 namespace lapwing::profile {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // A persistent collective or message, and what each start of it records.
 struct Persistent {
@@ -89,13 +80,6 @@ Called enter_on(Communicator* on, const CallSite& site, std::uint64_t bytes, Roo
     return called;
 }
 
-[[noreturn]] void give_up(const std::string& why) {
-    print_message("lapwing: {}\n", why);
-    ::usleep(200'000);
-    PMPI_Abort(MPI_COMM_WORLD, 2);
-    std::abort();
-}
-
 // As in /proc/cpuinfo; empty if it has no such line.
 std::string processor_name() {
     std::ifstream in("/proc/cpuinfo");
@@ -113,10 +97,6 @@ std::string library_version() {
     PMPI_Get_library_version(text, &length);
     const std::string all = text;
     return all.substr(0, all.find_first_of("\n\r"));
-}
-
-void write_clock(const char* when) {
-    if (const Json fact = clock_fact(state.locations, when); !fact.empty()) add_metadata(fact);
 }
 
 // With the mutex held. `started`: when the call that starts the message returned; `inside`: nanoseconds in
@@ -196,38 +176,20 @@ void begin() {
         if (settings.trace.empty()) return;
         capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
     } catch (const std::exception& error) {
-        give_up(error.what());
+        end_job(error.what(), 2);
     }
     MpiJob job(settings);
-    std::string trouble;
-    try {
-        trace::open(settings.trace, job.rank(), capacity);
-    } catch (const std::exception& error) {
-        trouble = error.what();
-    }
-    // A rank that cannot write costs the profile, not the job.
-    if (const std::string first = job.agree(trouble); !first.empty()) {
-        trace::close();
-        return job.warn_once("no profile: " + first);
-    }
-    add_metadata({{"fact", "rank"},
-                  {"rank", job.rank()},
-                  {"ranks", job.ranks()},
-                  {"host", tcp::host_name()},
-                  {"process", ::getpid()},
-                  {"lapwing", LAPWING_VERSION},
-                  {"capacity", capacity},
-                  {"processor", processor_name()},
-                  {"mpi", library_version()}});
+    if (!open_trace(job, capacity, "profile", {{"processor", processor_name()}, {"mpi", library_version()}}))
+        return;
     begin_definitions();
     state.locations = RankLocations(job, {});
-    write_clock("begin");
+    add_clock_metadata(state.locations, "begin");
 }
 
 void end() {
     if (!trace::on()) return;
     write_messages();
-    write_clock("end");
+    add_clock_metadata(state.locations, "end");
     const std::string trouble = trace::close();
     if (!trouble.empty()) print_message("lapwing: a part of the profile is incomplete: {}\n", trouble);
 }

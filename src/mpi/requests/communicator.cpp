@@ -4,10 +4,9 @@
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
+#include "links/mpi/mpi_error.hpp"
 #include "mpi/job/runtime.hpp"
-#include "mpi/native/entry.hpp"
 #include "mpi/native/members.hpp"
 
 namespace lapwing {
@@ -41,9 +40,8 @@ Communicator* make(MPI_Comm communicator, int* error) {
         (*error = PMPI_Comm_size(communicator, &ranks)) != MPI_SUCCESS) {
         return nullptr;
     }
-    if (keyval == MPI_KEYVAL_INVALID) {
+    if (keyval == MPI_KEYVAL_INVALID)
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, communicator_freed, &keyval, nullptr);
-    }
     auto group = std::make_unique<Communicator>(communicator, rank, ranks, runtime.options);
     group->intercommunicator = inter != 0;
     if (!group->intercommunicator) group->members = members_within_world(communicator);
@@ -56,7 +54,7 @@ Communicator* make(MPI_Comm communicator, int* error) {
 
 // Null if there is none. Inside the mutex.
 Communicator* find(MPI_Comm communicator) {
-    const auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+    const auto found = std::ranges::find_if(groups, [&](const auto& group) {
         return group->communicator == communicator && !group->given_up.load(std::memory_order_acquire);
     });
     return found == groups.end() ? nullptr : found->get();

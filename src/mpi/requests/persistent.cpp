@@ -1,16 +1,14 @@
 #include "mpi/requests/persistent.hpp"
 
-#include <vector>
-
 #include "links/mpi/own_communicator.hpp"
 #include "mpi/native/contents.hpp"
 
 namespace lapwing {
 namespace {
 
-// Each handle has a tag of its own. The receive of progress_mpi() has 0.
+// Each handle has a tag of its own.
 auto& free_tags = *new std::vector<int>;  // never destroyed, see request_table.hpp
-int next_tag = 1;
+int next_tag = first_persistent_tag;
 
 }  // namespace
 

@@ -40,8 +40,7 @@ struct Persistent {
     std::uint32_t starts = 0;  // in a trace
 
     explicit Persistent(const UserBuffers& given);
-    Persistent(const Persistent&) = delete;
-    Persistent& operator=(const Persistent&) = delete;
+    Persistent& operator=(Persistent&&) = delete;
     ~Persistent();  // inside Entry if it holds an operator
 
   private:

@@ -9,7 +9,6 @@
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/device_data.hpp"
-#include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/handle_word.hpp"
 #include "mpi/requests/native_requests.hpp"

@@ -108,9 +108,8 @@ void RequestWait::sleep_at_doorbell(std::span<Request* const> requests, std::chr
     if (progress_thread == nullptr && runtime.mode.threads()) return std::this_thread::yield();
     progress_.resume();
     strategy_.sleep(max, [&](std::chrono::nanoseconds limit) {
-        if (progress_thread != nullptr) {
+        if (progress_thread != nullptr)
             return progress_thread->sleep(limit) ? trace::WakeUp::progress_thread : trace::WakeUp::limit;
-        }
         const Entry entry;
         // Lapwing's thread may have met the last ring.
         if (std::ranges::none_of(requests, is_running)) return trace::WakeUp::doorbell;

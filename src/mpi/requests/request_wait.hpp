@@ -24,8 +24,7 @@ void record_test(std::span<Request* const> requests);
 class RequestWait {
   public:
     RequestWait();
-    RequestWait(const RequestWait&) = delete;
-    RequestWait& operator=(const RequestWait&) = delete;
+    RequestWait& operator=(RequestWait&&) = delete;
 
     // After an unsuccessful test of all these requests. Outside of Entry.
     void pause(std::span<Request* const> requests);

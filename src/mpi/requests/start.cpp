@@ -152,11 +152,7 @@ class PersistentPlan {
         const std::uint32_t number = max_lanes + group.next_persistent_channel++;
         channel_ = first_persistent_channel + number % first_persistent_channel;
         if (!choose(group, Starts::persistent)) return;
-        std::uint32_t unusable_lanes = 0;
-        {
-            const Entry entry;
-            unusable_lanes = plan_->prepared->offer(channel_);
-        }
+        const std::uint32_t unusable_lanes = inside_entry([&] { return plan_->prepared->offer(channel_); });
         std::uint32_t unusable_anywhere = 0;
         error_ =
             PMPI_Allreduce(&unusable_lanes, &unusable_anywhere, 1, MPI_UINT32_T, MPI_BOR, group.communicator);
@@ -169,8 +165,7 @@ class PersistentPlan {
         if (error_ == MPI_SUCCESS) choose(group, Starts::persistent_alone);
     }
     ~PersistentPlan() { release(); }
-    PersistentPlan(const PersistentPlan&) = delete;
-    PersistentPlan& operator=(const PersistentPlan&) = delete;
+    PersistentPlan& operator=(PersistentPlan&&) = delete;
 
     int error() const { return error_; }  // the MPI's
     std::uint32_t channel() const { return channel_; }
@@ -219,12 +214,9 @@ Started make_persistent(Communicator& group, Problem& problem, const UserBuffers
     }
     if (plan->error() != MPI_SUCCESS) return {nullptr, plan->error()};
     auto persistent = std::make_unique<Persistent>(buffers);
-    {
-        const Entry entry;
-        error = persistent->handle.make();
-    }
-    if (error != MPI_SUCCESS) return {nullptr, error};
     const Entry entry;
+    error = persistent->handle.make();
+    if (error != MPI_SUCCESS) return {nullptr, error};
     if (buffers.reduction) persistent->reduction.hold(*persistent->buffers.reduction);
     Request& request = request_table.lend(group, std::move(persistent));
     request.channel = plan->channel();

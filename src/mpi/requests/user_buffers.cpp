@@ -1,10 +1,8 @@
 #include "mpi/requests/user_buffers.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <functional>
 
-#include "mpi/job/report.hpp"
 #include "mpi/native/packing.hpp"
 
 namespace lapwing {
@@ -24,25 +22,15 @@ class Packer {
     int pack(const Elements& elements, std::uint64_t offset) {
         std::byte* const to = packed_ + offset;
         if (elements.bytes() == 0) return MPI_SUCCESS;
-        if (!staged_.device) {
-            if (!elements.layout.contiguous)
-                return lapwing::pack(elements.address, elements.count, elements.type, elements.layout, to);
-            std::memcpy(to, elements.address, elements.bytes());
-            return MPI_SUCCESS;
-        }
+        if (!staged_.device) return lapwing::pack(elements, to);
         device::Location place;
-        try {
-            place = elements.place(*staged_.device);
-        } catch (const Error& error) {
-            return device_error(error);
-        }
+        if (const int error = find_place(elements, *staged_.device, place); error != MPI_SUCCESS)
+            return error;
         if (place.on_device()) {
             ++packed_data_.count->device_buffers;
             packed_data_.count->bytes_from_devices += elements.bytes();
         }
-        if (driver_error_ == MPI_SUCCESS)
-            driver_error_ =
-                data_.pack(place, elements.address, elements.count, elements.type, elements.layout, to);
+        if (driver_error_ == MPI_SUCCESS) driver_error_ = data_.pack(place, elements, to);
         return MPI_SUCCESS;
     }
     void finish() {
@@ -73,15 +61,11 @@ std::byte* take_room(PackedData& data, Staging& staging, const Staged& staged, s
 int unpack_later(PackedData& data, const Elements& elements, std::byte* packed, const Staged& staged) {
     if (elements.bytes() == 0) return MPI_SUCCESS;
     Unpacking unpacking{packed, elements, {}, staged.form};
-    if (staged.device) {
-        try {
-            unpacking.place = elements.place(*staged.device);
-        } catch (const Error& error) {
-            return device_error(error);
-        }
-    }
+    int error = MPI_SUCCESS;
+    if (staged.device) error = find_place(elements, *staged.device, unpacking.place);
+    if (error != MPI_SUCCESS) return error;
     // The program may free its datatype as soon as the call returns.
-    const int error = PMPI_Type_dup(elements.type, &unpacking.elements.type);
+    error = PMPI_Type_dup(elements.type, &unpacking.elements.type);
     if (error == MPI_SUCCESS) data.unpacking.push_back(unpacking);
     return error;
 }
@@ -96,8 +80,7 @@ int PackedData::unpack() {
             ++count->device_buffers;
             count->bytes_to_devices += elements.bytes();
         }
-        const int failed = copies.unpack(place, bytes, const_cast<void*>(elements.address), elements.count,
-                                         elements.type, elements.layout);
+        const int failed = copies.unpack(place, bytes, elements);
         if (failed != MPI_SUCCESS) return failed;
     }
     return copies.finish();
@@ -110,13 +93,11 @@ void PackedData::release() {
 }
 
 void UserBuffer::find_device(const Elements& elements) {
-    try {
-        const device::Location place =
-            elements.place(staged_ && staged_->device ? *staged_->device : device::Location());
-        if (place.on_device()) stage().device = place;
-    } catch (const Error& failed) {
-        stage().device_error = device_error(failed);
-    }
+    device::Location place;
+    const int error =
+        find_place(elements, staged_ && staged_->device ? *staged_->device : device::Location(), place);
+    if (error != MPI_SUCCESS) stage().device_error = error;
+    if (place.on_device()) stage().device = place;
 }
 
 void UserBuffer::contributes_block(std::size_t index) {

@@ -13,49 +13,15 @@
 
 #include "device/host_memory.hpp"
 #include "device/memory.hpp"
-#include "mpi/native/datatype.hpp"
 #include "mpi/native/device_data.hpp"
+#include "mpi/native/elements.hpp"
 #include "mpi/native/reduction.hpp"
-#include "mpi/native/refusals.hpp"
 #include "task/associative.hpp"
 #include "task/problem.hpp"
 
 namespace lapwing {
 
 struct CollectiveCount;
-
-// Consecutive elements of a datatype in the program's memory.
-struct Elements {
-    const void* address = nullptr;
-    std::uint64_t count = 0;
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    Layout layout;
-
-    Elements() = default;
-    Elements(const void* first, std::uint64_t number, MPI_Datatype of)
-        : Elements(first, number, of, layout_of(of)) {}
-    Elements(const void* first, std::uint64_t number, MPI_Datatype of, const Layout& layout_of_type)
-        : address(first), count(number), type(of), layout(layout_of_type) {}
-
-    // Whether the MPI refuses the type.
-    bool refused() const { return layout.error != MPI_SUCCESS || (count > 0 && !layout.committed); }
-    bool refused_where_gathered() const {
-        return checks_gathered_types ? refused() : layout.error != MPI_SUCCESS;
-    }
-    std::uint64_t bytes() const { return count * layout.size; }
-    bool contiguous() const { return layout.contiguous || bytes() == 0; }
-    // The device that has the elements; the default when the processor may use them. `near`: the place of
-    // other memory, which is tried first. Throws Error (system) when a driver fails.
-    device::Location place(const device::Location& near) const {
-        return bytes() > 0 ? place_of(address, count, type, layout, near) : device::Location();
-    }
-    Elements from(std::int64_t first, std::uint64_t number) const {
-        Elements some = *this;
-        some.address = static_cast<const char*>(address) + static_cast<MPI_Aint>(first) * layout.extent;
-        some.count = number;
-        return some;
-    }
-};
 
 // Data to unpack into the program's buffer when the list is complete.
 struct Unpacking {
