@@ -314,39 +314,32 @@ int bind(fid* fid, struct fid* other, std::uint64_t flags) {
 
 int close(fid* fid) {
     const std::lock_guard lock(network);
+    const auto delete_child = [](auto* child) {
+        --child->domain->children;
+        delete child;
+        return 0;
+    };
     switch (fid->fclass) {
         case FI_CLASS_EP: {
             auto* endpoint = static_cast<Endpoint*>(fid->context);
             endpoints.erase(endpoint->number);
             for (const Arrival& arrival : endpoint->arrivals)
                 if (arrival.bytes > eager_bytes) end_send(arrival.from, arrival.send, FI_ECONNRESET);
-            --endpoint->domain->children;
-            delete endpoint;
-            return 0;
+            return delete_child(endpoint);
         }
         case FI_CLASS_CQ: {
             auto* queue = static_cast<Queue*>(fid->context);
-            rule(queue->endpoint == nullptr || endpoints.empty() ||
-                     std::none_of(endpoints.begin(), endpoints.end(),
-                                  [&](const auto& one) { return one.second->queue == queue; }),
+            rule(std::ranges::none_of(endpoints, [&](const auto& one) { return one.second->queue == queue; }),
                  "a completion queue is closed before its endpoint");
             if (queue->descriptor >= 0) ::close(queue->descriptor);
-            --queue->domain->children;
-            delete queue;
-            return 0;
+            return delete_child(queue);
         }
-        case FI_CLASS_AV: {
-            auto* addresses = static_cast<Addresses*>(fid->context);
-            --addresses->domain->children;
-            delete addresses;
-            return 0;
-        }
+        case FI_CLASS_AV:
+            return delete_child(static_cast<Addresses*>(fid->context));
         case FI_CLASS_MR: {
             auto* region = static_cast<Region*>(fid->context);
             region->domain->regions.erase(region);
-            --region->domain->children;
-            delete region;
-            return 0;
+            return delete_child(region);
         }
         case FI_CLASS_DOMAIN: {
             auto* domain = static_cast<Domain*>(fid->context);
@@ -393,9 +386,7 @@ int register_memory(fid* fid, const void* data, std::size_t bytes, std::uint64_t
 fi_ops_mr memory_functions = {sizeof(fi_ops_mr), register_memory, nullptr, nullptr};
 
 int open_addresses(fid_domain* domain, fi_av_attr*, fid_av** addresses, void*) {
-    static fi_ops_av functions{};
-    functions.size = sizeof functions;
-    functions.insert = insert;
+    static fi_ops_av functions = {.size = sizeof functions, .insert = insert};
     auto* made = make<Addresses>(FI_CLASS_AV);
     made->domain = &object_of<Domain>(domain);
     ++made->domain->children;
@@ -405,11 +396,8 @@ int open_addresses(fid_domain* domain, fi_av_attr*, fid_av** addresses, void*) {
 }
 
 int open_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void*) {
-    static fi_ops_cq functions{};
-    functions.size = sizeof functions;
-    functions.read = read;
-    functions.readerr = read_error;
-    functions.strerror = error_text;
+    static fi_ops_cq functions = {
+        .size = sizeof functions, .read = read, .readerr = read_error, .strerror = error_text};
     rule(attributes->format == FI_CQ_FORMAT_MSG, "the double knows one format of completions");
     const bool has_descriptor = demand("DOUBLE_OFI_DESCRIPTOR", 1) != 0;
     if (attributes->wait_obj == FI_WAIT_FD && !has_descriptor) return -FI_ENOSYS;
@@ -425,19 +413,10 @@ int open_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void*
 }
 
 int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void*) {
-    static fi_ops_ep functions{};
-    functions.size = sizeof functions;
-    functions.cancel = cancel;
-    static fi_ops_cm names{};
-    names.size = sizeof names;
-    names.getname = get_name;
-    static fi_ops_tagged messages{};
-    messages.size = sizeof messages;
-    messages.recvmsg = receive;
-    messages.sendmsg = send;
-    static fi_ops_rma writes{};
-    writes.size = sizeof writes;
-    writes.write = write;
+    static fi_ops_ep functions = {.size = sizeof functions, .cancel = cancel};
+    static fi_ops_cm names = {.size = sizeof names, .getname = get_name};
+    static fi_ops_tagged messages = {.size = sizeof messages, .recvmsg = receive, .sendmsg = send};
+    static fi_ops_rma writes = {.size = sizeof writes, .write = write};
     const std::lock_guard lock(network);
     if (static_cast<long>(endpoints.size()) >= demand("DOUBLE_OFI_ENDPOINTS", 1000)) return -FI_ENOSPC;
     auto* made = make<Endpoint>(FI_CLASS_EP);
@@ -456,11 +435,10 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void*) {
 }
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void*) {
-    static fi_ops_domain functions{};
-    functions.size = sizeof functions;
-    functions.av_open = open_addresses;
-    functions.cq_open = open_queue;
-    functions.endpoint = open_endpoint;
+    static fi_ops_domain functions = {.size = sizeof functions,
+                                      .av_open = open_addresses,
+                                      .cq_open = open_queue,
+                                      .endpoint = open_endpoint};
     auto* made = make<Domain>(FI_CLASS_DOMAIN);
     made->fabric = &object_of<Fabric>(fabric);
     ++made->fabric->children;
@@ -472,10 +450,7 @@ int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void*) {
 }
 
 int open_fabric(fi_fabric_attr*, fid_fabric** fabric, void*) {
-    static fi_ops_fabric functions{};
-    functions.size = sizeof functions;
-    functions.domain = open_domain;
-    functions.trywait = try_wait;
+    static fi_ops_fabric functions = {.size = sizeof functions, .domain = open_domain, .trywait = try_wait};
     auto* made = make<Fabric>(FI_CLASS_FABRIC);
     made->fid.ops = &functions;
     *fabric = &made->fid;
