@@ -16,8 +16,7 @@
 namespace lapwing::tool {
 namespace {
 
-int predict(const CommandLine& app, const PredictOptions& options) {
-    if (options.noise.empty()) refuse_given(app, {"--together"}, "needs --noise");
+int predict(const PredictOptions& options) {
     const Study study = read_study(options);
     Cases all = cases_of(study);
     std::vector<Job*> jobs;
@@ -53,7 +52,7 @@ Command add_predict(CommandLine& tool) {
         "hold for\n"
         "many. The same options give the same result. The exit status is 0; 1 if cases were left out for "
         "lack of memory; 125 if nothing was simulated.");
-    return {app, [app, options] { return predict(*app, *options); }};
+    return {app, [options] { return predict(*options); }};
 }
 
 }  // namespace lapwing::tool

@@ -57,8 +57,6 @@ Json head_of(const Study& study, const Problem& problem) {
                                              study.lists_follow_hosts ? "-known" : "")},
                    {"tuning", study.tuning_file.empty() ? "shipped" : study.tuning_file}};
     result["costs"] = {{"wake_up", simulate::to_seconds(study.costs.wake_up)},
-                       {"taken", study.costs.taken},
-                       {"test", simulate::to_seconds(study.costs.test)},
                        {"hop", simulate::to_seconds(study.network.hop)}};
     if (study.options.inner.any()) {
         result["numa"] = study.options.inner.nodes;

@@ -28,14 +28,10 @@ std::vector<int> read_ranks(const std::string& written) {
     return {ranks.begin(), ranks.end()};
 }
 
-// "10hz:2500us" or "poisson:10hz:2500us".
+// "10hz:2500us"
 simulate::Noise read_noise(const std::string& written) {
-    simulate::Noise noise{.kind = simulate::Noise::Kind::periodic};
-    std::string_view text = written;
-    if (text.starts_with("poisson:")) {
-        noise.kind = simulate::Noise::Kind::poisson;
-        text.remove_prefix(std::string_view("poisson:").size());
-    }
+    simulate::Noise noise;
+    const std::string_view text = written;
     const std::size_t colon = text.find(':');
     const std::string_view frequency = text.substr(0, colon);
     if (frequency.ends_with("hz") && colon != std::string_view::npos) {
@@ -47,8 +43,7 @@ simulate::Noise read_noise(const std::string& written) {
             throw_invalid(fmt::format("--noise: '{}' leaves no CPU time to the program", written));
         return noise;
     }
-    throw_invalid(
-        fmt::format("--noise: '{}' is not of the form 10hz:2500us or poisson:10hz:2500us", written));
+    throw_invalid(fmt::format("--noise: '{}' is not of the form 10hz:2500us", written));
 }
 
 // "uniform:100us" or "one:1ms".
@@ -124,11 +119,9 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     text("--work", options.work, "X",
          "Computation during the collective: a multiple of its time alone, or 1ms; 0: none (1.2)");
     text("--tests", options.tests, "N,...", "Calls of MPI_Test during the computation (0)");
-    text("--test-time", options.test, "TIME", "Time of a call of MPI_Test that completes nothing (0us)");
 
     app.begin_group("Noise and late ranks");
-    text("--noise", options.noise, "NOISE,...", "10hz:2500us: periodic; or poisson:10hz:2500us");
-    app.add_flag("--together", options.together, "Noise interrupts all cores at the same time");
+    text("--noise", options.noise, "NOISE,...", "Such as 10hz:2500us, on each core from a random time on");
     text("--late", options.late, "LATE",
          "Ranks start late: uniform:100us: each by up to 100us; one:1ms: one rank");
     app.add_option("--iterations", options.iterations, "Iterations with noise or late ranks (100)")
@@ -159,10 +152,6 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
          "which needs calls on both sides; the second size is what sockets buffer; or none "
          "(64Ki:4Mi)");
     text("--wake-up", options.wake_up, "TIME", "Time to wake a sleeping progress thread (5us)");
-    app.add_option("--taken", options.taken,
-                   "Fraction of engine CPU time (of a thread or the kernel) taken from the application (0)")
-        ->type_name("X")
-        ->range(0.0, 1.0);
 
     app.begin_group("The simulation");
     app.add_option("--threads", options.threads,
@@ -235,9 +224,7 @@ Study read_study(const PredictOptions& options) {
     read_work(options.work, study);
     if (!options.noise.empty()) {
         read_list("--noise", options.noise, [&](const std::string& word) {
-            NoiseOfStudy& one = study.noises.emplace_back(NoiseOfStudy{word, read_noise(word)});
-            one.noise.together = options.together;
-            if (options.together) one.what += ", together";
+            study.noises.push_back({word, read_noise(word)});
             return word;
         });
     }
@@ -254,9 +241,7 @@ Study read_study(const PredictOptions& options) {
     study.tuning_file = checked_settings(given).tuning;
     if (!study.tuning_file.empty()) study.tuning = Tuning::read(study.tuning_file);
     read_rendezvous(options.rendezvous, study);
-    study.costs = {.wake_up = simulate::from_seconds(read_time("--wake-up", options.wake_up)),
-                   .taken = options.taken,
-                   .test = simulate::from_seconds(read_time("--test-time", options.test))};
+    study.costs = {.wake_up = simulate::from_seconds(read_time("--wake-up", options.wake_up))};
     study.threads = options.threads > 0 ? options.threads
                                         : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     study.memory = options.memory.empty() ? quarter_of_memory() : read_bytes("--memory", options.memory);

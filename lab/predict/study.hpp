@@ -28,7 +28,6 @@ struct PredictOptions {
     std::string tests = "0";
     std::string work = "1.2";
     std::string noise;
-    bool together = false;
     std::string late;
     std::string network = "flat";
     int ranks_per_host = 1;
@@ -39,8 +38,6 @@ struct PredictOptions {
     std::string constants;
     std::string rendezvous = "64Ki:4Mi";
     std::string wake_up = "5us";
-    double taken = 0;
-    std::string test = "0us";
     int iterations = 100;
     int rounds = 3;
     std::uint64_t seed = 1;

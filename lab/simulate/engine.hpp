@@ -29,10 +29,6 @@ std::span<const Engine> engines();
 // The costs of an engine that are not in the tuning file.
 struct EngineCosts {
     Time wake_up = 0;  // of a progress thread that sleeps until a message arrives
-    // The fraction of the thread's or kernel's processor time that the program loses while it computes: 0
-    // with a processor of their own, 1 without.
-    double taken = 0;
-    Time test = 0;  // of a call of MPI_Test without effect
 };
 
 }  // namespace lapwing::simulate

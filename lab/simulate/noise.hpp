@@ -8,16 +8,10 @@
 
 namespace lapwing::simulate {
 
+// An interruption of `length` begins each `period`, on each processor from a random time on.
 struct Noise {
-    enum class Kind : std::uint8_t {
-        none,
-        periodic,  // an interruption of `length` begins each `period`
-        poisson,   // from the end of one to the begin of the next: exponential; as many as periodic
-    };
-    Kind kind = Kind::none;
-    Time period = 0;
+    Time period = 0;  // 0: none
     Time length = 0;
-    bool together = false;  // strikes all processors at the same time; else each begins at a random place
     std::uint64_t seed = 1;
 };
 
@@ -37,13 +31,10 @@ class NoiseStream {
 
   private:
     Time finish_interrupted(const Noise& noise, Time begin, Time work);
-    void go_to_next(const Noise& noise);
     void skip(const Noise& noise, Time until);
 
     Time start_ = never;  // of the next interruption
     Time end_ = never;
-    std::uint32_t number_ = 0;  // poisson: of the last random number
-    std::uint32_t processor_ = 0;
 };
 
 }  // namespace lapwing::simulate

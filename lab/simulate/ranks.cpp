@@ -22,7 +22,7 @@ Ranks::Ranks(const Lists& lists, const Setting& setting, bool timed)
       engine_costs_(setting.costs),
       noise_(setting.noise),
       network_(setting.network),
-      noisy_(setting.noise.kind != Noise::Kind::none),
+      noisy_(setting.noise.period > 0),
       timed_(timed),
       messages_(setting.engine.messages),
       local_(local_runner(lists, setting.engine)),
@@ -72,15 +72,8 @@ bool Ranks::hand_over(int rank) {
 }
 
 void Ranks::work_piece(int rank, State& state) {
-    // A test of a collective that is complete takes no time.
-    if (state.idle_test && (!state.complete || state.program < state.runner)) {
-        state.program = on_processor(rank, state.program, engine_costs_.test);
-    }
-    const Time length = state.pieces == 1 ? last_piece() : piece();
-    state.program = on_processor(rank, state.program, length + state.taken);
+    state.program = on_processor(rank, state.program, state.pieces == 1 ? last_piece() : piece());
     --state.pieces;
-    state.taken = 0;
-    state.idle_test = state.pieces > 0;
     state.call = state.program;
     if (state.pieces == 0) state.stage = Stage::wait;
 }
@@ -88,7 +81,6 @@ void Ranks::work_piece(int rank, State& state) {
 // Goes on to the first MPI call at or after this time.
 void Ranks::work_until(int rank, State& state, Time until) {
     while (state.pieces > 0 && state.program < until) work_piece(rank, state);
-    state.idle_test = false;
     if (state.program >= until) return;
     state.program = until;  // the wait
 }
@@ -122,24 +114,7 @@ Time Ranks::perform(int rank, State& state, Runner runner, Time ready, Time work
     } else {
         state.runner = begin + work;
     }
-    if (engine_costs_.taken > 0) take(rank, state, begin, work);
     return state.runner;
-}
-
-// From the program, where it works then.
-void Ranks::take(int rank, State& state, Time begin, Time work) {
-    const auto share = static_cast<Time>(std::llround(engine_costs_.taken * static_cast<double>(work)));
-    // Timed, the clock stands at the end of a piece.
-    if (timed_) {
-        if (begin < state.program) state.program = on_processor(rank, state.program, share);
-        return;
-    }
-    if (state.pieces == 0) return;
-    if (begin < state.program + last_piece() + (state.pieces - 1) * piece() + state.taken) {
-        state.taken += share;
-        return;
-    }
-    while (state.pieces > 0) work_piece(rank, state);
 }
 
 void Ranks::consume(std::uint32_t slot) {

@@ -92,7 +92,6 @@ class Ranks {
         Time runner = 0;           // when the last task of the list was done
         Occupancy interface;       // the sending one
         Time call = 0;             // when the call of MPI began in which the program is, or was last
-        Time taken = 0;            // from the work to come, by the thread or the kernel
         std::uint64_t number = 0;  // of starts
         std::uint32_t step = 0;    // of the list, the next one
         std::uint32_t end = 0;
@@ -100,10 +99,9 @@ class Ranks {
         std::int32_t iteration = 0;
         std::int32_t pieces = 0;  // of the work that the program is in
         Stage stage = Stage::between_iterations;
-        bool active = false;     // the collective is not waited for yet
-        bool complete = true;    // the collective is
-        bool idle_test = false;  // which has found nothing, so far
-        bool fresh = false;      // has just started a collective
+        bool active = false;   // the collective is not waited for yet
+        bool complete = true;  // the collective is
+        bool fresh = false;    // has just started a collective
     };
 
     // The length of a piece of the work; the last one has the rest.
@@ -130,7 +128,6 @@ class Ranks {
     void work_piece(int rank, State& state);
     void work_until(int rank, State& state, Time until);
     Time perform(int rank, State& state, Runner runner, Time ready, Time work);
-    void take(int rank, State& state, Time begin, Time work);
     void consume(std::uint32_t slot);
 
     const Lists& lists_;

@@ -45,10 +45,10 @@ class Predict(Simulated):
         self.assertGreater(overlap["host", 1000], 0.8)
 
     def test_noise_has_a_round_for_each_seed_and_repeats(self):
-        words = ("barrier", "--ranks", 64, "--engine", "host", "--work", "1ms", "--noise", "poisson:100hz:250us", "--iterations",
+        words = ("barrier", "--ranks", 64, "--engine", "host", "--work", "1ms", "--noise", "100hz:250us", "--iterations",
                  20, "--rounds", 5)
         (row, engine), = self.rows(*words)
-        self.assertEqual(row["noise"], "poisson:100hz:250us")
+        self.assertEqual(row["noise"], "100hz:250us")
         losses = [one["loss"] for one in engine["rounds"]]
         self.assertEqual(len(set(losses)), 5)
         self.assertTrue(all(0 < loss < 1 for loss in losses), losses)
