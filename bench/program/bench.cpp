@@ -1,8 +1,10 @@
 #include "program/bench.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "base/samples.hpp"
 #include "program/clock.hpp"
 #include "program/ranks.hpp"
 
@@ -54,11 +56,6 @@ double mean(const std::vector<double>& values) {
     double sum = 0;
     for (const double value : values) sum += value;
     return sum / static_cast<double>(values.size());
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
 }
 
 void calibrate(Bench& bench) {
@@ -134,7 +131,7 @@ void Subject::warm_up() {
         spent += seconds.back();  // equal on all ranks, as the slowest rank's time is
     }
     seconds.erase(seconds.begin(), seconds.begin() + 2);
-    fit_iterations(median(seconds));
+    fit_iterations(median(std::span(seconds)));
     // As it is measured later: on a link that was idle, or between ranks that are late, it may be far from
     // that.
     seconds.clear();
@@ -143,7 +140,7 @@ void Subject::warm_up() {
         lead_in();
         seconds.push_back(base());
     }
-    fit_iterations(median(seconds));
+    fit_iterations(median(std::span(seconds)));
 }
 
 void Subject::fit_iterations(double base_seconds) {

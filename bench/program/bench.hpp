@@ -49,7 +49,6 @@ struct Bench {
 };
 
 double mean(const std::vector<double>& values);
-double median(std::vector<double> values);
 
 // Sets operations_per_second.
 void calibrate(Bench& bench);

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
+#include "base/samples.hpp"
 #include "program/clock.hpp"
 #include "program/compute.hpp"
 #include "program/exchange.hpp"
@@ -332,7 +334,7 @@ double WorkLine::slowest_run() const {
         taken.push_back(now() - begin);
     }
     subject_->bench().slowest(taken);
-    return median(taken);
+    return median(std::span(taken));
 }
 
 void WorkLine::warm_up(const nlohmann::json& work) {

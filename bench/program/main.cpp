@@ -28,7 +28,6 @@ nlohmann::json surroundings_of(Bench& bench) {
     found["machines"] = machines_of(locations);
     found["processors"] = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
     found["processors_of_ranks"] = processors;
-    found["addresses"] = of_all_ranks(bench.world, bench.mesh->address());
     std::vector<double> loaded{is_lapwing_loaded() ? 1.0 : 0.0};
     bench.sum(loaded);
     found["ranks_with_lapwing"] = static_cast<int>(loaded.front());
@@ -78,7 +77,7 @@ void run(Bench& bench, const char* settings) {
     if (bench.ranks < 2) {
         throw Error(ErrorCode::invalid_argument, "a collective needs at least two ranks: start two or more");
     }
-    bench.mesh = std::make_unique<Mesh>(bench.world, bench.settings.interface);
+    bench.mesh = std::make_unique<Mesh>(bench.world);
     nlohmann::json result = surroundings_of(bench);
     Compute& compute = bench.settings.compute;
     if (compute == Compute::automatic) compute = bench.oversubscribed ? Compute::sleep : Compute::work;
@@ -103,7 +102,7 @@ void run(Bench& bench, const char* settings) {
         MPI_Comm_split(bench.world, takes_part ? 0 : MPI_UNDEFINED, bench.rank, &ranks);
         if (takes_part) {
             part.world = duplicate_for(ranks, "mpi", "");
-            part.mesh = std::make_unique<Mesh>(part.world, bench.settings.interface);
+            part.mesh = std::make_unique<Mesh>(part.world);
             const auto count = static_cast<double>(processes.size());
             measure_rows(part, result, static_cast<double>(i) / count, static_cast<double>(i + 1) / count);
             MPI_Comm_free(&part.world);

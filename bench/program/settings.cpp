@@ -69,7 +69,6 @@ Settings read_settings(const char* text) {
     json.at("min_rounds").get_to(settings.min_rounds);
     json.at("seconds").get_to(settings.seconds);
     json.at("iterations").get_to(settings.iterations);
-    json.at("interface").get_to(settings.interface);
     json.at("corrupt").get_to(settings.corrupt);
     settings.work = json.at("work");
     take(json, "work_factor", settings.work_factor);

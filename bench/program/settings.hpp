@@ -31,7 +31,6 @@ struct Settings {
     int iterations = 0;          // of each phase in a round; 0: as many as fit into 10 ms, at least one
     double work_factor = 0;      // work is so many times the base time
     double quantum_seconds = 0;  // of work between two tests; 0: a hundredth of the base time
-    std::string interface;       // for the program's own connections; empty: the first but the loopback
     bool corrupt = false;        // a byte of each result is made wrong, for tests
     nlohmann::json work;         // the amounts that an earlier job chose: Bench::work
 

@@ -186,7 +186,7 @@ class TuningRun {
   public:
     // Collective over `communicator`, which outlives it.
     TuningRun(MPI_Comm communicator, const Settings& settings, Budget& budget)
-        : communicator_(communicator), settings_(settings), budget_(budget), mesh_(communicator, "") {
+        : communicator_(communicator), settings_(settings), budget_(budget), mesh_(communicator) {
         MPI_Comm_rank(communicator, &rank_);
         MPI_Comm_size(communicator, &ranks_);
         const topology::RankLocation own =
@@ -398,7 +398,7 @@ void run(int rank, int ranks, const char* argument) {
     result["tables"] = nlohmann::json::array();
     Budget budget(settings.seconds,
                   settings.ranks.size() * settings.engines.size() * cases_of(settings).size());
-    bench::Mesh all(MPI_COMM_WORLD, "");
+    bench::Mesh all(MPI_COMM_WORLD);
     for (const int size : settings.ranks) {
         MPI_Comm members = MPI_COMM_NULL;
         MPI_Comm_split(MPI_COMM_WORLD, rank < size ? 0 : MPI_UNDEFINED, rank, &members);

@@ -56,7 +56,7 @@ class Suite(LaunchedTest):
         return json.loads(self.call("bench", "--table")[0])
 
     def check_head(self, result, name):
-        for word in ("lapwing", "mpi", "kernel", "time", "jobs", "command", "settings", "hosts", "addresses",
+        for word in ("lapwing", "mpi", "kernel", "time", "jobs", "command", "settings", "hosts",
                      "processors_of_ranks", "machines", "processors"):
             self.assertTrue(result[word], f"{name}: {word}")
         self.assertEqual(result["benchmark"], name)

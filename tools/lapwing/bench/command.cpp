@@ -29,7 +29,6 @@ struct All {
     std::string only;
     std::string engines;
     bool quick = false;
-    std::string interface;
     std::string mpi;
     bool table = false;  // print what is known of each benchmark
 };
@@ -68,7 +67,6 @@ int run_part(const Part& part, const All& all, const std::vector<std::string>& l
     BenchOptions options;
     options.benchmark = part.benchmark;
     if (!all.engines.empty() && *part.benchmark->engines != 0) add({"--engine", all.engines});
-    if (!all.interface.empty()) add({"--interface", all.interface});
     if (!all.mpi.empty()) add({"--mpi", all.mpi});
     add({"--json", "-o", (std::filesystem::path(all.directory) / (part.file + ".json")).string()});
 
@@ -122,8 +120,6 @@ void add_all(CommandLine& bench, const std::shared_ptr<All>& all) {
     app->add_option("--engine", all->engines,
                     "Engines, as for each benchmark; default native,mpi,host,kernel")
         ->type_name("E,...");
-    app->add_option("--interface", all->interface, "Network interface for the benchmark's own connections")
-        ->type_name("NAME");
     app->add_option("--mpi", all->mpi, mpis_of_launchers)->type_name("M");
     app->footer(
         "Examples:\n"

@@ -209,8 +209,6 @@ void add_options(CommandLine& app, BenchOptions& options) {
         ->type_name("N")
         ->range(1, 1000);
     app.add_flag("--quick", options.quick, "Few sizes and rounds, for a first impression");
-    app.add_option("--interface", options.interface, "Network interface for the benchmark's own connections")
-        ->type_name("NAME");
     app.add_option("--algorithm", options.algorithm,
                    "Algorithms, such as "
                    "ialltoall=pairwise:window=6,ibcast=binomial")
@@ -241,7 +239,6 @@ Json program_settings(const BenchOptions& options) {
         {"rounds", options.count("--rounds", 1, 100000)},
         {"seconds", options.number("--seconds", 0, 1e6)},
         {"iterations", options.iterations},
-        {"interface", options.interface},
         {"corrupt", options.corrupt.empty() ? "" : engine(options.corrupt)},
     };
     if (options.has("--compute")) {

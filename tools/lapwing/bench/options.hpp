@@ -23,7 +23,6 @@ struct BenchOptions {
     std::string engines;
     int iterations = 0;
     int passes = 0;  // 0: the default
-    std::string interface;
     std::string algorithm;
     std::string mpi;
     bool json = false;
