@@ -13,8 +13,8 @@ class Candidates(ToolTest):
     def complete(self, *words):
         """The first line of the answer, and the words that may follow."""
         out, _ = self.call("complete", *words)
-        rest, *lines = out.splitlines()
-        return rest, [line.split("\t")[0] for line in lines]
+        rest, *candidates = out.splitlines()
+        return rest, candidates
 
     def test_every_subcommand_of_the_help_and_no_hidden_one(self):
         _, words = self.complete("")
@@ -75,7 +75,7 @@ class ManPages(ToolTest):
         self.call("man-pages", self.scratch, "--date", "November 22, 2026")
         pages = {page.name: page.read_text().replace("\\-", "-") for page in self.scratch.iterdir()}
         _, *subcommands = self.call("complete", "")[0].splitlines()
-        names = [name for name, meaning in (line.split("\t") for line in subcommands) if meaning != "of the laboratory"]
+        names = [name for name in subcommands if name not in ("predict", "verify")]
         self.assertEqual(set(pages), {"lapwing.1", *(f"lapwing-{name}.1" for name in names)})
         for name in names:
             _, *options = self.call("complete", name, "--")[0].splitlines()

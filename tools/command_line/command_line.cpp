@@ -35,7 +35,8 @@ std::vector<std::string> split(const std::string& text, char at) {
     return parts;
 }
 
-// Breaks a text at blanks; `between` ends each line but the last and begins the next one.
+}  // namespace
+
 std::string wrap(const std::string& text, std::size_t width, const std::string& between) {
     std::string result;
     std::size_t length = 0;  // of the line
@@ -56,6 +57,8 @@ std::string wrap(const std::string& text, std::size_t width, const std::string& 
     }
     return result;
 }
+
+namespace {
 
 // Lines that follow each other are one paragraph; what is indented is a command, and stays one when it is
 // broken.

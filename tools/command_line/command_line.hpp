@@ -16,6 +16,9 @@ class Option;
 
 namespace lapwing {
 
+// Breaks a text at blanks; `between` ends each line but the last and begins the next one.
+std::string wrap(const std::string& text, std::size_t width, const std::string& between);
+
 // An option, a flag or a positional argument. Functions that change it return it: calls can be chained.
 class CommandLineOption {
   public:

@@ -11,9 +11,9 @@
 
 #include "base/error.hpp"
 #include "command_line/command_line.hpp"
-#include "engines/catalogue.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/laboratory.hpp"
+#include "lapwing/common/values.hpp"
 #include "lapwing/mpi/family.hpp"
 #include "task/problem.hpp"
 
@@ -38,18 +38,13 @@ _lapwing() {
         files) compopt -o default ;;
     esac
     local IFS=$'\n'
-    COMPREPLY=($(printf '%s\n' "$candidates" | tail -n +2 | cut -f 1))
+    COMPREPLY=($(printf '%s\n' "$candidates" | tail -n +2))
 }
 complete -F _lapwing lapwing
 )shell";
 
-struct Candidate {
-    std::string word;
-    std::string meaning;  // may be empty
-};
-
 struct Completion {
-    std::vector<Candidate> candidates;
+    std::vector<std::string> candidates;
     // "files": the shell adds file names; "command:2": the words from number 2 on are the command
     // line of another program.
     std::string rest;
@@ -70,14 +65,9 @@ std::optional<OptionText> option(const CommandLine& app, const std::string& word
     return std::nullopt;
 }
 
-std::string first_line(const std::string& text) {
-    return text.substr(0, text.find('\n'));
-}
-
 void add_subcommands(const CommandLine& app, Completion& completion) {
     for (const auto& nested : app.subcommands()) {
-        if (!nested->group().empty())
-            completion.candidates.push_back({nested->name(), first_line(nested->about())});
+        if (!nested->group().empty()) completion.candidates.push_back(nested->name());
     }
 }
 
@@ -85,27 +75,23 @@ void add_options(const CommandLine& app, Completion& completion) {
     for (const OptionText& option : app.options()) {
         if (option.hidden || option.positional) continue;
         for (const std::string& name : option.names)
-            if (name.starts_with("--")) completion.candidates.push_back({name, first_line(option.about)});
+            if (name.starts_with("--")) completion.candidates.push_back(name);
     }
 }
 
 // By the name of the option's type, or of the positional.
 void add_values(const std::string& type, Completion& completion) {
-    const auto add = [&](const char* word, const char* meaning) {
-        completion.candidates.push_back({word, meaning});
-    };
+    std::vector<std::string>& words = completion.candidates;
     if (type.starts_with("FILE") || type.starts_with("DIR")) {
         completion.rest = "files";
     } else if (type == "E" || type == "E,...") {
-        add("auto", "chosen by Lapwing");
-        for (const Engine* engine : engines()) add(engine->name(), engine->summary());
-        add("mpi", "the native MPI");
+        words = engine_names();
     } else if (type == "M") {
-        for (const MpiFamily& family : mpi_families()) add(family.name, family.title);
+        for (const MpiFamily& family : mpi_families()) words.emplace_back(family.name);
     } else if (type == "COLLECTIVE" || type == "C") {
-        for (const Collective collective : all_collectives()) add(name(collective), mpi_name(collective));
+        for (const Collective collective : all_collectives()) words.emplace_back(name(collective));
     } else if (type == "SHELL") {
-        add("bash", "");
+        words.emplace_back("bash");
     }
 }
 
@@ -139,7 +125,7 @@ Completion complete(const CommandLine& tool, const std::vector<std::string>& wor
             if (one.positional) add_values(one.names.front(), completion);
     }
     std::erase_if(completion.candidates,
-                  [&](const Candidate& candidate) { return !candidate.word.starts_with(written); });
+                  [&](const std::string& candidate) { return !candidate.starts_with(written); });
     return completion;
 }
 
@@ -168,11 +154,10 @@ int print_candidates(const CommandLine& tool, const std::vector<std::string>& wo
     if (words.size() == 1 && subcommand(tool, laboratory_commands[0]) == nullptr && find_laboratory()) {
         for (const char* command : laboratory_commands)
             if (std::string_view(command).starts_with(words.front()))
-                completion.candidates.push_back({command, "of the laboratory"});
+                completion.candidates.emplace_back(command);
     }
     fmt::print("{}\n", completion.rest);
-    for (const Candidate& candidate : completion.candidates)
-        fmt::print("{}\t{}\n", candidate.word, candidate.meaning);
+    for (const std::string& candidate : completion.candidates) fmt::print("{}\n", candidate);
     return success;
 }
 

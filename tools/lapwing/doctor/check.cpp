@@ -4,32 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
+
+#include "command_line/command_line.hpp"
 
 namespace lapwing::tool {
-
-namespace {
-
-// Words on lines of so many columns, all but the first line with this indent.
-std::string wrap(const std::string& text, std::size_t width, std::size_t first, std::size_t indent) {
-    std::string result(first, ' ');
-    std::size_t column = first;
-    std::istringstream words(text);
-    for (std::string word; words >> word;) {
-        if (column > indent && column + 1 + word.size() > width) {
-            result += "\n" + std::string(indent, ' ');
-            column = indent;
-        } else if (column > first) {
-            result += ' ';
-            ++column;
-        }
-        result += word;
-        column += word.size();
-    }
-    return result + "\n";
-}
-
-}  // namespace
 
 bool Findings::any(Severity severity) const {
     return std::any_of(all_.begin(), all_.end(),
@@ -41,8 +19,9 @@ std::string Findings::print(Severity severity, std::size_t width) const {
     std::string text = severity == Severity::problem ? "problems\n" : "hints\n";
     for (const Finding& one : all_) {
         if (one.severity != severity) continue;
-        text += wrap(one.where.empty() ? one.what : fmt::format("{}: {}", one.where, one.what), width, 2, 4);
-        if (!one.advice.empty()) text += wrap("-> " + one.advice, width, 4, 7);
+        const std::string what = one.where.empty() ? one.what : fmt::format("{}: {}", one.where, one.what);
+        text += fmt::format("  {}\n", wrap(what, width - 4, "\n    "));
+        if (!one.advice.empty()) text += fmt::format("    -> {}\n", wrap(one.advice, width - 7, "\n       "));
     }
     return text + "\n";
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +22,7 @@
 #include "lapwing/launch/launch.hpp"
 #include "lapwing/launch/program.hpp"
 #include "lapwing/tune/choices.hpp"
-#include "lapwing/tune/file.hpp"
+#include "plan/tuning.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -146,7 +147,7 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, O
     }
     if (tables.empty()) throw Error(ErrorCode::unsupported, "nothing was measured: no file is written");
     put_tables(file, tables);
-    const std::string text = print_tuning_file(file);
+    const std::string text = file.dump(1) + "\n";
     const Tuning made = Tuning::parse(text, options.output);
     try {
         output.write(text);
@@ -175,7 +176,11 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
         return success;
     }
     Json file = {{"lapwing_tuning", 1}, {"tables", Json::array()}};
-    if (options.add && std::filesystem::exists(options.output)) file = read_tuning_file(options.output);
+    if (options.add && std::filesystem::exists(options.output)) {
+        Tuning::read(options.output);  // reports the position of an error
+        std::ifstream old(options.output, std::ios::binary);
+        file = Json::parse(old);
+    }
     OutputFile output(options.output, "the tuning file");
     ProgressBar bar(1);
     const ProgramJob job = run_mpi_program(launch, program_name, bar);
