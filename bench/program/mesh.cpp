@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -86,7 +87,8 @@ Mesh::Mesh(MPI_Comm communicator) {
     own.host = tcp::host_number();
     std::ranges::copy(tcp::choose(options, tcp::interfaces()), own.ips);
     const std::vector<tcp::Socket> listeners = tcp::listen_on({}, options, own.port);
-    Hello hello{tcp::random_key()};
+    Hello hello;
+    if (getentropy(hello.key.data(), hello.key.size()) != 0) throw_system("getentropy");
     MPI_Bcast(hello.key.data(), static_cast<int>(hello.key.size()), MPI_BYTE, 0, communicator);
     std::vector<tcp::Address> all(static_cast<std::size_t>(ranks));
     MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, communicator);
