@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "completion_calls.hpp"
 #include "fuzz/operations.hpp"
 
 namespace {
@@ -25,67 +26,17 @@ using namespace fuzz;
 
 using Requests = std::vector<MPI_Request>;
 
-int size_of(const Requests& requests) {
-    return static_cast<int>(requests.size());
-}
-
 // By any call for all of them. Which of them are complete afterwards: those without an operation are from the
 // beginning.
 std::vector<bool> complete_some(Requests& some, Random& random) {
-    const int count = size_of(some);
     std::vector<bool> done(some.size(), false);
-    std::vector<MPI_Status> statuses(some.size());
-    std::vector<int> which(some.size());
-    int index = MPI_UNDEFINED;
-    int number = 0;
-    int flag = 0;
-    const auto take = [&](int one) {
-        if (one == MPI_UNDEFINED)
+    std::vector<MPI_Status> statuses;
+    const auto call = static_cast<CompletionCall>(random.below(completion_calls));
+    for (const int index : complete_by(call, some, random.one_in(2) ? &statuses : nullptr)) {
+        if (index == MPI_UNDEFINED)
             done.assign(done.size(), true);
         else
-            done[static_cast<std::size_t>(one)] = true;
-    };
-    const auto take_all = [&](int found) {
-        if (found == MPI_UNDEFINED) take(MPI_UNDEFINED);
-        for (int i = 0; found != MPI_UNDEFINED && i < found; ++i) take(which[static_cast<std::size_t>(i)]);
-    };
-    switch (random.below(9)) {
-        case 0:
-            MPI_Wait(&some[0], MPI_STATUS_IGNORE);
-            take(0);
-            break;
-        case 1:
-            MPI_Test(&some[0], &flag, MPI_STATUS_IGNORE);
-            if (flag != 0) take(0);
-            break;
-        case 2:
-            MPI_Request_get_status(some[0], &flag, MPI_STATUS_IGNORE);
-            for (flag = 0; flag == 0;) MPI_Test(&some[0], &flag, MPI_STATUS_IGNORE);
-            take(0);
-            break;
-        case 3:
-            MPI_Waitany(count, some.data(), &index, &statuses[0]);
-            take(index);
-            break;
-        case 4:
-            MPI_Testany(count, some.data(), &index, &flag, MPI_STATUS_IGNORE);
-            if (flag != 0) take(index);
-            break;
-        case 5:
-            MPI_Waitsome(count, some.data(), &number, which.data(), statuses.data());
-            take_all(number);
-            break;
-        case 6:
-            MPI_Testsome(count, some.data(), &number, which.data(), MPI_STATUSES_IGNORE);
-            take_all(number);
-            break;
-        case 7:
-            MPI_Testall(count, some.data(), &flag, statuses.data());
-            if (flag != 0) take(MPI_UNDEFINED);
-            break;
-        default:
-            MPI_Waitall(count, some.data(), MPI_STATUSES_IGNORE);
-            take(MPI_UNDEFINED);
+            done[static_cast<std::size_t>(index)] = true;
     }
     return done;
 }

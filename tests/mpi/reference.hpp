@@ -24,32 +24,35 @@ inline int value(int from, int to, int i, int round = 0) {
     return from * 1'000'003 + to * 7'919 + i * 13 + round * 104'729;
 }
 
-// One alltoall in flight, with its buffers.
+// One alltoall, with its buffers.
 struct Exchange {
     std::vector<int> sent;
     std::vector<int> received;
     MPI_Request request = MPI_REQUEST_NULL;
 
     Exchange(MPI_Comm communicator, int count, int round = 0)
-        : communicator_(communicator), count_(count), round_(round) {
-        const int ranks = size_of(communicator);
-        const int rank = rank_in(communicator);
-        received.assign(static_cast<std::size_t>(ranks * count), -1);
-        for (int to = 0; to < ranks; ++to) {
-            for (int i = 0; i < count; ++i) sent.push_back(value(rank, to, i, round));
-        }
+        : communicator_(communicator),
+          count_(count),
+          ranks_(size_of(communicator)),
+          rank_(rank_in(communicator)) {
+        fill(round);
+    }
+    // The buffers stay where they are.
+    void fill(int round) {
+        round_ = round;
+        received.assign(static_cast<std::size_t>(ranks_ * count_), -1);
+        sent.resize(received.size());
+        for (int at = 0; at < ranks_ * count_; ++at)
+            sent[static_cast<std::size_t>(at)] = value(rank_, at / count_, at % count_, round);
     }
     void start() {
         MPI_Ialltoall(sent.data(), count_, MPI_INT, received.data(), count_, MPI_INT, communicator_,
                       &request);
     }
     bool right() const {
-        const int rank = rank_in(communicator_);
-        std::size_t at = 0;
-        for (int from = 0; from < size_of(communicator_); ++from) {
-            for (int i = 0; i < count_; ++i) {
-                if (received[at++] != value(from, rank, i, round_)) return false;
-            }
+        for (int at = 0; at < ranks_ * count_; ++at) {
+            if (received[static_cast<std::size_t>(at)] != value(at / count_, rank_, at % count_, round_))
+                return false;
         }
         return true;
     }
@@ -57,5 +60,7 @@ struct Exchange {
   private:
     MPI_Comm communicator_;
     int count_;
-    int round_;
+    int ranks_;
+    int rank_;
+    int round_ = 0;
 };

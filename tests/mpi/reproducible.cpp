@@ -21,19 +21,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
-// Open MPI 4 has persistent collectives as an extension.
-#ifdef OPEN_MPI
-#include <mpi-ext.h>
-#define PERSISTENT(collective) MPIX_##collective##_init
-#else
-#define PERSISTENT(collective) MPI_##collective##_init
-#endif
+#include "persistent_forms.hpp"
+#include "random.hpp"
 
 namespace {
 
@@ -42,12 +36,6 @@ constexpr const char* function_names[] = {"allreduce",     "reduce", "scan", "ex
                                           "reduce_scatter"};
 enum Op { SUM, PRODUCT, MAXIMUM, USER, OPS };
 constexpr const char* op_names[] = {"sum", "product", "maximum", "user"};
-
-using Random = std::mt19937_64;
-
-int below(Random& random, int n) {
-    return static_cast<int>(random() % static_cast<std::uint64_t>(n));
-}
 
 int rank = 0;
 int ranks = 0;
@@ -95,9 +83,9 @@ struct Reduction {
 
 // Most vectors are short; some are long enough for every algorithm.
 int random_count(Random& random) {
-    const int size = below(random, 100);
+    const int size = random.below(100);
     const int most = size < 40 ? 1 : size < 70 ? 16 : size < 90 ? 512 : size < 98 ? 8192 : 65536;
-    return 1 + below(random, most);
+    return 1 + random.below(most);
 }
 
 // Of exponents far apart, so that rounding depends on the order; of a product, near one.
@@ -105,14 +93,14 @@ template <typename Real>
 void fill(Reduction& reduction, Random& random) {
     std::vector<Real> values(static_cast<std::size_t>(reduction.count));
     for (Real& value : values) {
-        const auto mantissa = static_cast<double>(random() >> 11) * 0x1p-53;
-        const double sign = below(random, 2) == 0 ? 1 : -1;
-        if (reduction.op == MAXIMUM && below(random, 3) == 0) {
-            value = static_cast<Real>(below(random, 3) == 0 ? std::nan("") : sign * 0.0);
+        const auto mantissa = static_cast<double>(random.seed() >> 11) * 0x1p-53;
+        const double sign = random.below(2) == 0 ? 1 : -1;
+        if (reduction.op == MAXIMUM && random.below(3) == 0) {
+            value = static_cast<Real>(random.below(3) == 0 ? std::nan("") : sign * 0.0);
             continue;
         }
         value = static_cast<Real>(reduction.op == SUM || reduction.op == MAXIMUM
-                                      ? sign * std::ldexp(1 + mantissa, below(random, 24) - 12)
+                                      ? sign * std::ldexp(1 + mantissa, random.below(24) - 12)
                                       : sign * (0.75 + mantissa / 2));
     }
     reduction.sent.resize(values.size() * sizeof(Real));
@@ -131,25 +119,24 @@ void add_nothing(Reduction& reduction) {
 Reduction made(std::uint64_t seed) {
     Random random(seed);
     Reduction reduction;
-    reduction.function = static_cast<Function>(below(random, contributors > 0 ? SCAN : FUNCTIONS));
-    const int op = below(random, 10);
+    reduction.function = static_cast<Function>(random.below(contributors > 0 ? SCAN : FUNCTIONS));
+    const int op = random.below(10);
     reduction.op = op < 7 ? SUM : contributors > 0 ? MAXIMUM : static_cast<Op>(op - 6);
-    reduction.is_double = below(random, 3) > 0;
-    reduction.in_place = below(random, 4) == 0 && reduction.function != REDUCE;
-    reduction.blocking = below(random, 8) == 0;
-    reduction.persistent = reduction.function == ALLREDUCE && below(random, 8) == 0;
-    reduction.root = below(random, contributors > 0 ? contributors : ranks);
+    reduction.is_double = random.below(3) > 0;
+    reduction.in_place = random.below(4) == 0 && reduction.function != REDUCE;
+    reduction.blocking = random.below(8) == 0;
+    reduction.persistent = reduction.function == ALLREDUCE && random.below(8) == 0;
+    reduction.root = random.below(contributors > 0 ? contributors : ranks);
     reduction.count = random_count(random);
     if (reduction.function >= REDUCE_SCATTER_BLOCK) {
         const int block = reduction.count / ranks + 1;
         reduction.counts.assign(static_cast<std::size_t>(ranks), block);
         if (reduction.function == REDUCE_SCATTER)
-            for (int& count : reduction.counts) count = below(random, 2 * block + 1);
+            for (int& count : reduction.counts) count = random.below(2 * block + 1);
         reduction.count = 0;
         for (const int count : reduction.counts) reduction.count += count;
     }
-    std::seed_seq of_rank = {seed, static_cast<std::uint64_t>(contributors > 0 ? contributor : rank)};
-    Random own(of_rank);
+    Random own(seed * 64 + static_cast<std::uint64_t>(contributors > 0 ? contributor : rank));
     if (reduction.is_double)
         fill<double>(reduction, own);
     else

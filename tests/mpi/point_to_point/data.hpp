@@ -18,6 +18,12 @@ inline std::size_t as_size(int value) {
 struct Element {
     MPI_Datatype type = MPI_BYTE;
     int size = 1;
+
+    int count_in(const MPI_Status& status) const {
+        int count = 0;
+        MPI_Get_elements(&status, type, &count);
+        return count;
+    }
 };
 
 // How a buffer holds its elements. Equal on all ranks, so that the plan knows how many elements a send can
