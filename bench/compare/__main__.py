@@ -69,7 +69,7 @@ def measure(name, options):
             mpi = programs.Mpi(case.mpi, options.build)
             mpi.prepare()
             text = execute(case, mpi, options.build, options.more)
-        except (programs.Failure, programs.wheels.Failure, OSError) as failure:
+        except (programs.Failure, programs.wheels.jobs.Failure, OSError) as failure:
             print(failure, file=sys.stderr)
             complete = False
             continue

@@ -6,7 +6,6 @@ Lapwing can take. Results are compared with those of the same number of ranks by
 build applications` installs the packages.
 """
 
-import argparse
 import difflib
 import gzip
 import hashlib
@@ -34,15 +33,8 @@ VARIANTS = {"default": [], "all": ["--blocking", "--messages", "on"]}
 LIMIT = 300  # seconds for a job that hangs; the longest takes some seconds
 
 
-class Failure(Exception):
-    pass
-
-
 def must(directory, *command):
-    status, output = jobs.execute(["env", "--chdir", directory, *command], LIMIT, ENVIRONMENT)
-    if status != 0:
-        raise Failure(f"{' '.join(map(str, command))}: exit status {status}\n{output}")
-    return output
+    return jobs.must(" ".join(map(str, command)), ["env", "--chdir", directory, *command], LIMIT, ENVIRONMENT)
 
 
 def compile_with(directory, packages, source):
@@ -183,10 +175,10 @@ def run(case, prepared, place, variant, tool):
             status, output = jobs.execute([*before, *command], LIMIT, ENVIRONMENT)
         found = result(output, directory) if status == 0 else None
     if not found:
-        raise Failure(f"exit status {status}, no result\n{output[-4000:]}")
+        raise jobs.Failure(f"exit status {status}, no result\n{output[-4000:]}")
     taken = sum(row["taken"] for row in report["collectives"]) if report else 0
     if variant and not report or variant == "all" and not taken:
-        raise Failure(f"Lapwing took no part in it: {report}")
+        raise jobs.Failure(f"Lapwing took no part in it: {report}")
     return found, taken
 
 
@@ -201,13 +193,12 @@ def compare(case, place, build, tool):
             found, taken = run(case, prepared, place, variant, tool)
             if found != native:
                 lines = list(difflib.unified_diff(native.splitlines(), found.splitlines(), "native", variant, lineterm="", n=0))
-                raise Failure(f"{variant}: another result\n" + "\n".join(lines[:20]))
+                raise jobs.Failure(f"{variant}: another result\n" + "\n".join(lines[:20]))
             yield f"{variant}: the same, {taken} collectives taken"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=lambda path: pathlib.Path(path).resolve(), help="the build directory")
+    parser = jobs.parser(__doc__)
     parser.add_argument("cases", nargs="*", choices=[*CASES, []], help="all if none is named")
     parser.add_argument("--place", choices=PLACES, action="append", help="there only")
     options = parser.parse_args()
@@ -221,7 +212,7 @@ def main():
             try:
                 for line in compare(case, place, options.build, tool):
                     print(f"{case}, {place}, {line}", flush=True)
-            except (Failure, OSError) as failure:
+            except (jobs.Failure, OSError) as failure:
                 print(f"{case}, {place}: FAILED: {failure}", flush=True)
                 failed += 1
     return 1 if failed else 0

@@ -2,7 +2,6 @@
 virtual hosts. Each application must detect a number that was changed in transit."""
 
 import json
-import sys
 
 import jobs
 
@@ -83,15 +82,13 @@ class Applications(jobs.Test):
         self.expect(f"{program} {words} between hosts", self.verified(status, output), output)
 
 
-def main():
-    applications = Applications(*sys.argv[1:3])
+def check(applications):
     applications.side_by_side((applications.transpose,), *((applications.checks_itself, program, cases) for program, cases in PROGRAMS.items()),
                               (applications.residual_travels,))
     if applications.has_hosts():
         for program, (ranks, words) in HOSTS.items():
             applications.between_hosts(program, ranks, words)
-    return applications.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check, of=Applications)

@@ -10,8 +10,7 @@ import jobs
 PAUSES = 5 * 0.02  # of the program `waits` on rank 0, at least
 
 
-def main():
-    test = jobs.Test(*sys.argv[1:3])
+def check(test):
     programs = {name: [test.build / "tests" / f"{name}-{test.mpi}"] for name in ("waits", "f08")}
     opened = test.build / "tests" / f"libopened-{test.mpi}.so"
     programs["opened"] = [sys.executable, "-c", f"import ctypes, sys; sys.exit(ctypes.CDLL('{opened}').begin_and_end())"]
@@ -37,8 +36,7 @@ def main():
         test.expect("a program without MPI", status == 0 and "No MPI was seen" in output, output)
         test.expect("nothing is left", os.listdir() == [], str(os.listdir()))
         os.chdir("/")
-    return test.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check)

@@ -4,8 +4,6 @@ sees nothing else of it: levels of threads, the end of a job, child processes, s
 No part is bounded in time. A program that watches for a message that does not move hangs, and the limit of jobs.py ends it.
 """
 
-import sys
-
 import jobs
 
 LIMIT = 120
@@ -122,8 +120,7 @@ def between_jobs(test, program):
                     (status, output))
 
 
-def main():
-    test = jobs.Test(*sys.argv[1:3])
+def check(test):
     # UCX warns when MPICH ends with requests that the program has left.
     test.environment["UCX_LOG_LEVEL"] = "error"
     program = test.built("computing")
@@ -135,8 +132,7 @@ def main():
     else:
         moving(test, program)
         test.side_by_side((same, test, program), (off, test, program))
-    return test.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check)

@@ -1,7 +1,5 @@
 """Collectives with buffers in device memory, on both engines. The device is a double (tests/device/doubles)."""
 
-import sys
-
 import jobs
 
 # Ranks, variables, options of the program with tests of its own.
@@ -18,8 +16,7 @@ RUNS = [
 ]
 
 
-def main():
-    test = jobs.Test(*sys.argv[1:3])
+def check(test):
     for number, (ranks, variables, arguments) in enumerate(RUNS):
         # Random collectives have neither threads nor blocking forms.
         random = [] if arguments or "LAPWING_BLOCKING" in variables else [[test.built("fuzz"), 1000 * number + 1, 150, "device"]]
@@ -28,8 +25,7 @@ def main():
             told = report.get("device_memory", {})
             good = status == 0 and all(told.get(name, 0) > 0 for name in ("buffers", "bytes_to_host", "bytes_to_device"))
             test.expect(f"{ranks} ranks {variables} {' '.join(map(str, words[1:]))}: {told}", good, f"exit status {status}\n{output}")
-    return test.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check)

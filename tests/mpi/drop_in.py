@@ -1,7 +1,5 @@
 """Plain MPI programs under `lapwing run`: the results are right, and the requested engine runs their collectives."""
 
-import sys
-
 import jobs
 
 COLLECTIVES = ["MPI_Ibarrier", "MPI_Ibcast", "MPI_Ialltoall", "MPI_Ireduce", "MPI_Iallreduce",
@@ -26,16 +24,12 @@ MORE = [(ranks, [], []) for ranks in (2, 3, 5)] + [
 ]
 
 
-def main():
-    test = jobs.Test(*sys.argv[1:3])
+def check(test):
     for ranks, options, arguments in MORE if test.more else RUNS:
         variables = dict(option.split("=", 1) for option in options if option.startswith("LAPWING_"))
         chosen = [option for option in options if not option.startswith("LAPWING_")]
         status, output, report = test.run_with_report(ranks, [test.built("drop_in"), *arguments], chosen, 120, LAPWING_CHECK="1", **variables)
-        rows = {row["name"]: row for row in report.get("collectives", [])}
-        engine = "kernel" if "kernel" in options and ranks > 1 else "host"
-        faults = [f"{name}: not taken by {engine}: {rows.get(name)}" for name in COLLECTIVES if name not in rows or rows[name]["taken"] == 0 or
-                  engine not in [use["engine"] for use in rows[name]["uses_of_rank_0"]]]
+        faults = list(jobs.not_run(report, COLLECTIVES, "kernel" if "kernel" in options and ranks > 1 else "host"))
         progress = "thread" if "LAPWING_PROGRESS_THREAD" in variables else "caller"
         if report.get("inside_host", {}).get("progress", progress) != progress:
             faults.append(f"not by the {progress}: {report['inside_host']}")
@@ -44,8 +38,7 @@ def main():
     if not test.more:
         differ = jobs.neighbors_differ(jobs.launcher(test.mpi, 4), test.built("neighbors"), test.tool, test.environment)
         test.expect("neighbours get what they get from the MPI alone", not differ, differ)
-    return test.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check)

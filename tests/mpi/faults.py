@@ -5,7 +5,6 @@ import pathlib
 import re
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
@@ -276,22 +275,20 @@ class Faults(jobs.Test):
         self.expect("a report on a full disk", status == 125 and f"{disk}/report" in output and "all done" not in output, output)
 
 
-def main():
-    faults = Faults(*sys.argv[1:3])
+def check(faults):
     if not faults.more:
         faults.side_by_side(
             *((faults.a_killed_rank, rank, point, options) for rank, point, options in [
                 (0, "start", ()), (1, "offered", ()), (2, "moving", ()), (0, "awaited", ()), (1, "end", ()), (1, "offered", ("--engine", "kernel"))]),
             *((part,) for part in [faults.a_rank_without_the_library, faults.wrong_variables, faults.no_io_uring, faults.ranks_that_differ]))
-        return faults.status()
+        return None
     faults.side_by_side(*((part,) for part in [
         faults.a_report_that_cannot_be_written, faults.no_card, faults.no_single_copies, faults.no_shared_memory, faults.a_file_limit,
         faults.few_descriptors, faults.sockets_that_hold_little, faults.tuning_files_that_differ, faults.the_mpi_underneath,
         faults.a_program_of_the_other_mpi, faults.a_report_that_is_lost, *([faults.what_info_says] if faults.mpi == "openmpi" else [])]))
     # It connects to each job of this program.
     faults.a_stranger_at_the_port()
-    return faults.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check, of=Faults)

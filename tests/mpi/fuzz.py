@@ -3,7 +3,6 @@ algorithm on each engine."""
 
 import json
 import subprocess
-import sys
 
 import jobs
 
@@ -43,12 +42,11 @@ def sweep(test, ranks):
         test.expect(f"{ranks} ranks: {len(used)} algorithms ran on the {engine} engine", all_used or ranks != 4, sorted(used))
 
 
-def main():
-    test = jobs.Test(*sys.argv[1:3])
+def check(test):
     if test.more:
         for ranks in (2, 5):
             sweep(test, ranks)
-        return test.status()
+        return None
     sweep(test, 4)
     taken = {}
     for ranks, seed, sequences, options, variables in RUNS[test.mpi]:
@@ -68,8 +66,7 @@ def main():
     test.expect(f"{len(names)} collectives were called", len(names) >= 18, sorted(names))
     missing = [(name, engine) for name in sorted(names) for engine in ("host", "kernel") if taken.get((name, engine), 0) == 0]
     test.expect("each was taken by both engines", not missing, missing)
-    return test.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check)

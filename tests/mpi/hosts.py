@@ -1,7 +1,6 @@
 """The kernel engine between virtual hosts: many ranks, mixed collectives, links that are cut."""
 
 import re
-import sys
 import time
 
 import jobs
@@ -94,8 +93,7 @@ class Hosts(jobs.Test):
         self.expect("jobs of four ranks end", not failed, failed)
 
 
-def main():
-    hosts = Hosts(*sys.argv[1:3])
+def check(hosts):
     if not hosts.has_hosts():
         return jobs.SKIPPED
     if not hosts.more:
@@ -113,8 +111,7 @@ def main():
         hosts.many_ranks(2, 300)
         hosts.idle_connections_stay()
         hosts.jobs_end()
-    return hosts.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check, of=Hosts)

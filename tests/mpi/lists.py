@@ -51,8 +51,7 @@ class Lists(jobs.Test):
                                 for row in report.get("collectives", [])}
 
 
-def main():
-    tests = Lists(*sys.argv[1:3])
+def check(tests):
     # Random collectives, compared with the MPI's; the communicators of other numbers of ranks use the catalogue.
     random = [tests.built("fuzz"), 1, 100]
     reductions = [tests.built("drop_in"), "--gtest_filter=Reduction.*"]
@@ -105,8 +104,7 @@ def main():
             status, output = tests.run_by_hand(2, f"cd {directory}/$RANK && {setting}", [tests.built("faults"), *arguments])
             tests.expect(what, (status == 0) == ends and status is not None and ("all done" in output) == ends and message in output,
                          output)
-    return tests.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check, of=Lists)

@@ -1,14 +1,11 @@
 """Programs that open their MPI at run time, with AddressSanitizer's runtime as well: Lapwing takes their calls, and functions that the MPI
 lacks are not found."""
 
-import sys
-
 import exports
 import jobs
 
 
-def main():
-    test = jobs.Test(*sys.argv[1:3])
+def check(test):
     library = exports.native_library(test.build, test.mpi)
     has = int("MPI_Barrier_init" in exports.functions_of(library))
     # Opened with RTLD_DEEPBIND, MPICH calls UCX directly: Lapwing has no hook in its progress.
@@ -20,8 +17,7 @@ def main():
         rows = {row["name"]: row for row in report.get("collectives", [])}
         test.expect(f"{program}: the MPI is opened {mode}", status == 0 and "MPI_Iallreduce" in rows and
                     rows["MPI_Iallreduce"]["taken"] == 2, output)
-    return test.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check)

@@ -1,7 +1,6 @@
 """A program written for LibNBC: the results are right, and Lapwing takes every collective, under `lapwing run` and when linked to Lapwing."""
 
 import pathlib
-import sys
 import tempfile
 
 import jobs
@@ -15,8 +14,7 @@ CALLS = {"MPI_Ibarrier": 1, "MPI_Ibcast": 1, "MPI_Ialltoall": 2, "MPI_Ialltoallv
 RUNS = [(4, "nbc", "host"), (3, "nbc", "kernel"), (2, "nbc_linked", "kernel"), (3, "nbc", None)]
 
 
-def main():
-    test = jobs.Test(*sys.argv[1:3])
+def check(test):
     for ranks, program, engine in RUNS:
         words = [test.built(program)]
         if program == "nbc_linked":
@@ -31,14 +29,10 @@ def main():
             status, output, report = test.run_with_report(ranks, words, ["--engine", engine])
         else:
             status, output = jobs.execute([*jobs.launcher(test.mpi, ranks), *words], 60, test.environment)
-        rows = {row["name"]: row for row in report.get("collectives", [])} if engine else {}
-        faults = [f"{name}: {rows.get(name)} instead of {ranks} x {calls} calls by {engine}" for name, calls in CALLS.items()
-                  if engine and (name not in rows or rows[name]["taken"] != ranks * calls or
-                                 engine not in [use["engine"] for use in rows[name]["uses_of_rank_0"]])]
+        faults = list(jobs.not_run(report, {name: ranks * calls for name, calls in CALLS.items()}, engine)) if engine else []
         test.expect(f"{program} on {ranks} ranks, {engine or 'without Lapwing'}", status == 0 and not faults,
                     f"exit status {status}\n{output}\n" + "\n".join(faults))
-    return test.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check)

@@ -132,8 +132,7 @@ def any_ranks(test):
                         (count > 0) == (level == "fixed" and placement != "1 host"), f"{lines}")
 
 
-def main():
-    test = jobs.Test(*sys.argv[1:3])
+def check(test):
     has_hosts = test.has_hosts()
     reference = None
     # Jobs of MPICH on several hosts take long.
@@ -153,8 +152,7 @@ def main():
         test.expect(f"an intercommunicator's {' '.join(options)}", status == 0 and output.count(left) == len(options), f"{status} {output}")
     status, output = test.run_job(2, [test.built("drop_in"), "--gtest_filter=-*"], ["--reproducible", "--engine", "mpi"])
     test.expect("the engine mpi is refused", status != 0 and "LAPWING_REPRODUCIBLE=fixed needs an engine" in output, f"{status} {output}")
-    return test.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check)

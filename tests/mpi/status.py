@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
@@ -151,8 +150,7 @@ class Status(jobs.Test):
                     done.stdout + done.stderr + text)
 
 
-def main():
-    status = Status(*sys.argv[1:3])
+def check(status):
     try:
         status.side_by_side(
             *((status.hang, mode) for mode in RUNS[status.mpi]), (status.alone, "host", "mpi"), (status.alone, "kernel", "auto"),
@@ -161,8 +159,7 @@ def main():
     finally:
         for mark in status.marks:
             status.kill(mark)
-    return status.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check, of=Status)

@@ -4,7 +4,6 @@ tool sees the expected calls."""
 import pathlib
 import re
 import shutil
-import sys
 import tempfile
 
 import jobs
@@ -32,8 +31,7 @@ def run(test, ranks, engine, words, preload=None, tool="tool"):
         return *jobs.execute([*jobs.launcher(test.mpi, ranks), *words], 60, test.environment | preloaded | variables), jobs.report_in(report)
 
 
-def main():
-    test = jobs.Test(*sys.argv[1:3])
+def check(test):
     build, mpi, expect = test.build, test.mpi, test.expect
     for engine in ("host", "kernel"):
         tool = str(build / "tests" / f"libtool-{mpi}.so")
@@ -101,7 +99,7 @@ def main():
                        reports == {"--report": 2, f"{scratch}/report": 1}.get(options[-1], 0), output)
     if shutil.which("valgrind") is None:
         print(f"{mpi}: no valgrind: what memcheck reports is not tested", flush=True)
-        return test.status()
+        return None
     program = build / "tests" / f"memcheck-{mpi}"
     for engine, shared_memory in (("host", "1"), ("kernel", "0")):
         status, output = test.run_job(2, ["valgrind", program], ["--engine", engine], 120, LAPWING_SHARED_MEMORY=shared_memory)
@@ -109,8 +107,7 @@ def main():
         ours = [line for line in output.splitlines() if "memcheck.c:" in line or "liblapwing" in line]
         expect(f"engine {engine}: memcheck reports the value that is not set, on each rank, and no result of a collective",
                status == 0 and len(ours) == 2 and len(set(line.split("(")[-1] for line in ours)) == 1, output)
-    return test.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check)

@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import re
-import sys
 import tempfile
 
 import jobs
@@ -148,8 +147,7 @@ class Topology(jobs.Test):
                         "(LAPWING_TOPOLOGY) is not the same on all hosts: rank 1 (" in output, output)
 
 
-def main():
-    topology = Topology(*sys.argv[1:3])
+def check(topology):
     topology.one_host()
     topology.ranks_that_are_bound()
     topology.groups_inside_a_host()
@@ -159,8 +157,7 @@ def main():
         topology.two_hosts()
         if topology.mpi == "openmpi":
             topology.rings_cross_between_hosts_once()
-    return topology.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check, of=Topology)

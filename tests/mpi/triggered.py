@@ -39,8 +39,7 @@ class Triggered(networks.Networks):
                     status == 0 and "nothing differs" in output and self.runs(report, RUN) == RUN, f"{status} {output} {report}")
 
 
-def main():
-    triggered = Triggered(*sys.argv[1:3])
+def check(triggered):
     full = "--full" in sys.argv
     if not triggered.has_hosts():
         return jobs.SKIPPED
@@ -57,8 +56,7 @@ def main():
         triggered.programs(4, 4)
         for seed in range(4):
             triggered.random(2 + seed % 3, 2 + seed, 10000 * seed + 1, 200)
-    return triggered.status()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    jobs.run(check, of=Triggered)

@@ -34,13 +34,6 @@ RUN_LIMIT = 600  # seconds for one run that hangs; the longest takes a few, and 
 EXCLUDED = {"pypi-impi": ["-e", "test_dynproc"], "pypi-mpich": ["-x", "testIAgree"]}
 WHOLE = {"alone": None, "default": [], "all": ["--blocking", "--messages", "on"]}  # options of `lapwing run`
 
-Failure = wheels.Failure
-
-
-def must(command, what):
-    status, output = jobs.execute(command, 240, dict(os.environ, PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1"))
-    if status != 0:
-        raise Failure(f"{what} failed (exit status {status}):\n{output}")
 
 
 class Mpi:
@@ -62,13 +55,13 @@ class Mpi:
         if self.tests.is_file():
             return
         self.home.mkdir(parents=True, exist_ok=True)
-        must([self.wheel.python, "-m", "pip", "download", "--no-deps", "--no-binary", "mpi4py", "--dest", self.home,
-              f"mpi4py=={VERSION}"], "downloading mpi4py")
+        jobs.must("downloading mpi4py", [self.wheel.python, "-m", "pip", "download", "--no-deps", "--no-binary", "mpi4py", "--dest", self.home,
+                                         f"mpi4py=={VERSION}"], 240, dict(os.environ, PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1"))
         package = self.home / f"mpi4py-{VERSION}.tar.gz"
         with tarfile.open(package) as archive:
             archive.extractall(self.home)
         if not self.tests.is_file():
-            raise Failure(f"{package} holds no {self.tests.relative_to(self.home)}")
+            raise jobs.Failure(f"{package} holds no {self.tests.relative_to(self.home)}")
 
     def launcher(self, ranks):
         return jobs.launcher(self.name, ranks)
@@ -77,7 +70,7 @@ class Mpi:
         status, known = jobs.execute(["/sbin/ldconfig", "-p"], 20)
         library = re.search(rf"{re.escape(self.LIBRARIES[self.name])} .*=> (\S+)", known)
         if status != 0 or not library:
-            raise Failure(f"{self.LIBRARIES[self.name]} is missing; scripts/install-dependencies build installs it")
+            raise jobs.Failure(f"{self.LIBRARIES[self.name]} is missing; scripts/install-dependencies build installs it")
         variables = jobs.environment(self.name, self.build)
         path = pathlib.Path(library[1])
         if self.name == "mpich":
@@ -106,9 +99,9 @@ class Mpi:
         seconds = time.monotonic() - began
         try:
             counts = self.judge(status, output, report, network)
-        except Failure as failure:
+        except jobs.Failure as failure:
             shown = " ".join(map(str, [*chosen, *command]))
-            raise Failure(f"{self.name}, {ranks} ranks, {network or engine}: {failure}\n{shown}\n{output}") from None
+            raise jobs.Failure(f"{self.name}, {ranks} ranks, {network or engine}: {failure}\n{shown}\n{output}") from None
         tests = max(int(number) for number in re.findall(r"Ran (\d+) tests", output))
         print(f"{self.name}: {ranks} ranks, {f'network {network}' if network else f'engine {engine}'}, {tests} tests, {seconds:.1f} s; {counts}", flush=True)
 
@@ -119,7 +112,7 @@ class Mpi:
         if variant == "alone":
             self.alone = outcomes
         if outcomes != self.alone:
-            raise Failure(f"{self.name}, {ranks} ranks, {variant}: exit status and outcomes by rank:\n{outcomes}\nby the MPI alone:\n{self.alone}")
+            raise jobs.Failure(f"{self.name}, {ranks} ranks, {variant}: exit status and outcomes by rank:\n{outcomes}\nby the MPI alone:\n{self.alone}")
         print(f"{self.name}: {ranks} ranks, all tests, {variant}, {time.monotonic() - began:.1f} s; rank 0: {outcomes[1][-2:]}", flush=True)
 
     def outcomes(self, ranks, options):
@@ -136,34 +129,34 @@ class Mpi:
         outcomes = [re.findall(r"^(?:Ran \d+ tests|(?:ERROR|FAIL): .*|(?:OK|FAILED)\b.*)", text, re.MULTILINE) for text in printed]
         if status is None or not all(any(line.startswith("Ran") for line in outcome) for outcome in outcomes):
             ends = "\n".join(text[-2000:] for text in printed)
-            raise Failure(f"{self.name}, {ranks} ranks, {options}: {'hangs' if status is None else f'exit status {status}'}\n{output}\n{ends}")
+            raise jobs.Failure(f"{self.name}, {ranks} ranks, {options}: {'hangs' if status is None else f'exit status {status}'}\n{output}\n{ends}")
         if options is not None and not any(row["taken"] for row in report.get("collectives", [])):
-            raise Failure(f"{self.name}, {ranks} ranks, {options}: Lapwing took no collective: {report}\n{output}")
+            raise jobs.Failure(f"{self.name}, {ranks} ranks, {options}: Lapwing took no collective: {report}\n{output}")
         return status, *outcomes
 
     @staticmethod
     def judge(status, output, report, network):
         if status is None:
-            raise Failure(f"not done after {RUN_LIMIT} s")
+            raise jobs.Failure(f"not done after {RUN_LIMIT} s")
         if status != 0:
-            raise Failure(f"exit status {status}")
+            raise jobs.Failure(f"exit status {status}")
         if "do not match" in output:
-            raise Failure("correct calls are reported as calls that do not match")
+            raise jobs.Failure("correct calls are reported as calls that do not match")
         if not any(int(number) > 0 for number in re.findall(r"Ran (\d+) tests", output)):
-            raise Failure("no test was run")
+            raise jobs.Failure("no test was run")
         if not report:
-            raise Failure("no report")
+            raise jobs.Failure("no report")
         rows = {row["name"]: row for row in report["collectives"]}
         if network and not report.get("network", "").startswith(f"{network} ("):
-            raise Failure(f"the network {network} was not used: {report}")
+            raise jobs.Failure(f"the network {network} was not used: {report}")
         taken = {name: row["taken"] for name, row in rows.items()}
         for name, calls in taken.items():
             if calls == 0:
-                raise Failure(f"the report shows no {name} taken")
+                raise jobs.Failure(f"the report shows no {name} taken")
         could_be = sum(row["fell_back"] - row["reasons"].get("intercommunicator", 0) for row in rows.values())
         share = sum(taken.values()) / (sum(taken.values()) + could_be)
         if share < LEAST_TAKEN:
-            raise Failure(f"only {share:.0%} of the calls were taken: {rows}")
+            raise jobs.Failure(f"only {share:.0%} of the calls were taken: {rows}")
         return f"{sum(taken.values())} calls of {len(taken)} collectives taken, {share:.1%} of those that could be"
 
 
@@ -190,8 +183,7 @@ def parse_range(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=lambda path: pathlib.Path(path).resolve(), help="the build directory")
+    parser = jobs.parser(__doc__)
     parser.add_argument("--mpi", choices=list(MPIS), action="append", help="this MPI only")
     parser.add_argument("--engine", choices=ENGINES, action="append", help="this engine only")
     parser.add_argument("--ranks", type=parse_range, default=range(1, 6), help="as 4 or 1:5 (1:5)")
@@ -204,7 +196,7 @@ def main():
         mpi = MPIS[name](name, options.build)
         try:
             mpi.prepare()
-        except (Failure, OSError) as failure:
+        except (jobs.Failure, OSError) as failure:
             print(f"{name}: {failure}", file=sys.stderr)
             failures += 1
             continue
@@ -215,7 +207,7 @@ def main():
                         mpi.run_whole(ranks, engine)
                     else:
                         mpi.run(ranks, engine, options.network)
-                except (Failure, OSError) as failure:
+                except (jobs.Failure, OSError) as failure:
                     print(failure, file=sys.stderr, flush=True)
                     failures += 1
     return 1 if failures else 0

@@ -9,7 +9,6 @@ The table says what passes where. The exit status is 0 when every test that pass
 engines, and its report shows calls that were taken by the kernel engine where that was asked for.
 """
 
-import argparse
 import pathlib
 import re
 import shutil
@@ -25,36 +24,12 @@ import jobs  # noqa: E402
 MODES = ["mpi", "host", "kernel"]
 RUN_LIMIT = 60
 # What its configure script would find out.
-CONFIGURATION = """
-#define HAVE_LIMITS_H 1
-#define HAVE_MEMORY_H 1
-#define HAVE_MEMSET 1
-#define HAVE_STDARG_H 1
-#define HAVE_STRDUP 1
-#define HAVE_STDINT_H 1
-#define HAVE_STDLIB_H 1
-#define HAVE_STRING_H 1
-#define HAVE_STRINGS_H 1
-#define HAVE_SYS_RESOURCE_H 1
-#define HAVE_SYS_TIME_H 1
-#define HAVE_UNISTD_H 1
-#define HAVE_INTTYPES_H 1
-#define HAVE_LONG_LONG 1
-#define HAVE_LONG_DOUBLE 1
-#define HAVE_FLOAT__COMPLEX 1
-#define HAVE_DOUBLE__COMPLEX 1
-#define HAVE_LONG_DOUBLE__COMPLEX 1
-#define HAVE__BOOL 1
-#define HAVE_MPI_WIN_CREATE 1
-#define SIZEOF_INT 4
-#define SIZEOF_LONG 8
-#define SIZEOF_LONG_LONG 8
-#define SIZEOF_SHORT 2
-#define SIZEOF_VOID_P 8
-#define POINTERINT_t long
-#define HAVE_PTHREAD_H 1
-#define THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX
-"""
+HAS = """LIMITS_H MEMORY_H MEMSET STDARG_H STRDUP STDINT_H STDLIB_H STRING_H STRINGS_H SYS_RESOURCE_H SYS_TIME_H UNISTD_H INTTYPES_H
+         LONG_LONG LONG_DOUBLE FLOAT__COMPLEX DOUBLE__COMPLEX LONG_DOUBLE__COMPLEX _BOOL MPI_WIN_CREATE PTHREAD_H""".split()
+SIZES = {"INT": 4, "LONG": 8, "LONG_LONG": 8, "SHORT": 2, "VOID_P": 8}
+CONFIGURATION = "".join(f"#define {line}\n" for line in [
+    *(f"HAVE_{name} 1" for name in HAS), *(f"SIZEOF_{name} {size}" for name, size in SIZES.items()),
+    "POINTERINT_t long", "THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX"])
 LEFT_OUT = {"gather_big": "needs 20 GB", "coll_large": "needs much memory"}
 # Where the tests stand, and how a file of each is called.
 SUITES = {"coll": ".c", "f77/coll": ".f", "f90/coll": ".f90", "f08/coll": ".f90"}
@@ -66,16 +41,12 @@ MENDED = {
 }
 
 
-class Failure(Exception):
-    pass
-
-
 def installed_version():
     output = subprocess.run(["dpkg-query", "--show", "--showformat=${Version}", "libmpich-dev"], text=True,
                             capture_output=True, check=False).stdout
     match = re.match(r"(?:\d+:)?([\d.]+)", output)
     if not match:
-        raise Failure("libmpich-dev is not installed; scripts/install-dependencies build installs it")
+        raise jobs.Failure("libmpich-dev is not installed; scripts/install-dependencies build installs it")
     return match[1]
 
 
@@ -90,19 +61,17 @@ def fetch(home, version):
     policy = subprocess.run(["apt-cache", "policy", "libmpich-dev"], text=True, capture_output=True, check=False).stdout
     mirrors = re.findall(r"(https?://\S+) (\S+)/(\S+) \S+ Packages", policy)
     if not mirrors:
-        raise Failure("apt knows no mirror that has libmpich-dev; name the source by --source")
+        raise jobs.Failure("apt knows no mirror that has libmpich-dev; name the source by --source")
     keys = pathlib.Path("/usr/share/keyrings/debian-archive-keyring.gpg")
     signed = f"[signed-by={keys}] " if keys.is_file() else ""
     (apt / "sources.list").write_text("".join(f"deb-src {signed}{url} {suite} {part}\n" for url, suite, part in mirrors))
     options = ["-o", f"Dir::Etc::sourcelist={apt}/sources.list", "-o", "Dir::Etc::sourceparts=-",
                "-o", f"Dir::State::lists={apt}/lists", "-o", f"Dir::Cache={apt}/cache", "-o", "APT::Sandbox::User=root"]
     for words in (["update"], ["source", "--download-only", "mpich"]):
-        done = subprocess.run(["apt-get", "-q", *options, *words], cwd=home, text=True, capture_output=True, check=False)
-        if done.returncode != 0:
-            raise Failure(f"apt-get {' '.join(words)} failed:\n{done.stdout}{done.stderr}")
+        jobs.must(f"apt-get {' '.join(words)}", ["env", "--chdir", home, "apt-get", "-q", *options, *words], 600)
     found = sorted(home.glob(f"mpich_{version}.orig.tar.*"))
     if not found:
-        raise Failure(f"the mirror has no source of MPICH {version}, which is installed")
+        raise jobs.Failure(f"the mirror has no source of MPICH {version}, which is installed")
     return found[0]
 
 
@@ -190,8 +159,7 @@ def run(build, program, ranks, arguments, mode, network):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=lambda path: pathlib.Path(path).resolve(), help="the build directory")
+    parser = jobs.parser(__doc__)
     parser.add_argument("tests", nargs="*", help="these tests only, as red3 p_bcast")
     parser.add_argument("--source", type=lambda path: pathlib.Path(path).resolve(),
                         help="MPICH's source: an archive, or a directory")
@@ -203,7 +171,7 @@ def main():
     home.mkdir(parents=True, exist_ok=True)
     try:
         source = unpack(options.source or fetch(home, installed_version()), home)
-    except (Failure, OSError) as failure:
+    except (jobs.Failure, OSError) as failure:
         print(failure, file=sys.stderr)
         return 2
     tests = {file: found for file, found in listed(source, options.ranks).items()

@@ -10,7 +10,6 @@
 Everything is installed once, in the build directory, in the versions of tests/support/wheels.py.
 """
 
-import argparse
 import os
 import pathlib
 import re
@@ -108,13 +107,11 @@ class Run:
             self.fail(f"it ran on {self.report['mpi']}")
 
     def fail(self, why):
-        raise wheels.Failure(f"{self.shown}: {why}\n{self.output}")
+        raise jobs.Failure(f"{self.shown}: {why}\n{self.output}")
 
     def must_take(self, collectives, engine):
-        for name in collectives:
-            row = self.rows[name]
-            if row["taken"] == 0 or engine not in [use["engine"] for use in row["uses_of_rank_0"]]:
-                self.fail(f"{name} was not taken by {engine}: {row}")
+        for fault in jobs.not_run(self.report, collectives, engine):
+            self.fail(fault)
         return sum(row["taken"] for row in self.rows.values())
 
 
@@ -152,7 +149,7 @@ def ulfm(wheel):
             [wheel.lapwing, "run", "--report", "--blocking", "--messages", "on", "--", *wheel.launcher(3), *tolerant, *program,
              "killed", form], 60, wheel.environment(), until="lapwing: no report: ")
         if len(re.findall(r"saw 3 \D.* 2$", output, re.M)) != 2 or not re.search("^lapwing: no report: ", output, re.M):
-            raise wheels.Failure(f"{wheel.name}: ulfm.py killed {form} (exit status {status}):\n{output}")
+            raise jobs.Failure(f"{wheel.name}: ulfm.py killed {form} (exit status {status}):\n{output}")
     return f"{run.report['mpi']}: revoked communicators and a killed rank are as without Lapwing"
 
 
@@ -175,7 +172,7 @@ def symbols(wheel, library, ours):
     theirs = exports.functions_of(wheel.libraries / library)
     missing = sorted(theirs - exports.functions_of(wheel.build / "lib" / ours))
     if missing or len(theirs) < 3 * len(exports.STEMS):
-        raise wheels.Failure(f"{wheel.name}: {ours} has none of {missing}, of {len(theirs)} functions")
+        raise jobs.Failure(f"{wheel.name}: {ours} has none of {missing}, of {len(theirs)} functions")
     return f"{ours}: has all {len(theirs)} collectives of {wheel.name}'s {library}"
 
 
@@ -183,14 +180,14 @@ def rank_without_library(wheel, program):
     words = [wheel.lapwing, "run", "--", *wheel.launcher(2), *jobs.WITHOUT_LIBRARY, wheel.build / "tests" / program]
     status, output = jobs.execute(words, 60, wheel.environment())
     if status in (0, None) or "rank 1 on host " not in output or "starts the MPI without Lapwing's library" not in output:
-        raise wheels.Failure(f"{wheel.name}: a rank without the library: exit status {status}\n{output}")
+        raise jobs.Failure(f"{wheel.name}: a rank without the library: exit status {status}\n{output}")
     return f"{wheel.name}: a rank without the library is named"
 
 
 def neighbors(wheel, program):
     words = [wheel.launcher(4), wheel.build / "tests" / program, wheel.lapwing, wheel.environment()]
     if differ := jobs.neighbors_differ(*words):
-        raise wheels.Failure(f"{wheel.name}: neighbours: {differ}")
+        raise jobs.Failure(f"{wheel.name}: neighbours: {differ}")
     return f"{wheel.name}: neighbours get what they get from the MPI alone"
 
 
@@ -247,8 +244,7 @@ def runs_of(test, build, lapwing=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=lambda path: pathlib.Path(path).resolve(), help="the build directory")
+    parser = jobs.parser(__doc__)
     parser.add_argument("tests", nargs="*", choices=[*PROGRAMS, "imb", "gpu", []], help="if none is named: all but gpu")
     parser.add_argument("--wheel", type=pathlib.Path, help="take lapwing from this wheel, not from the build directory")
     parser.add_argument("--prepare", action="store_true", help="install everything only, run nothing")
@@ -259,7 +255,7 @@ def main():
         for test in [] if options.prepare else options.tests or [*PROGRAMS, "imb"]:
             for line in runs_of(test, options.build, options.wheel):
                 print(line, flush=True)
-    except (wheels.Failure, OSError) as failure:
+    except (jobs.Failure, OSError) as failure:
         print(failure, file=sys.stderr)
         return 1
     return 0

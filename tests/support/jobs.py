@@ -1,5 +1,6 @@
 """Starting MPI jobs in tests: launchers, time limits, and the search for processes that a job leaves behind."""
 
+import argparse
 import concurrent.futures
 import json
 import os
@@ -34,6 +35,25 @@ def neighbors_differ(launcher, program, tool, environment):
         if found or len(alone) < 14 * 10 or not taken or min(taken) == 0:
             differ[" ".join(options)] = (found, taken)
     return differ
+
+
+class Failure(Exception):
+    """Ends one case of a test."""
+
+
+def must(what, command, limit, environment=None):
+    """Runs a command, which must succeed. Returns its output."""
+    status, output = execute(command, limit, environment)
+    if status != 0:
+        raise Failure(f"{what} failed (exit status {status}):\n{output}")
+    return output
+
+
+def parser(description):
+    """A parser of the command line, with the build directory as the first argument."""
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("build", type=lambda path: pathlib.Path(path).resolve(), help="the build directory")
+    return made
 
 
 def execute(command, limit, environment=None, until=None):
@@ -185,6 +205,22 @@ class Test:
     def status(self):
         """The exit status of the test."""
         return 1 if self.failed else 0
+
+
+def run(check, *more, of=Test):
+    """Runs check(test) as a script: SCRIPT BUILD MPI [more]. Ends the process with what it returns, or with the status of the test."""
+    test = of(*sys.argv[1:3], *more)
+    sys.exit(check(test) or test.status())
+
+
+def not_run(report, wanted, engine):
+    """What is wrong with a report, by which this engine must have run these collectives: names, or names with their calls."""
+    rows = {row["name"]: row for row in report.get("collectives", [])}
+    for name in wanted:
+        row = rows.get(name, {"taken": 0, "uses_of_rank_0": []})
+        calls = wanted[name] if isinstance(wanted, dict) else max(1, row["taken"])
+        if row["taken"] != calls or engine not in [use["engine"] for use in row["uses_of_rank_0"]]:
+            yield f"{name}: not {calls} calls taken by {engine}: {row}"
 
 
 def report_in(file):

