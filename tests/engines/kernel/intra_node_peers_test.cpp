@@ -236,9 +236,13 @@ class StartsAndStandsStill {
         EXPECT_EQ(::pipe(ends_), 0);
         thread_ = std::thread([this, &prepared, buffers] {
             operation_ = prepared.start(buffers, 0);
+            // The thread sanitizer sees nothing of what a child does.
+            started_ = true;
+            started_.notify_all();
             const pid_t child = ::clone(stand_still, &stack_.back(), CLONE_VM | CLONE_VFORK | SIGCHLD, this);
             EXPECT_EQ(::waitpid(child, nullptr, 0), child);
         });
+        started_.wait(false);
         still_.wait(false);
     }
     ~StartsAndStandsStill() {
@@ -262,6 +266,7 @@ class StartsAndStandsStill {
     }
 
     int ends_[2] = {-1, -1};
+    std::atomic<bool> started_ = false;
     std::atomic<bool> still_ = false;
     Operation* operation_ = nullptr;
     alignas(16) std::array<char, 64 << 10> stack_;
