@@ -22,7 +22,6 @@ namespace {
 // All messages are complete at once.
 class NoLink final : public Link {
   public:
-    const char* name() const override { return "none"; }
     void send(int, const std::byte*, std::uint64_t, std::uint32_t, Transfer&) override {}
     void recv(int, std::byte*, std::uint64_t, std::uint32_t, Transfer&) override {}
     bool test(Transfer&) override { return true; }
