@@ -141,40 +141,20 @@ inline std::vector<TypeRow> types() {
     add_pair(OF_TYPE(MPI_2REAL), float32, float32, 4);
     add_pair(OF_TYPE(MPI_2DOUBLE_PRECISION), float64, float64, 8);
     add_pair(OF_TYPE(MPI_2INTEGER), int32, int32, 4);
-#ifdef MPI_INTEGER1
+#ifdef MPI_INTEGER1  // and with it those of all sizes
     add_integer(OF_TYPE(MPI_INTEGER1), FORTRAN_INTEGER, true);
-#endif
-#ifdef MPI_INTEGER2
     add_integer(OF_TYPE(MPI_INTEGER2), FORTRAN_INTEGER, true);
-#endif
-#ifdef MPI_INTEGER4
     add_integer(OF_TYPE(MPI_INTEGER4), FORTRAN_INTEGER, true);
-#endif
-#ifdef MPI_INTEGER8
     add_integer(OF_TYPE(MPI_INTEGER8), FORTRAN_INTEGER, true);
-#endif
-#ifdef MPI_REAL4
     add(OF_TYPE(MPI_REAL4), FLOATING_POINT, {{float32, 0}});
-#endif
-#ifdef MPI_REAL8
     add(OF_TYPE(MPI_REAL8), FLOATING_POINT, {{float64, 0}});
-#endif
-#ifdef MPI_COMPLEX8
     add_complex(OF_TYPE(MPI_COMPLEX8), float32, 4);
-#endif
-#ifdef MPI_COMPLEX16
     add_complex(OF_TYPE(MPI_COMPLEX16), float64, 8);
 #endif
-#ifdef MPI_CXX_BOOL
+#ifdef MPI_CXX_BOOL  // and with it the complex ones
     add_integer(OF_TYPE(MPI_CXX_BOOL), LOGICAL, false);
-#endif
-#ifdef MPI_CXX_FLOAT_COMPLEX
     add_complex(OF_TYPE(MPI_CXX_FLOAT_COMPLEX), float32, 4);
-#endif
-#ifdef MPI_CXX_DOUBLE_COMPLEX
     add_complex(OF_TYPE(MPI_CXX_DOUBLE_COMPLEX), float64, 8);
-#endif
-#ifdef MPI_CXX_LONG_DOUBLE_COMPLEX
     add_complex(OF_TYPE(MPI_CXX_LONG_DOUBLE_COMPLEX), long_double, sizeof(long double));
 #endif
 #ifdef MPIX_C_FLOAT16
