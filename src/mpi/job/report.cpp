@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -231,10 +232,14 @@ Document document_of(const Sums& sums, const MessageCount& messages, const Repor
             fmt::format("the program's calls pass through {}, whose own collectives are counted as well\n",
                         fmt::join(manner.tools, ", "));
     }
+    const bool on_host_engine = std::ranges::all_of(mine.uses, [](const std::vector<Use>& rows) {
+        return std::ranges::all_of(
+            rows, [](const Use& use) { return use.engine->name() == std::string_view("host"); });
+    });
     text +=
         "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound. "
         "wake-ups: of the progress thread.\n" +
-        conclusion(sums, manner.progress == "caller" && manner.network.empty());
+        conclusion(sums, manner.progress == "caller" && manner.network.empty() && on_host_engine);
     return document;
 }
 

@@ -203,9 +203,10 @@ void throw_not_installed(const std::string& file, const std::vector<std::string>
                          const MpiFamily& family) {
     throw Error(
         ErrorCode::system,
-        fmt::format("{} is not installed in {}. Build Lapwing (make build) on a machine that has {}'s "
-                    "compiler wrapper, {}",
-                    file, fmt::join(searched, " or "), family.title, family.compiler_wrapper()));
+        fmt::format(
+            "{} is not installed in {}. Install Lapwing's package for {}, or build Lapwing (make build) on a "
+            "machine that has its compiler wrapper, {}",
+            file, fmt::join(searched, " or "), family.title, family.compiler_wrapper()));
 }
 
 Starter find_starter(const std::vector<std::string>& words, const std::string& mpi) {
