@@ -34,20 +34,20 @@ class PaceTrials {
             std::min(reference_.load(std::memory_order_relaxed), fast_cost_.load(std::memory_order_relaxed));
         if (number + 1 == next_trial_.load(std::memory_order_relaxed))
             reference_.store(reference, std::memory_order_relaxed);
-        const bool dear = pace == Pace::slow && cost > reference - reference / least_gain;
-        if (!dear_.exchange(dear, std::memory_order_relaxed) || !dear) return;
-        // Two dear episodes are enough: what the slow pace costs here depends on the other ranks' paces, too,
-        // and all ranks could settle for the worse.
-        dear_.store(false, std::memory_order_relaxed);
+        const bool expensive = pace == Pace::slow && cost > reference - reference / saving_divisor;
+        if (!expensive_.exchange(expensive, std::memory_order_relaxed) || !expensive) return;
+        // Two expensive episodes are enough: what the slow pace costs here depends on the other ranks' paces,
+        // too, and all ranks could settle for the worse.
+        expensive_.store(false, std::memory_order_relaxed);
         slow_cost_.store(0, std::memory_order_relaxed);
         next_trial_.store(number + std::clamp(number, min_pause, max_pause), std::memory_order_relaxed);
     }
 
   private:
     static constexpr std::uint32_t first_trial = 4;
-    // What the slow pace must save, as a share. Where it saves less, the polls move messages, and how much
-    // that gives differs from episode to episode.
-    static constexpr std::uint64_t least_gain = 8;
+    // The slow pace must save at least an eighth of the cost. Where the slow pace saves less, the polls of
+    // the fast one move messages, and what these polls save differs from episode to episode.
+    static constexpr std::uint64_t saving_divisor = 8;
     // The slow pace is tried again after as many episodes as there were, within these limits.
     static constexpr std::uint32_t min_pause = 64;
     static constexpr std::uint32_t max_pause = 4096;
@@ -58,10 +58,10 @@ class PaceTrials {
     std::atomic<std::uint64_t> fast_cost_{0};
     std::atomic<std::uint64_t> slow_cost_{0};
     // The least mean cost of the fast pace before a trial. While other ranks try the slow pace, the fast one
-    // is dear for this rank, and the slow one seems cheap.
+    // is expensive for this rank, and the slow one seems cheap.
     std::atomic<std::uint64_t> reference_{~0ULL};
     std::atomic<std::uint32_t> next_trial_{first_trial};  // from this episode on the pace is slow
-    std::atomic<bool> dear_{false};                       // the last episode, at the slow pace
+    std::atomic<bool> expensive_{false};                  // the last episode, at the slow pace
 };
 
 }  // namespace lapwing

@@ -54,7 +54,8 @@ int by_call(Direction direction, const Elements& elements, std::byte* bytes) {
                                                       placed.count(), placed.type(), own_communicator());
 }
 
-// By a message of this rank to itself, whose bytes no int counts.
+// By a message of this rank to itself, whose bytes no int counts. Entry keeps other threads out, whose
+// messages would have the same tag.
 int by_message(Direction direction, const Elements& elements, std::byte* bytes) try {
     const AtAddress placed(elements);
     const ByteSpan packed(elements.bytes(), MPI_PACKED);
