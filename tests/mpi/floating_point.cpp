@@ -6,10 +6,12 @@
 #include <fenv.h>
 #include <mpi.h>
 
+#include <atomic>
 #include <complex>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -103,11 +105,13 @@ void sum(const std::string& what, MPI_Datatype type, int length, Real first, Rea
                     return;
                 }
                 MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+                // As bytes: a part of a long double, while it is written, may be an invalid operand.
+                unsigned char before[sizeof(Element)];
+                std::memcpy(before, &out.back(), sizeof before);
                 MPI_Iallreduce(in_buffer.data(), out.data(), length, type, MPI_SUM, MPI_COMM_WORLD,
                                &requests[0]);
-                const volatile Real* const last = reinterpret_cast<const Real*>(&out.back());
-                while (watches && *last == unchanged) {
-                }
+                while (watches && std::memcmp(&out.back(), &before, sizeof before) == 0)
+                    std::atomic_signal_fence(std::memory_order_seq_cst);
                 if (form != "nonblocking")
                     MPI_Irecv(nullptr, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &requests[1]);
                 MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
