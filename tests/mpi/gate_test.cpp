@@ -41,7 +41,7 @@ TEST(Gate, IsObservedAfterThreadsThatInterleave) {
 bool closes() {
     bool closed = false;
     std::thread([&] {
-        closed = gate::try_close(true);
+        closed = gate::try_close();
         if (closed) gate::open();
     }).join();
     return closed;
@@ -68,7 +68,7 @@ bool sleeps(long thread) {
 
 // Lapwing's thread may have a lower priority, and then cannot open the gate while this one has the processor.
 TEST(Gate, AThreadThatWaitsForLongSleeps) {
-    ASSERT_TRUE(gate::try_close(true));
+    ASSERT_TRUE(gate::try_close());
     std::atomic<long> number{0};
     std::thread waits([&] {
         number = ::syscall(SYS_gettid);

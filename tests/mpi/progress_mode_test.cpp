@@ -51,7 +51,6 @@ std::vector<std::string> words(const ThreadDuties& duties) {
     };
     add(duties.polls_lists, "polls");
     add(duties.lists_in_polls, "in polls");
-    add(duties.any_time, "any time");
     add(duties.messages, "messages");
     add(duties.runs, "runs");
     add(duties.closes_gate, "closes");
@@ -62,26 +61,18 @@ TEST(ProgressMode, WhoAdvancesLists) {
     const Row rows[] = {
         {single, Hook::none, true, {"in polls"}, {"in polls"}},
         {serialized, Hook::none, true, {"in polls"}, {"in polls"}},
-        {multiple, Hook::none, true, {"in polls", "any time"}, {"in polls", "any time"}},
+        {multiple, Hook::none, true, {"in polls"}, {"in polls"}},
         {funneled, Hook::callback, true, {"in polls"}, {"in polls"}},
         {serialized, Hook::callback, true, {"in polls"}, {"polls", "in polls", "runs", "closes"}},
-        {multiple,
-         Hook::callback,
-         true,
-         {"in polls", "any time"},
-         {"polls", "in polls", "any time", "runs", "closes"}},
+        {multiple, Hook::callback, true, {"in polls"}, {"polls", "in polls", "runs", "closes"}},
         {multiple,
          Hook::thread,
          true,
-         {"in polls", "any time", "runs", "closes"},
-         {"polls", "in polls", "any time", "runs", "closes"}},
+         {"in polls", "runs", "closes"},
+         {"polls", "in polls", "runs", "closes"}},
         {funneled, Hook::polling, false, {"polls", "runs"}, {"polls", "runs"}},
         {serialized, Hook::polling, false, {"polls", "runs"}, {"polls", "runs"}},
-        {multiple,
-         Hook::polling,
-         true,
-         {"polls", "any time", "runs", "closes"},
-         {"polls", "any time", "runs", "closes"}},
+        {multiple, Hook::polling, true, {"polls", "runs", "closes"}, {"polls", "runs", "closes"}},
     };
     for (const Row& row : rows) {
         SCOPED_TRACE(testing::Message() << "level " << int(row.level) << ", hook " << int(row.hook));
@@ -108,30 +99,28 @@ TEST(ProgressMode, MessagesNeedTheGateWhereListsDoNot) {
 }
 
 TEST(ProgressMode, WhenTheThreadEntersTheMpi) {
-    using Enters = ProgressMode::Enters;
     struct Case {
         ProgressFacts facts;
-        Enters enters;
-        std::string why;
+        std::string why_never;
     };
     const Case cases[] = {
-        {{.level = single}, Enters::never, "the MPI does not provide MPI_THREAD_SERIALIZED"},
-        {{.level = funneled}, Enters::never, "the MPI does not provide MPI_THREAD_SERIALIZED"},
-        {{.level = serialized}, Enters::gated, ""},
+        {{.level = single}, "the MPI does not provide MPI_THREAD_SERIALIZED"},
+        {{.level = funneled}, "the MPI does not provide MPI_THREAD_SERIALIZED"},
+        {{.level = serialized}, ""},
         {{.level = serialized, .gate_is_complete = false},
-         Enters::never,
          "this MPI is newer than the versions that Lapwing supports"},
-        {{.level = serialized, .has_membarrier = false}, Enters::never, "this kernel refuses membarrier(2)"},
-        {{.level = multiple}, Enters::any_time, ""},
-        {{.level = multiple, .gate_is_complete = false, .has_membarrier = false}, Enters::any_time, ""},
+        {{.level = serialized, .has_membarrier = false}, "this kernel refuses membarrier(2)"},
+        {{.level = multiple}, ""},
+        {{.level = multiple, .gate_is_complete = false},
+         "this MPI is newer than the versions that Lapwing supports"},
+        {{.level = multiple, .has_membarrier = false}, "this kernel refuses membarrier(2)"},
     };
     for (const Case& one : cases) {
         const ProgressMode mode = progress_mode(one.facts);
-        EXPECT_EQ(mode.enters, one.enters);
-        EXPECT_EQ(mode.threads(), one.facts.level == multiple);
-        EXPECT_EQ(mode.why_never, one.why);
-        EXPECT_EQ(mode.why_no_messages, one.why);
-        EXPECT_EQ(mode.duties(false).messages, one.why.empty());
+        EXPECT_EQ(mode.threads, one.facts.level == multiple);
+        EXPECT_EQ(mode.why_never, one.why_never);
+        EXPECT_EQ(mode.why_no_messages, one.why_never);
+        EXPECT_EQ(mode.duties(false).messages, one.why_never.empty());
     }
 }
 

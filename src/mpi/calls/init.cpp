@@ -103,7 +103,7 @@ void start_async_progress() {
 
 void connect() {
     if (runtime.options.engine != "mpi") {
-        const Hook hook = install_hook(progress_of_all, request_book.lists(), runtime.mode.threads());
+        const Hook hook = install_hook(progress_of_all, request_book.lists(), runtime.mode.threads);
         runtime.learn([hook](ProgressFacts& facts) { facts.hook = hook; });
         // Ranks may have asked for different levels.
         const auto outside = runtime.job->exchange_values(std::uint8_t{!runtime.mode.lists_call_mpi});
@@ -113,7 +113,7 @@ void connect() {
         }
         runtime.why_not = Fallback::no_hook;
     }
-    Entry::set_threads(runtime.mode.threads() || !runtime.mode.lists_call_mpi);
+    Entry::set_threads(runtime.mode.threads || !runtime.mode.lists_call_mpi);
     connect_job();
     runtime.takes_calls = runtime.mode.hook != Hook::none;
     agree_early(MPI_COMM_WORLD);
@@ -138,10 +138,10 @@ bool start_runtime(bool collective) {
     runtime.learn([level = level_of(provided)](ProgressFacts& facts) {
         facts.level = level;
         facts.gate_is_complete = gate::knows_all();
-        facts.has_membarrier = level != ThreadLevel::serialized || gate::can_close();
+        facts.has_membarrier = level < ThreadLevel::serialized || gate::can_close();
     });
     make_own_communicator();
-    begin_recording(runtime.mode.threads());
+    begin_recording(runtime.mode.threads);
     or_end([collective] {
         start_job(collective);
         if (collective) connect();

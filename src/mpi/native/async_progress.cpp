@@ -89,8 +89,6 @@ void AsyncProgress::stop() {
 
 bool AsyncProgress::leave_messages() {
     left_ = true;
-    // Where threads may be inside at once, the present poll must not complete what the caller starts.
-    while (polling_ && !is_this_thread()) std::this_thread::yield();
     const bool served = serves_messages_.exchange(false);
     observe();
     return served;
@@ -192,9 +190,8 @@ void AsyncProgress::serve() {
 }
 
 Polled AsyncProgress::poll(bool with_lists, std::chrono::nanoseconds pause) {
-    if (left_ || !gate::try_close(!duties_.any_time)) return Polled::kept_out;
+    if (left_ || !gate::try_close()) return Polled::kept_out;
     Polled polled = Polled::nothing;
-    polling_ = true;
     for (int i = 0; i < polls_in_a_row && !left_; ++i) {
         const std::uint64_t began = processor_time();
         if (with_lists) duties_.advance_lists();
@@ -205,8 +202,7 @@ Polled AsyncProgress::poll(bool with_lists, std::chrono::nanoseconds pause) {
         ++statistics_.moving;
         if (gate::is_wanted()) break;
     }
-    polling_ = false;
-    if (!duties_.any_time) gate::open();
+    gate::open();
     return polled;
 }
 

@@ -38,8 +38,9 @@ class AsyncProgress {
     void stop();
 
     bool serves_messages() const { return serves_messages_.load(std::memory_order_relaxed); }
-    // No more messages from now on: the MPI's progress may call code of the program, which may expect a
-    // thread of its own. Returns whether they were served.
+    // By a thread of the program inside the MPI, where no poll is under way: no more messages from now on,
+    // for the MPI's progress may call code of the program, which may expect a thread of its own. Returns
+    // whether they were served.
     bool leave_messages();
     // Lists advance in this thread only where it is its duty: not because the MPI's progress calls Lapwing.
     bool is_this_thread() const {
@@ -99,7 +100,6 @@ class AsyncProgress {
     int process_ = 0;
     std::atomic<bool> serves_messages_{false};
     std::atomic<bool> left_{false};  // no more polls
-    std::atomic<bool> polling_{false};
     std::atomic<bool> ending_{false};
     std::atomic<bool> asked_{false};
     std::atomic<std::uint32_t> wakes_{0};

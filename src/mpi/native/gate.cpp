@@ -32,10 +32,9 @@ bool can_close() {
     return commands > 0 && (commands & MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0;
 }
 
-bool try_close(bool excludes) {
+bool try_close() {
     // A closed gate stops the program's threads, and membarrier(2) interrupts them.
     if (someone_is_inside<Process>()) return false;
-    if (!excludes) return true;
     if (!registered) register_process();
     return registered && close<Process>();
 }

@@ -1,8 +1,9 @@
 // The gate between the program's threads and Lapwing's thread, which drives the native MPI while the program
-// computes (async_progress.hpp). An MPI of a level below MPI_THREAD_MULTIPLE admits one thread at a time.
-// Every call of the program therefore marks its thread as inside the MPI: an InMpi in each function that this
-// library defines, and gated_functions.hpp for all others. Lapwing's thread closes the gate, and enters only
-// if nobody is inside; a call that meets the closed gate waits for the end of that poll.
+// computes (async_progress.hpp). An MPI of a level below MPI_THREAD_MULTIPLE admits one thread at a time, and
+// with MPI_THREAD_MULTIPLE the program's threads alone find out how safe it is for several. Every call of the
+// program therefore marks its thread as inside the MPI: an InMpi in each function that this library defines,
+// and gated_functions.hpp for all others. Lapwing's thread closes the gate, and enters only if nobody is
+// inside; a call that meets the closed gate waits for the end of that poll.
 //
 // The program's side costs a store and a load, without a fence: Lapwing's thread pays for both sides by
 // membarrier(2), once for each poll.
@@ -60,8 +61,8 @@ bool can_close();
 // threads wait 10 to 30 ms for all processors (an RCU grace period): Lapwing's thread does so before its
 // first attempt.
 void register_single_thread();
-// Returns whether no thread of the program is inside the MPI. `excludes`: nobody enters until open().
-bool try_close(bool excludes);
+// Returns whether no thread of the program is inside the MPI: then nobody enters until open().
+bool try_close();
 bool is_wanted();
 void open();
 

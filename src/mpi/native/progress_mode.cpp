@@ -19,7 +19,6 @@ std::string why_no_messages(const ProgressFacts& facts, const std::string& why_n
 
 std::string why_never(const ProgressFacts& facts) {
     if (facts.level < ThreadLevel::serialized) return "the MPI does not provide MPI_THREAD_SERIALIZED";
-    if (facts.level == ThreadLevel::multiple) return "";
     if (!facts.gate_is_complete) return "this MPI is newer than the versions that Lapwing supports";
     return facts.has_membarrier ? "" : "this kernel refuses membarrier(2)";
 }
@@ -27,7 +26,7 @@ std::string why_never(const ProgressFacts& facts) {
 }  // namespace
 
 ThreadLevel level_to_ask(const LevelFacts& facts) {
-    // Without a hook, Lapwing's thread must enter the MPI at any time.
+    // Without a hook, lists enter the MPI from Lapwing's thread.
     if (facts.lists_enter && !facts.offers_hook) return ThreadLevel::multiple;
     if (facts.messages == "off" || facts.progress_thread == "none") return facts.wanted;
     // Open MPI 4 takes a lock for each message from MPI_THREAD_SERIALIZED on.
@@ -38,23 +37,19 @@ ThreadLevel level_to_ask(const LevelFacts& facts) {
 ProgressMode progress_mode(const ProgressFacts& facts) {
     ProgressMode mode;
     mode.why_never = why_never(facts);
-    if (facts.level == ThreadLevel::multiple)
-        mode.enters = ProgressMode::Enters::any_time;
-    else if (mode.why_never.empty())
-        mode.enters = ProgressMode::Enters::gated;
+    mode.threads = facts.level == ThreadLevel::multiple;
     mode.hook = facts.hook;
-    mode.lists_call_mpi = !facts.others_stay_out && (facts.hook != Hook::polling || mode.threads());
+    mode.lists_call_mpi = !facts.others_stay_out && (facts.hook != Hook::polling || mode.threads);
     mode.why_no_messages = why_no_messages(facts, mode.why_never);
     return mode;
 }
 
 ThreadDuties ProgressMode::duties(bool over_mpi) const {
     ThreadDuties duties;
-    const bool polls_messages_of_lists = hook != Hook::none && over_mpi && enters != Enters::never;
+    const bool polls_messages_of_lists = hook != Hook::none && over_mpi && why_never.empty();
     duties.polls_lists = hook == Hook::polling || polls_messages_of_lists;
     // Without a hook no other thread may advance them.
     duties.lists_in_polls = lists_call_mpi && hook != Hook::polling;
-    duties.any_time = threads();
     duties.messages = why_no_messages.empty();
     duties.runs = duties.polls_lists || duties.messages || hook == Hook::thread;
     duties.closes_gate = duties.runs && (lists_call_mpi || duties.messages);

@@ -50,23 +50,23 @@ struct ThreadDuties {
     // Lists advance in polls only: not while the program is inside the MPI, which advances them then, nor
     // after leave_messages().
     bool lists_in_polls = false;
-    bool any_time = false;     // the thread may enter the MPI beside the program
     bool messages = false;     // large messages of the program
     bool runs = false;         // there is a thread
     bool closes_gate = false;  // every call must pass the gate
 };
 
 struct ProgressMode {
-    enum class Enters : std::uint8_t { never, gated, any_time };
-    Enters enters = Enters::never;  // Lapwing's thread, the MPI
+    // Why Lapwing's thread never enters the MPI; empty: it does, through the gate, at every level. Some MPIs
+    // are not safe for threads in all that they offer one thread at MPI_THREAD_MULTIPLE: the files of Open
+    // MPI 4 and 5 are not.
     std::string why_never;
+    bool threads = false;  // MPI_THREAD_MULTIPLE
     Hook hook = Hook::none;
     // Otherwise lists advance without the MPI: the ranks agree on a communicator when it is made, and what
     // needs the MPI (operators, data that the MPI packs) is left to it or to the program's calls.
     bool lists_call_mpi = true;
     std::string why_no_messages;  // of the program, by the thread
 
-    bool threads() const { return enters == Enters::any_time; }  // MPI_THREAD_MULTIPLE
     // `over_mpi`: lists travel by the MPI's messages, and the settings admit a thread for them.
     ThreadDuties duties(bool over_mpi) const;
 };

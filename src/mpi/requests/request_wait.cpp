@@ -83,9 +83,9 @@ void RequestWait::pause(std::span<Request* const> requests) {
         !in_kernel && !any([](const Communicator& group) { return group.group->needs_link(); });
     const bool may_sleep =
         in_kernel ||
-        (doorbell && (runtime.network->progress_thread() != nullptr || (!runtime.mode.threads() && !fabric)));
+        (doorbell && (runtime.network->progress_thread() != nullptr || (!runtime.mode.threads && !fabric)));
     const WaitStrategy::Step step =
-        strategy_.after_poll({.oversubscribed = runtime.mode.threads() || runtime.locations.oversubscribed(),
+        strategy_.after_poll({.oversubscribed = runtime.mode.threads || runtime.locations.oversubscribed(),
                               .polls_in_kernel = in_kernel || fabric,
                               .may_sleep = may_sleep});
     const std::uint64_t per_native = in_kernel ? kernel_polls_per_native_progress : polls_per_native_progress;
@@ -105,7 +105,7 @@ void RequestWait::sleep_at_doorbell(std::span<Request* const> requests, std::chr
     progress_mpi();
     ProgressThread* const progress_thread = runtime.network->progress_thread();
     // Without a progress thread, another thread of the program may use the shared memory meanwhile.
-    if (progress_thread == nullptr && runtime.mode.threads()) return std::this_thread::yield();
+    if (progress_thread == nullptr && runtime.mode.threads) return std::this_thread::yield();
     progress_.resume();
     strategy_.sleep(max, [&](std::chrono::nanoseconds limit) {
         if (progress_thread != nullptr)
