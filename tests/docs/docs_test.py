@@ -179,10 +179,16 @@ class Docs(unittest.TestCase):
                       if (there := (page.parent / target.partition("#")[0]).resolve()) in PAGES]
         self.assertEqual(sorted(seen), sorted(PAGES))
 
-    def test_pages_are_installed(self):
-        installed = re.findall(r"docs/([\w-]+\.md)", (ROOT / "CMakeLists.txt").read_text())
-        pages = sorted(page.name for page in (ROOT / "docs").glob("*.md"))
-        self.assertEqual(sorted(installed), pages)
+    def test_pages_are_installed_with_what_they_link_to(self):
+        build = (ROOT / "CMakeLists.txt").read_text()
+        kinds = re.search(r"^file\(GLOB_RECURSE pages RELATIVE \S+ CONFIGURE_DEPENDS (.*)\)$", build, re.MULTILINE)[1].split()
+        names = re.search(r"^foreach\(page (.*) \$\{pages\}\)$", build, re.MULTILINE)[1].split()
+        installed = {ROOT / name for name in names} | {file for kind in kinds for file in (ROOT / kind).parent.rglob(pathlib.Path(kind).name)}
+        for page in PAGES:
+            with self.subTest(page=page):
+                linked = {(page.parent / target.partition("#")[0]).resolve() for target in targets(page)} - {page.parent}
+                self.assertLessEqual({page, *filter(pathlib.Path.is_file, linked)}, installed)
+                self.assertFalse([there for there in linked if there.is_dir() and there != ROOT])
 
     def test_commands_can_be_pasted(self):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LAPWING_")}

@@ -144,7 +144,7 @@ std::string as_text(const Profile& profile) {
         "late: waiting for ranks that had not begun; own: the rest, the collective's own time; away: "
         "between start and completion,\n"
         "outside of calls of collectives. could save: an upper bound, because an engine also needs CPU "
-        "time.\n";
+        "time,\nand inside a host a thread of its own (LAPWING_PROGRESS_THREAD=any).\n";
     return text;
 }
 
