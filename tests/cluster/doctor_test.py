@@ -157,6 +157,19 @@ ssh node4 "ip rule add pref 1 from 10.77.0.3 ipproto tcp dport 51000-65534 black
         self.assertFalse(found["steps"]["network"]["works"])
         self.assertTrue(found["steps"]["launcher"]["works"])
 
+    def test_a_port_that_another_program_takes_meanwhile(self):
+        """Between the survey and the test of the network."""
+        takes = """import json, os, socket, subprocess, sys
+members = json.loads(os.environ["DOCTOR_OF_LAPWING"])["members"]
+port = next(one["ports"][0] for one in members if one["name"] == "node2")
+taker = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+sys.exit(subprocess.call(sys.argv[1:]))"""
+        program = self.scratch / "takes.py"
+        program.write_text(takes)
+        launcher = self.script("takes", f'[ "$(hostname)" = node2 ] && [ -n "$DOCTOR_OF_LAPWING" ] && set -- python3 {program} "$@"\nexec "$@"')
+        found = self.examine(launcher=f"mpirun.{MPI} -n 2 {launcher}")
+        self.assertEqual(found["steps"]["network"]["words"], "2 of 2 host-to-host paths reachable")
+
     def test_an_interface_that_is_asked_for_is_down(self):
         prepare = """
 for i in 1 2; do

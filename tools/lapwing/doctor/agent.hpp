@@ -13,8 +13,9 @@ namespace lapwing::tool {
 // Every rank reports its settings. The first rank of each host also reports the facts of each check.
 int survey_host(const std::string& run, const std::string& family, int seconds);
 // The first rank of each host tries to reach the other hosts. Their task is in reach_variable. Reports
-//   {"self": 0, "tried": [1, 2], "reached": [1], "failures": [{"to": 2, "address": "10.77.0.3/24",
-//    "port": 33000, "why": "no answer within 2 s", "elsewhere": "port"}]}
+//   {"self": 0, "tried": [1, 2], "reached": [1], "taken": [47000], "failures": [{"to": 2, "address":
+//    "10.77.0.3/24", "port": 33000, "why": "no answer within 2 s", "elsewhere": "port"}]}
+// "taken": own ports that other programs have by now.
 // "elsewhere": that host answers at another "port" of the address, at another "address" only, or not ("").
 // Returns when all others have reached this host.
 int reach_hosts(const std::string& run, int seconds);

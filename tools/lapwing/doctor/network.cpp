@@ -100,6 +100,7 @@ void judge_failures(const HostReports& members, const std::map<std::size_t, Json
             const auto to = failure.value("to", std::size_t{0});
             // An agent that did not start is another finding.
             if (!reports.contains(to)) continue;
+            if (reports.at(to).value("taken", std::set<int>{}).contains(failure.value("port", 0))) continue;
             Unreached& unreached =
                 all[{failure.value("why", ""), failure.value("elsewhere", "")}][members[from]->name];
             unreached.hosts.insert(members[to]->name);
@@ -144,7 +145,7 @@ Phase examine_network(const JobToExamine& job, const JobReport& report, millisec
             if (told.value("kind", "") != "reach") continue;
             if (told.contains("wrong"))
                 findings.add({Severity::problem, "network", told.value("name", ""), told.value("wrong", ""),
-                              "try again; another program may have taken the port of a test process"});
+                              "try again; other programs may have taken the ports of a test process"});
             const auto self = told.value("self", members.size());
             if (self < members.size()) reports[self] = told;
         }

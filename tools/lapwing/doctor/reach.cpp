@@ -120,14 +120,25 @@ class Agent {
   public:
     Agent(const Task& task, const tcp::Options& options, std::size_t self) : task_(task), self_(self) {
         const std::vector<tcp::IpAddress> own = tcp::choose(options, tcp::interfaces());
+        // The ports were free at the survey; meanwhile another program may have one of them.
+        std::string why;
         for (std::uint16_t port : task.members[self].ports) {
-            for (tcp::Socket& listener : tcp::listen_on(own, options, port))
-                listeners_.push_back(std::move(listener));
+            try {
+                for (tcp::Socket& listener : tcp::listen_on(own, options, port))
+                    listeners_.push_back(std::move(listener));
+            } catch (const Error& error) {
+                why = error.what();
+                taken_.insert(port);
+            }
         }
+        if (listeners_.empty()) throw Error(ErrorCode::system, why);
         for (std::size_t peer = 0; peer < task.members.size(); ++peer) {
-            for (std::uint32_t number = 0; number < task.attempts(peer, self).size(); ++number)
-                awaited_.emplace(static_cast<std::uint32_t>(peer), number);
             std::uint32_t number = 0;
+            for (const auto& [address, port] : task.attempts(peer, self)) {
+                if (!taken_.contains(port)) awaited_.emplace(static_cast<std::uint32_t>(peer), number);
+                ++number;
+            }
+            number = 0;
             for (const auto& [address, port] : task.attempts(self, peer)) {
                 Attempt& one = attempts_.emplace_back();
                 one.to = peer;
@@ -146,7 +157,11 @@ class Agent {
             tried.insert(one.to);
             if (one.reached) reached.insert(one.to);
         }
-        report({{"self", self_}, {"tried", tried}, {"reached", reached}, {"failures", failures()}});
+        report({{"self", self_},
+                {"tried", tried},
+                {"reached", reached},
+                {"taken", taken_},
+                {"failures", failures()}});
         // The doctor ends the launch when all agents have reported.
         while (!awaited_.empty()) step();
     }
@@ -262,6 +277,7 @@ class Agent {
     const std::size_t self_;
     const Clock::time_point begin_ = Clock::now();
     std::vector<tcp::Socket> listeners_;
+    std::set<std::uint16_t> taken_;                              // ports of this host, by other programs
     std::vector<tcp::Socket> guests_;                            // accepted, and have not sent their greeting
     std::set<std::pair<std::uint32_t, std::uint32_t>> awaited_;  // attempts of others, by member and number
     std::vector<Attempt> attempts_;
