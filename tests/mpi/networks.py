@@ -105,11 +105,12 @@ class Networks(jobs.Test):
         self.expect("programs with threads", status == 0 and report and
                     report["network"] == "mpi (the native MPI, which a thread calls every 0.2 ms)", f"{status} {output} {report}")
 
-    def an_operator_beside_a_list(self):
+    def an_operator_and_a_list(self):
         for level in ("single", "multiple"):
-            status, output, report = self.run(2, 2, f"computing-{self.mpi} reduction_beside_list {level}")
-            self.expect(f"{level}: an operator of the program runs in the program's threads while a list is in flight",
-                        status == 0 and "all right\n" in output and report["network"].startswith("mpi ("), f"{status} {output} {report}")
+            for part in ("reduction_beside_list", "reduction_in_list"):
+                status, output, report = self.run(2, 2, f"computing-{self.mpi} {part} {level}")
+                self.expect(f"{level}, {part}: an operator of the program runs in the program's threads",
+                            status == 0 and "all right\n" in output and report["network"].startswith("mpi ("), f"{status} {output} {report}")
 
     def a_first_reduction(self):
         """What Lapwing asks the MPI before the first reduction makes progress, which advances the barrier by the MPI's messages."""
@@ -167,7 +168,7 @@ def main():
     tcp.where_io_uring_is_refused()
     native = Networks(build, mpi, "mpi")
     native.a_first_reduction()
-    native.an_operator_beside_a_list()
+    native.an_operator_and_a_list()
     if full:
         native.by_the_native_mpi()
     failed += tcp.failed + native.failed

@@ -211,7 +211,7 @@ void start_job(bool collective) {
     read(settings);
     if (!collective) return;
     require_library_everywhere();
-    runtime.job = std::make_unique<MpiJob>(settings, runtime.mode.why_never.empty());
+    runtime.job = std::make_unique<MpiJob>(settings, runtime.mode.threads || runtime.mode.why_never.empty());
     try {
         compare_settings(*runtime.job);
     } catch (const Error& error) {

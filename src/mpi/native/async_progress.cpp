@@ -191,6 +191,7 @@ void AsyncProgress::serve() {
 
 Polled AsyncProgress::poll(bool with_lists, std::chrono::nanoseconds pause) {
     if (left_ || !gate::try_close()) return Polled::kept_out;
+    polls_ = true;
     Polled polled = Polled::nothing;
     for (int i = 0; i < polls_in_a_row && !left_; ++i) {
         const std::uint64_t began = processor_time();
@@ -202,6 +203,7 @@ Polled AsyncProgress::poll(bool with_lists, std::chrono::nanoseconds pause) {
         ++statistics_.moving;
         if (gate::is_wanted()) break;
     }
+    polls_ = false;
     gate::open();
     return polled;
 }

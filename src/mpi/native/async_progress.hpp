@@ -38,14 +38,17 @@ class AsyncProgress {
     void stop();
 
     bool serves_messages() const { return serves_messages_.load(std::memory_order_relaxed); }
-    // By a thread of the program inside the MPI, where no poll is under way: no more messages from now on,
-    // for the MPI's progress may call code of the program, which may expect a thread of its own. Returns
-    // whether they were served.
+    // No more polls from now on: the MPI's progress may call code of the program, which may expect a thread
+    // of its own. By a thread of the program inside the MPI, so that none is under way, or after the thread's
+    // end. Returns whether messages were served.
     bool leave_messages();
     // Lists advance in this thread only where it is its duty: not because the MPI's progress calls Lapwing.
     bool is_this_thread() const {
         return &watch::Journal::of_thread() == own_record_.load(std::memory_order_relaxed);
     }
+
+    // Whether the gate is closed. By this thread, or by one of the program inside the MPI, which sees false.
+    bool polls() const { return polls_; }
 
     // By the hook, where the MPI waits with lists in flight and must not be entered by its own thread.
     void help();
@@ -100,6 +103,7 @@ class AsyncProgress {
     int process_ = 0;
     std::atomic<bool> serves_messages_{false};
     std::atomic<bool> left_{false};  // no more polls
+    bool polls_ = false;             // changes behind the closed gate
     std::atomic<bool> ending_{false};
     std::atomic<bool> asked_{false};
     std::atomic<std::uint32_t> wakes_{0};

@@ -56,11 +56,13 @@ struct ThreadDuties {
 };
 
 struct ProgressMode {
-    // Why Lapwing's thread never enters the MPI; empty: it does, through the gate, at every level. Some MPIs
-    // are not safe for threads in all that they offer one thread at MPI_THREAD_MULTIPLE: the files of Open
-    // MPI 4 and 5 are not.
+    // Why Lapwing's thread never polls the MPI; empty: it does, through the gate, also at
+    // MPI_THREAD_MULTIPLE. There the MPI admits several threads, but some are not safe for them: files of
+    // Open MPI 4 and 5 are not.
     std::string why_never;
-    bool threads = false;  // MPI_THREAD_MULTIPLE
+    // MPI_THREAD_MULTIPLE. With Hook::thread and Hook::polling, lists that call the MPI do so in Lapwing's
+    // thread at any time: the program may wait for them inside.
+    bool threads = false;
     Hook hook = Hook::none;
     // Otherwise lists advance without the MPI: the ranks agree on a communicator when it is made, and what
     // needs the MPI (operators, data that the MPI packs) is left to it or to the program's calls.

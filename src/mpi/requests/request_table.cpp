@@ -304,11 +304,17 @@ int RequestTable::progress(bool calls_mpi) {
 
 int RequestTable::progress_all(bool calls_mpi, bool waits) {
     const std::thread::id own = std::this_thread::get_id();
+    const bool gate_is_closed = async_progress.polls();
     int completed = 0;
     // The earliest first: the later ones may wait for its messages. finish() puts the last request into the
     // position of the one that completes.
     for (std::size_t i = 0; i < running_.size();) {
         Request& request = *running_[i];
+        // A function of the program may need a lock that a thread of the program has at the gate.
+        if (gate_is_closed && request.plan != nullptr && request.plan->problem.op == Operator::user) {
+            ++i;
+            continue;
+        }
         const bool waited_for = request.waiter == own;
         // The MPI calls back in the middle of a wait. Its caller polls by itself: a test() would give the
         // list to the engine, which the next poll would have to take back.

@@ -73,6 +73,22 @@ void reduction_beside_list() {
     MPI_Comm_free(&of_mpi);
 }
 
+// The list reduces by the operator, and may have all messages while the program computes.
+void reduction_in_list() {
+    MPI_Op operation = MPI_OP_NULL;
+    MPI_Op_create(sum, 1, &operation);
+    std::vector<int> in(1'000, rank() + 1);
+    std::vector<int> out(in.size(), 0);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallreduce(in.data(), out.data(), static_cast<int>(in.size()), MPI_INT, operation, MPI_COMM_WORLD,
+                   &request);
+    compute(std::chrono::milliseconds(300));
+    check(elsewhere == 0, "the operator ran in another thread");
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(out == std::vector<int>(in.size(), 3), "wrong sum");
+    MPI_Op_free(&operation);
+}
+
 void handle_error(MPI_Comm*, int*, ...) {
     note_thread();
 }
@@ -183,6 +199,7 @@ Parts callbacks() {
 #endif
         {"reduction", reduction},
         {"reduction_beside_list", reduction_beside_list},
+        {"reduction_in_list", reduction_in_list},
         {"callbacks", callbacks_of_program}};
 }
 
