@@ -122,7 +122,15 @@ bool Planner::needs_agreement(const Plan& plan) {
 }
 
 GroupEngine& Planner::open(Candidate& candidate) {
-    if (candidate.opened == nullptr) candidate.opened = candidate.row.open();
+    if (candidate.failure) std::rethrow_exception(candidate.failure);
+    if (candidate.opened != nullptr) return *candidate.opened;
+    try {
+        candidate.opened = candidate.row.open();
+    } catch (...) {
+        // What it had set aside is gone.
+        candidate.failure = std::current_exception();
+        throw;
+    }
     return *candidate.opened;
 }
 

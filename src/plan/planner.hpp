@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <list>
 #include <memory>
@@ -94,6 +95,7 @@ class Planner {
     struct Candidate {
         EngineOfGroup row;
         std::unique_ptr<GroupEngine> opened;  // null before its first list
+        std::exception_ptr failure;           // of its opening, which is not tried again
     };
 
     Plan& find_or_make(const Problem& problem, Starts starts);

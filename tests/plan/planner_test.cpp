@@ -34,6 +34,24 @@ TEST_F(PlannerTest, ARepeatedProblemBuildsNothing) {
     EXPECT_EQ(planner.size(), 2U);
 }
 
+TEST_F(PlannerTest, AnEngineThatCannotBeOpenedIsOpenedOnce) {
+    int opened = 0;
+    const auto fails = [&opened]() -> std::unique_ptr<GroupEngine> {
+        ++opened;
+        throw Error(ErrorCode::system, "no descriptors");
+    };
+    Planner planner(1, {{&host_engine(), fails}}, options);
+    for (int i = 0; i < 2; ++i) {
+        try {
+            planner.plan(alltoall(8));
+            ADD_FAILURE();
+        } catch (const Error& error) {
+            EXPECT_STREQ(error.what(), "no descriptors");
+        }
+    }
+    EXPECT_EQ(opened, 1);
+}
+
 TEST_F(PlannerTest, APlanSaysWhatItIs) {
     options.requested = RequestedAlgorithms::parse("ialltoall=pairwise:window=2");
     Planner planner(1, by_host(), options);
