@@ -48,7 +48,8 @@ bool EventThreadCalls::watch_sockets(SocketWatch& sockets) {
 
 void EventThreadCalls::forget_ring() {
     watches_ring_ = false;
-    connections_.event_loop().forget(ring_);
+    // Without waiting for a call that waits for the thread which is inside the group.
+    connections_.event_loop().forget(ring_, false);
 }
 
 int SocketWatch::descriptor() {

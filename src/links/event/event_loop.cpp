@@ -208,7 +208,7 @@ void EventLoop::watch(int descriptor, unsigned events, std::function<void(unsign
     state_->by_descriptor.emplace(descriptor, number);
 }
 
-void EventLoop::forget(int descriptor) {
+void EventLoop::forget(int descriptor, bool waits) {
     std::shared_ptr<State::Watch> forgotten;  // destroyed after the lock
     std::unique_lock lock(state_->mutex);
     const auto known = state_->by_descriptor.find(descriptor);
@@ -220,7 +220,7 @@ void EventLoop::forget(int descriptor) {
         epoll_event none{};
         epoll_ctl(state_->poller.get(), EPOLL_CTL_DEL, descriptor, &none);
     }
-    if (state_->inside()) return;
+    if (!waits || state_->inside()) return;
     state_->finished.wait(lock, [&] { return state_->running != descriptor; });
 }
 

@@ -35,8 +35,8 @@ class EventLoop {
     // edges). A second call for the same descriptor replaces the first.
     void watch(int descriptor, unsigned events, std::function<void(unsigned)> work);
     // When it returns, the work of `descriptor` does not run any more (unless that work itself has called
-    // it). Must be called before the descriptor is closed.
-    void forget(int descriptor);
+    // it, or it does not wait). Must be called, and wait, before the descriptor is closed.
+    void forget(int descriptor, bool waits = true);
 
   private:
     struct State;

@@ -43,6 +43,9 @@ struct Connector::Attempt {
     unsigned waits = 0;                  // epoll events
     milliseconds pause = first_pause;
     Clock::time_point begin = Clock::now();
+    // Ends of the last rounds without these, or the beginning.
+    Clock::time_point not_refused = begin;
+    Clock::time_point not_starved = begin;
     bool refused = false;              // in this round an address answered, and not as the peer would
     bool starved = false;              // in this round no descriptor was free
     std::vector<std::string> reasons;  // by address, of the last round
@@ -196,10 +199,11 @@ void Connector::ip_failed(const Shared& attempt, const std::string& why, bool ou
 }
 
 void Connector::round_failed(const Shared& attempt) {
-    milliseconds limit = job_.options.patience;
-    if (attempt->refused) limit = std::min<milliseconds>(limit, job_.options.refusal);
-    if (attempt->starved) limit = std::min(limit, descriptor_limit);
-    if (Clock::now() - attempt->begin >= limit || attempt->ips.empty()) {
+    const auto now = Clock::now();
+    if (!attempt->refused) attempt->not_refused = now;
+    if (!attempt->starved) attempt->not_starved = now;
+    if (now - attempt->begin >= job_.options.patience || now - attempt->not_refused >= job_.options.refusal ||
+        now - attempt->not_starved >= descriptor_limit || attempt->ips.empty()) {
         attempt->table->fail(attempt->peer, attempt->lane, failure(*attempt));
         const std::shared_ptr<ConnectionTable> table = attempt->table;
         end(attempt);
