@@ -111,6 +111,7 @@ bool KernelGroup::advance_intra_node(KernelRun& run) {
     caller_ = Caller::event_thread;
     if (run.alive() && run.driver != Driver::caller) advance(run);
     process_changed();
+    if (intra_node_ != nullptr) intra_node_->flush();
     return !run.alive();
 }
 
@@ -184,9 +185,12 @@ void KernelGroup::process_for_program(KernelRun& run) {
 
 // Advances the runs that have changed, and those that get a lane thereby.
 void KernelGroup::process_changed() {
+    // The event thread uses the link for these runs only: without them no other thread is expected there.
+    bool may_have_sent = caller_ == Caller::program;
     while (!changed_.empty()) {
         KernelRun& run = *changed_.back();
         changed_.pop_back();
+        may_have_sent = may_have_sent || run.any_thread;
         if (run.state == KernelRun::State::failing) {
             end_failed(run);
             continue;
@@ -202,7 +206,7 @@ void KernelGroup::process_changed() {
         advance(run);
     }
     // Wakes intra-node peers that sleep until something is sent.
-    if (intra_node_ != nullptr) intra_node_->flush();
+    if (intra_node_ != nullptr && may_have_sent) intra_node_->flush();
 }
 
 // If the run has its lane, or shares it, and all its connections are made.
@@ -220,7 +224,6 @@ void KernelGroup::launch(KernelRun& run) {
         while (operands.gates.size() < static_cast<std::size_t>(run.plan->gates))
             operands.gates.push_back(gates_.acquire());
     } catch (const Error& error) {
-        operands.sockets.clear();
         fail(run, error.what());
         return;
     }
