@@ -79,6 +79,7 @@ TEST(ProgressMode, WhoAdvancesLists) {
         const ProgressMode mode = progress_mode({.level = row.level, .hook = row.hook, .messages = "off"});
         EXPECT_EQ(mode.hook, row.hook);
         EXPECT_EQ(mode.lists_call_mpi, row.lists_call_mpi);
+        EXPECT_EQ(mode.lists_reduce_by_mpi(), row.hook != Hook::polling);
         EXPECT_EQ(words(mode.duties(false)), row.duties);
         EXPECT_EQ(words(mode.duties(true)), row.over_mpi);
         // Another rank's lists must not call the MPI, so this rank's must not either.

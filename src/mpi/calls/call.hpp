@@ -58,7 +58,7 @@ template <typename Call, typename Take>
         runtime.report.count_fallback(Call::collective, Fallback::arguments);
         return {};
     }
-    if (!runtime.mode.lists_call_mpi && buffers.reduction) {
+    if (!runtime.mode.lists_reduce_by_mpi() && buffers.reduction) {
         runtime.report.count_fallback(Call::collective, Fallback::no_hook);
         return {};
     }
@@ -153,7 +153,8 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
             recorded.record();
             return end_without_list(started, communicator, recorded, native);
         }
-        MPI_Request handle = MPI_REQUEST_NULL;
+        // Another thread that completes the list may have to give it to the MPI.
+        MPI_Request handle = started.request->handle;
         return wait_for(*started.request, &handle, MPI_STATUS_IGNORE, trace::Call::blocking_wait);
     });
 }

@@ -113,7 +113,7 @@ struct Completion {
 // Releases a complete request, unless the MPI must complete it. Inside Entry.
 Completion take(Request& request, MPI_Request* handle, MPI_Status* status) {
     Completion completion{
-        .complete = true, .error = request.error, .communicator = request.group->communicator};
+        .complete = true, .error = request.error, .communicator = request.group->of_errors()};
     request.floating_point.raise();
     completion.with_mpi = request.completes_in_mpi();
     if (completion.with_mpi) {
@@ -138,7 +138,7 @@ std::optional<MPI_Comm> communicator_of_failure(int count, const MPI_Request* ha
     const Entry entry;
     for (int i = 0; i < count; ++i) {
         const Request* const request = request_table.find(handles[i]);
-        if (request != nullptr && request->error != MPI_SUCCESS) return request->group->communicator;
+        if (request != nullptr && request->error != MPI_SUCCESS) return request->group->of_errors();
     }
     return std::nullopt;
 }

@@ -39,7 +39,7 @@ int start_persistent(MPI_Request* handle) {
     int error = MPI_SUCCESS;
     {
         const Entry entry;
-        communicator = request->group->communicator;
+        communicator = request->group->of_errors();
         error = start_again(*request);
     }
     return raise(communicator, error);

@@ -69,6 +69,11 @@ struct ProgressMode {
     bool lists_call_mpi = true;
     std::string why_no_messages;  // of the program, by the thread
 
+    // Whether lists may reduce by functions of the MPI, and so by the program's operators. Where only
+    // Lapwing's thread advances lists, an operator would run while the program computes, and may need a lock
+    // that the program has.
+    bool lists_reduce_by_mpi() const { return lists_call_mpi && hook != Hook::polling; }
+
     // `over_mpi`: lists travel by the MPI's messages, and the settings admit a thread for them.
     ThreadDuties duties(bool over_mpi) const;
 };

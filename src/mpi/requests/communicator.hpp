@@ -62,6 +62,8 @@ struct Communicator {
     std::uint32_t slot = MessageSlots::of_all;
     MPI_Request agreement = MPI_REQUEST_NULL;
 
+    // Whose error handler an error of a request goes to.
+    MPI_Comm of_errors() const { return given_up ? MPI_COMM_NULL : communicator; }
     bool begun() const { return group.has_value(); }
     bool is_open() const { return begun() && group->is_open(); }
     Planner& planner() { return group->planner(); }  // once it is open

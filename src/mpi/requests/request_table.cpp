@@ -151,6 +151,8 @@ int RequestTable::launch(Request& request, const UserBuffers& user, std::uint64_
         request.floating_point.capture();
         request.buffers.floating_point = &request.floating_point;
     }
+    // Also if the start fails here: the other ranks count it.
+    if (request.persistent == nullptr) request.channel = group.next_channel++ % first_persistent_channel;
     int error = MPI_SUCCESS;
     // An empty buffer is not stored: 5 ns, because the engine loads both addresses at once.
     if (!user.sent.empty())
@@ -159,7 +161,6 @@ int RequestTable::launch(Request& request, const UserBuffers& user, std::uint64_
     if (!user.received.empty() && error == MPI_SUCCESS)
         request.buffers.out = user.received.receive_address(request.packed, &error);
     if (error == MPI_SUCCESS) {
-        if (request.persistent == nullptr) request.channel = group.next_channel++ % first_persistent_channel;
         if (request.plan == nullptr)
             group.waiting.push_back(&request);
         else
@@ -311,7 +312,8 @@ int RequestTable::progress_all(bool calls_mpi, bool waits) {
     for (std::size_t i = 0; i < running_.size();) {
         Request& request = *running_[i];
         // A function of the program may need a lock that a thread of the program has at the gate.
-        if (gate_is_closed && request.plan != nullptr && request.plan->problem.op == Operator::user) {
+        const Problem& problem = request.plan != nullptr ? request.plan->problem : request.problem;
+        if (gate_is_closed && problem.op == Operator::user) {
             ++i;
             continue;
         }

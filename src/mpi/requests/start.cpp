@@ -149,7 +149,12 @@ class PersistentPlan {
     // Collective; waits for the other ranks if they must agree. Outside of Entry. Throws Error (unsupported).
     PersistentPlan(Communicator& group, const Problem& problem) : problem_(problem) {
         constexpr std::uint32_t max_lanes = 32;  // whose channels engines choose, see Prepared::accept()
+        // So many channels every link tells apart; one that is given again may still be in use.
+        constexpr std::uint32_t max_channels = 1U << 14;
         const std::uint32_t number = max_lanes + group.next_persistent_channel++;
+        if (number >= max_channels)
+            throw Error(ErrorCode::unsupported, "the communicator has had {} persistent collectives",
+                        max_channels);
         channel_ = first_persistent_channel + number % first_persistent_channel;
         if (!choose(group, Starts::persistent)) return;
         const std::uint32_t unusable_lanes = inside_entry([&] { return plan_->prepared->offer(channel_); });

@@ -73,19 +73,26 @@ void reduction_beside_list() {
     MPI_Comm_free(&of_mpi);
 }
 
-// The list reduces by the operator, and may have all messages while the program computes.
+// The list reduces by the operator, and may have all messages while the program computes. The first
+// collective of a communicator waits for the ranks' agreement.
 void reduction_in_list() {
     MPI_Op operation = MPI_OP_NULL;
+    MPI_Comm duplicate = MPI_COMM_NULL;
     MPI_Op_create(sum, 1, &operation);
-    std::vector<int> in(1'000, rank() + 1);
-    std::vector<int> out(in.size(), 0);
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Iallreduce(in.data(), out.data(), static_cast<int>(in.size()), MPI_INT, operation, MPI_COMM_WORLD,
-                   &request);
-    compute(std::chrono::milliseconds(300));
-    check(elsewhere == 0, "the operator ran in another thread");
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    check(out == std::vector<int>(in.size(), 3), "wrong sum");
+    MPI_Comm_dup(MPI_COMM_WORLD, &duplicate);
+    for (const MPI_Comm communicator : {MPI_COMM_WORLD, duplicate}) {
+        std::vector<int> in(1'000, rank() + 1);
+        std::vector<int> out(in.size(), 0);
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (rank() == 1) compute(std::chrono::milliseconds(100));
+        MPI_Iallreduce(in.data(), out.data(), static_cast<int>(in.size()), MPI_INT, operation, communicator,
+                       &request);
+        compute(std::chrono::milliseconds(300));
+        check(elsewhere == 0, "the operator ran in another thread");
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        check(out == std::vector<int>(in.size(), 3), "wrong sum");
+    }
+    MPI_Comm_free(&duplicate);
     MPI_Op_free(&operation);
 }
 
