@@ -154,8 +154,19 @@ class Run(ToolTest):
         self.assertEqual(shlex.split(out)[2], f"LD_PRELOAD={theirs}:{self.openmpi}")
         words = self.rewritten("--", "mpirun", "-n", "2", "-x", f"LD_PRELOAD={theirs}", "a")
         self.assertEqual(words, ["mpirun", "-x", f"LD_PRELOAD={theirs}:{self.openmpi}", "-n", "2", "a"])
-        words = self.rewritten("--", "mpiexec", "-genv", "LD_PRELOAD", theirs, "a")
-        self.assertEqual(words, ["mpiexec", "-genv", "LD_PRELOAD", f"{theirs}:{self.mpich}", "a"])
+        for option in (["-genv", "LD_PRELOAD", theirs], ["-genv", f"LD_PRELOAD={theirs}"]):
+            words = self.rewritten("--", "mpiexec", *option, "a")
+            self.assertEqual(words, ["mpiexec", "-genv", "LD_PRELOAD", f"{theirs}:{self.mpich}", "a"])
+
+    def test_a_library_of_lapwing_that_is_preloaded_already_is_not_loaded_twice(self):
+        profile = self.preload("liblapwing-profile-openmpi.so")
+        value = "/nonexistent/liblapwing-openmpi.so /nonexistent/theirs.so:/nonexistent/liblapwing-mpich.so"
+        for command, library in (("run", self.openmpi), ("profile", profile)):
+            out, _ = self.call(command, "--dry-run", "--", "mpirun", "a", tool=self.tool, PATH=self.path, LD_PRELOAD=value)
+            self.assertEqual(shlex.split(out)[2], f"LD_PRELOAD=/nonexistent/theirs.so:{library}")
+        words = self.rewritten("--", "mpirun", "-x", f"LD_PRELOAD={self.openmpi}", "a")
+        self.assertEqual(words, ["mpirun", "-x", f"LD_PRELOAD={self.openmpi}", "a"])
+        self.assertEqual(self.rewritten("--", "mpiexec", "-genv", "LD_PRELOAD", value, "a")[3], f"/nonexistent/theirs.so:{self.mpich}")
 
     def test_report(self):
         file = self.prefix / "report.json"

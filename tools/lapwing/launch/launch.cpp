@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "engines/catalogue.hpp"
 #include "lapwing/common/process.hpp"
+#include "lapwing/common/values.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -53,28 +54,42 @@ Variables variables_to_pass(const Settings& settings) {
     return result;
 }
 
+// A module may preload Lapwing: that library beside the one that the tool adds would serve the calls twice,
+// and hide the MPI from `lapwing profile`.
+std::string without_own(std::string preloads) {
+    std::ranges::replace(preloads, ' ', ':');
+    std::vector<std::string> files = split(preloads, ':');
+    std::erase_if(files, [](const std::string& file) {
+        return std::filesystem::path(file).filename().string().starts_with("liblapwing-");
+    });
+    return fmt::format("{}", fmt::join(files, ":"));
+}
+
 // The libraries that the user preloads in the ranks: by the environment, or by options of the launcher, which
 // are removed, because the last option for a variable counts.
 std::string take_preloaded(std::vector<std::string>& words, Way way) {
     std::string found = from_environment(preload_variable);
     const std::string assigned = fmt::format("{}=", preload_variable);
     for (std::size_t i = 1; i + 1 < words.size();) {
+        const bool hydra = way == Way::hydra && (words[i] == "-genv" || words[i] == "-env");
         const std::string& name = words[i + 1];
         std::size_t length = 0;
-        if (way == Way::openmpi && words[i] == "-x" &&
-            (name == preload_variable || name.starts_with(assigned))) {
-            length = 2;
-            if (name != preload_variable) found = name.substr(assigned.size());
-        } else if (way == Way::hydra && (words[i] == "-genv" || words[i] == "-env") &&
-                   name == preload_variable && i + 2 < words.size()) {
-            length = 3;
-            found = words[i + 2];
+        if ((way == Way::openmpi && words[i] == "-x") || hydra) {
+            if (name.starts_with(assigned)) {
+                length = 2;
+                found = name.substr(assigned.size());
+            } else if (name == preload_variable && !hydra) {
+                length = 2;
+            } else if (name == preload_variable && i + 2 < words.size()) {
+                length = 3;
+                found = words[i + 2];
+            }
         }
         const auto at = words.begin() + static_cast<std::ptrdiff_t>(i);
         words.erase(at, at + static_cast<std::ptrdiff_t>(length));
         if (length == 0) ++i;
     }
-    return found;
+    return without_own(found);
 }
 
 // Open MPI counts -x for the programs up to the next colon only.
