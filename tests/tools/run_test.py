@@ -167,6 +167,14 @@ class Run(ToolTest):
         words = self.rewritten("--", "mpirun", "-x", f"LD_PRELOAD={self.openmpi}", "a")
         self.assertEqual(words, ["mpirun", "-x", f"LD_PRELOAD={self.openmpi}", "a"])
         self.assertEqual(self.rewritten("--", "mpiexec", "-genv", "LD_PRELOAD", value, "a")[3], f"/nonexistent/theirs.so:{self.mpich}")
+        programs = self.prefix / "libexec" / "lapwing"
+        programs.mkdir(parents=True)
+        self.script("lapwing-bench-openmpi", "", programs)
+        native = ("bench", "latency", "--engine", "native", "--dry-run", "--", "mpirun")
+        for words, preloaded, passed in ((native, value, "/nonexistent/theirs.so"), (native, self.openmpi, ""),
+                                         ((*native, "-x", f"LD_PRELOAD={self.openmpi}"), "", "")):
+            out, _ = self.call(*words, tool=self.tool, PATH=self.path, LD_PRELOAD=preloaded)
+            self.assertEqual(shlex.split(out)[1:3], ["-x", f"LD_PRELOAD={passed}"])
 
     def test_report(self):
         file = self.prefix / "report.json"

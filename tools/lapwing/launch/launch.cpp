@@ -262,11 +262,10 @@ Launch arrange(const Starter& starter, const std::vector<std::string>& words, co
     Variables variables = variables_to_pass(settings);
     if (!timed.empty()) variables.emplace_back("TIMER_OF_LAPWING_COMPARE", timed);
     Launch launch{words, {}};
-    if (!library.empty()) {
-        const std::string others = take_preloaded(launch.words, starter.way);
-        variables.emplace(variables.begin(), preload_variable,
-                          join_preloads(address_sanitizer_of(words), others, library));
-    }
+    std::string preloads = take_preloaded(launch.words, starter.way);
+    if (!library.empty()) preloads = join_preloads(address_sanitizer_of(words), preloads, library);
+    if (!library.empty() || launch.words != words || preloads != from_environment(preload_variable))
+        variables.emplace(variables.begin(), preload_variable, preloads);
     std::vector<std::string> options;
     for (const auto& [variable, value] : variables) {
         if (starter.way == Way::openmpi)
