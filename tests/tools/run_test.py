@@ -320,7 +320,16 @@ class Run(ToolTest):
         script = self.script("job.sh", f"touch {ran}", self.prefix / "bin")
         self.wrong("--", script, because="--mpi")
         self.wrong("--", "job.sh", because="--mpi")
+        for name in ("mpi_job.sh", "mpi", "prune.sh"):
+            self.wrong("--", self.script(name, f"touch {ran}", self.prefix / "bin"), because="--mpi")
+            self.wrong("--", name, because="--mpi")
         self.assertFalse(ran.exists())
+
+    def test_scripts_that_are_launchers_are_asked_wherever_they_are(self):
+        for name in ("mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.hydra", "mpirun-5.0", "mpirun_rsh", "orterun", "prterun", "prun"):
+            file = self.launcher(name, OPENMPI)
+            for word in (name, str(file)):
+                self.assertEqual(self.rewritten("--", word, "a")[:2], [word, "-x"])
 
     def test_a_launcher_that_does_not_answer(self):
         # The launcher is asked for its version. The file that it would write afterwards shows whether the tool waited for it.

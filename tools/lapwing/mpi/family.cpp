@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -27,8 +28,10 @@ bool is_script(const std::string& path) {
 
 bool may_be_asked(const std::string& word, const std::string& path) {
     const std::string name = std::filesystem::path(word).filename();
-    for (const char* start : {"mpi", "orterun", "prterun", "prun", "hydra"}) {
-        if (name.starts_with(start)) return true;
+    for (const std::string_view start : {"mpirun", "mpiexec", "orterun", "prterun", "prun", "hydra"}) {
+        // mpirun.openmpi and mpirun_rsh, but not prune.sh
+        if (name.starts_with(start) && std::isalpha(static_cast<unsigned char>(name[start.size()])) == 0)
+            return true;
     }
     return word.find('/') == std::string::npos && !is_script(path);
 }
