@@ -197,6 +197,14 @@ class Compare(ToolTest):
         self.assertEqual(self.interrupted(2, signal.SIGINT, True), "No round is complete.\n")
         self.assertEqual([path.name for path in pathlib.Path(self.place).iterdir()], ["runs"])
 
+    def test_ignored_signals(self):
+        """As below nohup, or in the background of a script."""
+        for name in ("HUP", "INT", "TERM"):
+            self.job(f"kill -{name} $PPID; exit 0")
+            done = subprocess.run(["sh", "-c", f"trap '' {name}; exec {self.tool} compare --rounds 1 -- mpirun a"], cwd=self.place,
+                                  env=clean_environment(PATH=self.path), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_dry_run(self):
         out, _ = self.compare("--dry-run", "--all", "--with", "mine: --messages on --engine host")
         self.assertEqual(self.runs(), [])

@@ -178,7 +178,11 @@ void hand_over(pid_t first, int signal) {
 sigset_t handed_signals() {
     sigset_t signals;
     sigemptyset(&signals);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) sigaddset(&signals, signal);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
+        struct sigaction found {};
+        sigaction(signal, nullptr, &found);
+        if (found.sa_handler != SIG_IGN) sigaddset(&signals, signal);
+    }
     return signals;
 }
 

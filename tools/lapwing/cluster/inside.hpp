@@ -18,7 +18,8 @@ namespace lapwing::tool {
 int run_cluster(ClusterShape shape, const std::vector<std::string>& command, const sigset_t& mask,
                 int started);
 
-// The signals that are passed on to the command; they must be blocked when run_cluster is called.
+// The signals that are passed on to the command: those that are not ignored, as below nohup. They must be
+// blocked when run_cluster is called.
 sigset_t handed_signals();
 // Passes a signal to the command of the cluster. Called in its first process.
 void hand_over(pid_t first, int signal);
