@@ -244,6 +244,13 @@ class Run(ToolTest):
         running.terminate()
         running.wait(timeout=100)
         self.assertEqual(list(place.iterdir()), [])
+        # Nor those of another host, whose locks a network file system does not show.
+        own, other = ([place / f"{name}-{host}-abcdef" for name in ("t.json.parts", "lapwing-report")]
+                      for host in (os.uname().nodename, "other"))
+        for path in (*own, *other):
+            path.mkdir()
+        self.call(*run, tool=self.tool, status=125, PATH=self.path, TMPDIR=str(place))
+        self.assertEqual(set(place.iterdir()), set(other))
 
     def test_a_result_stays_until_there_is_a_new_one(self):
         programs = self.prefix / "libexec" / "lapwing"

@@ -23,6 +23,7 @@
 #include "base/error.hpp"
 #include "lapwing/cluster/inside.hpp"
 #include "lapwing/common/process.hpp"
+#include "links/tcp/addresses.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -136,7 +137,8 @@ int open_directory(const char* path) {
     return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-// Those that no process has locked. File systems without locks of directories keep them.
+// Those that no process has locked. File systems without locks of directories keep them. NFS shows the locks
+// of this host only.
 void remove_abandoned(const std::filesystem::path& prefix) {
     std::error_code ignored;
     const std::string name = prefix.filename().string() + "-";
@@ -155,10 +157,11 @@ void remove_abandoned(const std::filesystem::path& prefix) {
 }  // namespace
 
 JobDirectory::JobDirectory(const std::string& prefix) {
-    remove_abandoned(prefix);
+    const std::string of_host = fmt::format("{}-{}", prefix, tcp::host_name());
+    remove_abandoned(of_host);
     struct stat locked {};
     do {  // another tool that removes abandoned ones may be faster than the lock
-        path_ = prefix + "-XXXXXX";
+        path_ = of_host + "-XXXXXX";
         if (mkdtemp(path_.data()) == nullptr) throw_system("the ranks' files need " + path_);
         if (lock_ >= 0) close(lock_);
         lock_ = open_directory(path_.c_str());

@@ -10,10 +10,10 @@
 
 namespace lapwing::tool {
 
-// A directory for files of the ranks of a job, PREFIX-XXXXXX, as long as this object lives.
+// A directory for files of the ranks of a job, PREFIX-HOST-XXXXXX, as long as this object lives.
 class JobDirectory {
   public:
-    // Removes those of this prefix whose tools were killed. Throws Error (system).
+    // Removes those of this prefix and host whose tools were killed. Throws Error (system).
     explicit JobDirectory(const std::string& prefix);
     ~JobDirectory();
     JobDirectory(const JobDirectory&) = delete;
