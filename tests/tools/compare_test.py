@@ -79,9 +79,15 @@ class Compare(ToolTest):
         self.assertEqual(len(self.runs()), 18)
         self.compare(*words, "--rounds", 20, "--within", 100)  # it stops when the interval is narrow: with 7 pairs
         self.assertEqual(len(self.runs()), 18)
-        for printed in ("soon", "0", "-1", "1x"):
+        for printed in ("soon", "0", "-1", "1x", "nan", "inf"):
             self.job(f"echo 'Loop time of {printed} s'")
             self.assertIn("native, in round 1: no line of its output has a time above 0", self.compare(*words, status=1)[1])
+
+    def test_long_lines(self):
+        """A line without end, and a progress bar, whose lines end with carriage returns."""
+        self.job("head -c 1000000 /dev/zero | tr '\\0' x; printf '50 %%\\rtime 1.5\\r100 %%\\n'")
+        out, _ = self.compare("--rounds", 1, "--no-warm-up", "--time", "^time (.*)", "--same-output=(x|y)*$")
+        self.assertRegex(out, "native +1.500")
 
     def test_another_command(self):
         self.job("echo $@ >> said")

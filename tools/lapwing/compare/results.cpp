@@ -48,6 +48,19 @@ std::optional<std::regex> read_pattern(const char* option, const std::string& pa
     return {};
 }
 
+// Also those that a progress bar ends with carriage returns.
+std::vector<std::string> lines_in(std::string output) {
+    std::ranges::replace(output, '\r', '\n');
+    return split(output, '\n');
+}
+
+// std::regex takes stack for each character.
+bool search(const std::string& line, const std::regex& pattern, std::smatch& match) {
+    constexpr std::size_t max_length = 4000;
+    const auto length = static_cast<std::ptrdiff_t>(std::min(line.size(), max_length));
+    return std::regex_search(line.begin(), line.begin() + length, match, pattern);
+}
+
 }  // namespace
 
 bool equal_within(std::string_view one, std::string_view other, double tolerance) {
@@ -79,13 +92,13 @@ PrintedTime::PrintedTime(const std::string& pattern) : line_(read_pattern("--tim
 
 std::optional<double> PrintedTime::find(const std::string& output) const {
     std::optional<double> found;
-    for (const std::string& line : split(output, '\n')) {
+    for (const std::string& line : lines_in(output)) {
         std::smatch match;
-        if (!std::regex_search(line, match, *line_)) continue;
+        if (!search(line, *line_, match)) continue;
         const std::string written = match[1];
         std::string_view text = written;
         found = take_number(text);
-        if (!text.empty() || (found && *found <= 0)) found.reset();
+        if (found && (!text.empty() || !std::isfinite(*found) || *found <= 0)) found.reset();
     }
     return found;
 }
@@ -100,8 +113,9 @@ void Results::before_run() {
 
 std::string Results::lines_of(const std::string& output) const {
     std::string found;
-    for (const std::string& line : split(output, '\n')) {
-        if (lines_ && std::regex_search(line, *lines_)) found += line + "\n";
+    std::smatch match;
+    for (const std::string& line : lines_in(output)) {
+        if (lines_ && search(line, *lines_, match)) found += line + "\n";
     }
     return found;
 }
