@@ -135,10 +135,19 @@ class Compare(ToolTest):
     def test_a_run_that_fails(self):
         self.job('echo "words of $under"; [ $under$round = lapwing3 ] && exit 5; exit 0')
         out, err = self.compare("--no-warm-up", status=1)
-        self.assertEqual((out, err), ("", "lapwing compare: lapwing, in round 3: exit status 5\nwords of lapwing\n"))
+        self.assertEqual(err, "lapwing compare: lapwing, in round 3: exit status 5\nwords of lapwing\n")
+        self.assertRegex(out, r"^Lapwing: 2 pairs are too few.*\n\n  variant ")  # the rounds that are complete
         self.assertEqual(self.runs(), ["native", "lapwing", "lapwing", "native", "native", "lapwing"])
         self.job("kill -KILL $$")
-        self.assertIn("native, in the round before those that count: ended by signal 9", self.compare(status=1)[1])
+        out, err = self.compare(status=1)
+        self.assertEqual(out, "")
+        self.assertIn("native, in the round before those that count: ended by signal 9", err)
+        for then, said in (("rm -r ${word#*=}", "parts"), ("exit 6", "exit status 6")):  # in the timed runs
+            self.job(f'for word in "$@"; do case $word in TIMER_OF*) {then};; esac; done; exit 0')
+            out, err = self.compare("--rounds", 2, status=1)
+            self.assertIn("2 pairs are too few", out)
+            self.assertIn(said, err)
+            self.assertEqual(err.count("\n"), 1)
         self.job("i=0; while [ $i -lt 2000 ]; do i=$((i+1)); echo line $i; done; exit 1")
         _, err = self.compare(status=1)
         self.assertIn("\n...\nline ", err)
