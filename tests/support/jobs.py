@@ -12,6 +12,11 @@ import sys
 import tempfile
 import threading
 
+# Programs heed signals that these tests send, also where a script started the tests in the background or below nohup.
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, lambda *_: None)
+
 SKIPPED = 77  # the exit status of a test that cannot run here
 
 # Networks between hosts for the host engine, and the variables that their libraries need on virtual hosts.
