@@ -90,7 +90,7 @@ std::uint64_t hash_of(const Problem& p, Starts starts) {
 
 Planner::Planner(int rank, std::vector<EngineOfGroup> engines, const PlanOptions& options)
     : rank_(rank), options_(options) {
-    for (EngineOfGroup& row : engines) engines_.push_back({std::move(row), nullptr});
+    for (EngineOfGroup& row : engines) engines_.push_back({std::move(row), nullptr, nullptr});
     buckets_.assign(max_plans, plans_.end());
     guidance_ = {options.tuning.get(), {first_engine().name(), options.several_hosts}, options.reproducible};
 }
