@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -28,19 +27,13 @@ std::size_t width_of_help() {
     return std::clamp<std::size_t>(size.ws_col, usual, 120);
 }
 
-std::vector<std::string> split(const std::string& text, char at) {
-    std::vector<std::string> parts;
-    std::istringstream rest(text);
-    for (std::string part; std::getline(rest, part, at);) parts.push_back(part);
-    return parts;
-}
-
 }  // namespace
 
 std::string wrap(const std::string& text, std::size_t width, const std::string& between) {
     std::string result;
     std::size_t length = 0;  // of the line
-    for (std::string word : split(text, ' ')) {
+    for (const std::string_view part : split(text, ' ')) {
+        std::string word(part);
         // A long list is broken behind a comma.
         for (std::size_t comma; word.size() > width && (comma = word.rfind(',', width - 1)) < word.size();) {
             result += (length > 0 ? between : "") + word.substr(0, comma + 1);
@@ -70,7 +63,8 @@ std::string wrap_paragraphs(const std::string& text) {
         if (!paragraph.empty()) result += wrap(paragraph, width, "\n") + "\n";
         paragraph.clear();
     };
-    for (const std::string& line : split(text, '\n')) {
+    for (const std::string_view part : split(text, '\n')) {
+        const std::string line(part);
         if (!line.empty() && !line.starts_with(' ')) {
             paragraph += (paragraph.empty() ? "" : " ") + line;
             if (line.ends_with(':')) end_paragraph();

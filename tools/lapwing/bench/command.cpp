@@ -33,10 +33,6 @@ struct All {
     bool table = false;  // print what is known of each benchmark
 };
 
-std::vector<std::string> words_of(const std::string& line) {
-    return line.empty() ? std::vector<std::string>() : split(line, ' ');
-}
-
 // One of the commands that `lapwing bench all` stands for.
 struct Part {
     const Benchmark* benchmark;

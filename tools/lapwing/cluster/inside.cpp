@@ -17,6 +17,7 @@
 #include "lapwing/cluster/network.hpp"
 #include "lapwing/cluster/own_cores.hpp"
 #include "lapwing/cluster/relay.hpp"
+#include "lapwing/common/process.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -138,14 +139,11 @@ void make_hosts(ClusterShape& shape) {
 }
 
 pid_t start_command(const std::vector<std::string>& command, const sigset_t& mask) {
-    std::vector<char*> words;
-    for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-    words.push_back(nullptr);
     const pid_t process = fork();
     if (process < 0) throw_system("fork");
     if (process != 0) return process;
     sigprocmask(SIG_SETMASK, &mask, nullptr);
-    execvp(words.front(), words.data());
+    execvp(command.front().c_str(), pointers(command).data());
     print_message("lapwing cluster: {}: {}\n", command.front(), std::strerror(errno));
     _exit(errno == ENOENT ? 127 : 126);
 }

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
+#include "base/messages.hpp"
 #include "base/nearest_name.hpp"
+#include "base/output_file.hpp"
 #include "command_line/command_line.hpp"
 
 namespace lapwing::tool {
@@ -48,6 +50,15 @@ void refuse_given(const CommandLine& app, std::initializer_list<const char*> opt
 
 void require_output_of_json(bool json, const std::string& output) {
     if (json && output.empty()) throw_invalid("--json needs --output FILE: standard output is the program's");
+}
+
+void write_measured(const std::string& file, const std::string& text, const char* what) {
+    try {
+        write_file(file, text, what);
+    } catch (const std::exception&) {
+        print_message("{}", text);
+        throw;
+    }
 }
 
 }  // namespace lapwing::tool

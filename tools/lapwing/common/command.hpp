@@ -52,6 +52,9 @@ void refuse_unknown_options(const CommandLine& options, bool extra_words_allowed
 void refuse_given(const CommandLine& app, std::initializer_list<const char*> options, const std::string& why);
 // Of a subcommand whose standard output is the program's. Throws Error (invalid_argument).
 void require_output_of_json(bool json, const std::string& output);
+// All of a file, or of standard error where that has no room: what took long is not lost. Throws Error
+// (system).
+void write_measured(const std::string& file, const std::string& text, const char* what);
 
 Command add_explain(CommandLine& tool);
 Command add_info(CommandLine& tool);

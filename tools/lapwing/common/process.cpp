@@ -24,13 +24,6 @@
 namespace lapwing::tool {
 namespace {
 
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-    std::vector<char*> result;
-    for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
-    result.push_back(nullptr);
-    return result;
-}
-
 // True when the process ended within the limit.
 bool ends_within(pid_t process, std::chrono::milliseconds limit) {
     const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
@@ -48,6 +41,13 @@ bool ends_within(pid_t process, std::chrono::milliseconds limit) {
 }
 
 }  // namespace
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+    std::vector<char*> result;
+    for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
+    result.push_back(nullptr);
+    return result;
+}
 
 MemoryFile::MemoryFile(std::string_view content) : descriptor_(memfd_create("lapwing", MFD_CLOEXEC)) {
     if (descriptor_ < 0) throw_system("memfd_create", errno);

@@ -58,6 +58,9 @@ std::optional<std::string> find_program(const std::string& name);
 // The same; throws Error (invalid_argument) if there is no such program.
 std::string require_program(const std::string& name);
 
+// Of the words, for exec functions; as long as the words live.
+std::vector<char*> pointers(const std::vector<std::string>& words);
+
 // A word of a shell command: quoted if necessary.
 std::string quote(std::string_view word);
 

@@ -86,13 +86,14 @@ double read_time(std::string_view name, std::string_view written, double max) {
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {
-    std::vector<std::string> parts;
-    while (true) {
-        const std::size_t end = text.find(separator);
-        parts.emplace_back(text.substr(0, end));
-        if (end == std::string_view::npos) return parts;
-        text.remove_prefix(end + 1);
-    }
+    const std::vector<std::string_view> parts = lapwing::split(text, separator);
+    return {parts.begin(), parts.end()};
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+    std::vector<std::string> words = split(text, ' ');
+    std::erase(words, "");
+    return words;
 }
 
 std::vector<std::uint64_t> read_range(const char* option, const std::string& written,

@@ -53,6 +53,8 @@ double read_time(std::string_view name, std::string_view written, double max = 1
 
 // The texts between the separators; one empty text for an empty text.
 std::vector<std::string> split(std::string_view text, char separator);
+// Those between blanks.
+std::vector<std::string> words_of(std::string_view text);
 
 // Reads "a,b,c" with `read`; returns each value once. Throws Error (invalid_argument) that names the option.
 template <class Read>

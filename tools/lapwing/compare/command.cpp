@@ -47,12 +47,6 @@ struct Options {
 const std::vector<std::string> variants_of_all = {"host: --engine host", "kernel: --engine kernel",
                                                   "messages off: --messages off", "blocking: --blocking"};
 
-std::vector<std::string> words_of(const std::string& text) {
-    std::vector<std::string> words = split(text, ' ');
-    std::erase(words, "");
-    return words;
-}
-
 Settings read_settings_of(const std::string& options) {
     SettingOptions given;
     CommandLine line("", "");
@@ -127,15 +121,9 @@ std::vector<Variant> arrange_variants(const std::vector<Settled>& known, const s
     return variants;
 }
 
-// A comparison that its file has no room for is not lost.
 void say(const std::string& text, const std::string& file) {
     if (file.empty()) return fmt::print("{}", text);
-    try {
-        write_file(file, text, "the comparison");
-    } catch (const std::exception&) {
-        print_message("{}", text);
-        throw;
-    }
+    write_measured(file, text, "the comparison");
 }
 
 // Returns the status with which the tool must end, as waitpid() gives it.

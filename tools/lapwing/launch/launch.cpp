@@ -297,10 +297,7 @@ std::string print(const Launch& launch) {
 
 void execute(const Launch& launch) {
     for (const auto& [variable, value] : launch.environment) setenv(variable.c_str(), value.c_str(), 1);
-    std::vector<char*> pointers;
-    for (const std::string& word : launch.words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-    execvp(pointers.front(), pointers.data());
+    execvp(launch.words.front().c_str(), pointers(launch.words).data());
     throw_system(launch.words.front());
 }
 

@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <vector>
 
@@ -161,16 +160,11 @@ void end_launcher(pid_t launcher, std::vector<pid_t> below) {
 }  // namespace
 
 std::string find_mpi_program(const std::string& program, const MpiFamily& family) {
-    const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     const std::string name = fmt::format("{}-{}", program, family.name);
     std::vector<std::string> searched;
-    for (const char* directory : {LAPWING_INSTALL_LIBEXECDIR, "libexec"}) {
-        const auto place = (bin.parent_path() / directory / "lapwing").lexically_normal();
-        if (!searched.empty() && searched.back() == place) continue;
-        searched.push_back(place);
-        const std::filesystem::path found = place / name;
-        if (access(found.c_str(), X_OK) == 0) return found;
-    }
+    if (const auto found =
+            find_installed({LAPWING_INSTALL_LIBEXECDIR "/lapwing", "libexec/lapwing"}, name, searched, X_OK))
+        return *found;
     throw_not_installed(name, searched, family);
 }
 
@@ -263,9 +257,7 @@ LaunchEnd run_with_limits(const Launch& launch, Streams streams, const LaunchLim
         // Output after the launcher was stopped is of no use.
         while (!ended_here && (output.open() || error.open()) && read_for(milliseconds(20))) continue;
     }
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    end.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    end.status = wait_for(child);
     if (ended_here && !end.timed_out) end.status = 0;
     end.time = std::chrono::duration_cast<milliseconds>(Clock::now() - begin);
     return end;

@@ -226,7 +226,8 @@ std::string address_sanitizer_of(const std::vector<std::string>& words) {
 }
 
 std::optional<std::string> find_installed(std::initializer_list<const char*> directories,
-                                          const std::string& file, std::vector<std::string>& searched) {
+                                          const std::string& file, std::vector<std::string>& searched,
+                                          int mode) {
     const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     searched.clear();
     for (const char* directory : directories) {
@@ -234,7 +235,7 @@ std::optional<std::string> find_installed(std::initializer_list<const char*> dir
         if (std::find(searched.begin(), searched.end(), place.string()) != searched.end()) continue;
         searched.push_back(place);
         const std::filesystem::path found = place / file;
-        if (access(found.c_str(), R_OK) == 0) return found.string();
+        if (access(found.c_str(), mode) == 0) return found.string();
     }
     return std::nullopt;
 }

@@ -1,6 +1,8 @@
 // The MPI families that Lapwing has a preload library for, and how to tell them apart.
 #pragma once
 
+#include <unistd.h>
+
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -54,9 +56,10 @@ const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std:
 std::string address_sanitizer_of(const std::vector<std::string>& words);
 
 // A file beside this tool: in a build tree, or where it was installed. `directories`: absolute, or below the
-// directory that has bin. None when it is in none of the `searched` directories.
+// directory that has bin. `mode`: of access(). None when it is in none of the `searched` directories.
 std::optional<std::string> find_installed(std::initializer_list<const char*> directories,
-                                          const std::string& file, std::vector<std::string>& searched);
+                                          const std::string& file, std::vector<std::string>& searched,
+                                          int mode = R_OK);
 // The preload library.
 std::optional<std::string> find_preload(const std::string& file, std::vector<std::string>& searched);
 

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "lapwing/common/linked_symbols.hpp"
+#include "watch/symbols.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -96,8 +97,12 @@ std::string identity(const Json& site) {
 }
 
 CodeLocation location_of(const Json& site, watch::Symbols& symbols) {
-    return find_location(text(site, "module"), site.value("offset", std::uint64_t{0}), text(site, "symbol"),
-                         symbols);
+    const std::string module = text(site, "module");
+    const std::uint64_t offset = site.value("offset", std::uint64_t{0});
+    const watch::Symbol found = symbols.find(module, offset);
+    // "symbol": the function's name, if the module exports it.
+    return {module, offset, found.function.empty() ? text(site, "symbol") : found.function, found.file,
+            found.line};
 }
 
 // Nanoseconds become seconds, and sums become means over the ranks.
@@ -182,12 +187,6 @@ std::string CodeLocation::text() const {
                            symbol.empty() ? "" : fmt::format(" ({})", symbol));
     if (!symbol.empty()) return fmt::format("{} in {}+{:#x}", symbol, short_name(module), offset);
     return module.empty() ? "an unknown location" : fmt::format("{}+{:#x}", short_name(module), offset);
-}
-
-CodeLocation find_location(const std::string& module, std::uint64_t offset, const std::string& exported,
-                           watch::Symbols& symbols) {
-    const watch::Symbol found = symbols.find(module, offset);
-    return {module, offset, found.function.empty() ? exported : found.function, found.file, found.line};
 }
 
 Profile analyse(const std::vector<RankPart>& parts) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "lapwing/timeline/trace_parts.hpp"
-#include "watch/symbols.hpp"
 
 namespace lapwing::tool {
 
@@ -21,9 +20,6 @@ struct CodeLocation {
 
     std::string text() const;  // "transpose.c:83 (main)"
 };
-// `exported`: the function's name, if the module exports it.
-CodeLocation find_location(const std::string& module, std::uint64_t offset, const std::string& exported,
-                           watch::Symbols& symbols);
 
 // Seconds are means over the ranks, of messages over those that make the call, summed over the calls.
 struct CallSite {

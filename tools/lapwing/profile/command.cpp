@@ -194,14 +194,8 @@ Json as_json(const Profile& profile) {
     return json;
 }
 
-// A profile that its file has no room for is not lost.
 void say(const std::string& text, const std::string& file) {
-    try {
-        if (!file.empty()) return write_file(file, text, "the profile");
-    } catch (const std::exception&) {
-        print_message("{}", text);
-        throw;
-    }
+    if (!file.empty()) return write_measured(file, text, "the profile");
     if (!print_message("{}", text))
         throw Error(ErrorCode::system, "the profile cannot be written to standard error");
 }
