@@ -322,6 +322,20 @@ class Run(ToolTest):
         )
         self.wrong("--", "srun", "-n", "2", "a", because="--mpi")
 
+    def test_srun_exports_the_variables_where_a_site_exports_none(self):
+        self.launcher("srun", "slurm 22.05")
+
+        def exports(*words, **environment):
+            words = self.rewritten("--mpi", "mpich", "--engine", "host", "--", "srun", *words, **environment)
+            return [word for word in words if "EXPORT" in word or "--export" in word]
+
+        ours = "LD_PRELOAD,LAPWING_ENGINE"
+        self.assertEqual(exports("a", SLURM_EXPORT_ENV="NONE"), [f"SLURM_EXPORT_ENV={ours}"])
+        self.assertEqual(exports("a", SLURM_EXPORT_ENV="HOME"), [f"SLURM_EXPORT_ENV=HOME,{ours}"])
+        self.assertEqual(exports("a", SLURM_EXPORT_ENV="ALL,A=1"), ["SLURM_EXPORT_ENV=ALL,A=1"])
+        self.assertEqual(exports("--export=NIL", "a", SLURM_EXPORT_ENV="NONE"), [f"--export={ours}"])
+        self.assertEqual(exports("sh", "--export=NONE"), ["--export=NONE"])  # the program's
+
     def test_a_script_of_the_user_is_not_run_to_be_asked(self):
         ran = self.prefix / "ran"
         script = self.script("job.sh", f"touch {ran}", self.prefix / "bin")

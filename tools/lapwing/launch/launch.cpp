@@ -286,7 +286,38 @@ void pass_unseen(Launch& launch, const Starter& starter, const std::string& vari
     if (starter.way == Way::openmpi) launch.words = with_options(launch.words, starter.way, {"-x", variable});
 }
 
-std::string print(const Launch& launch) {
+namespace {
+
+// srun passes on only the variables that its option --export, or else SLURM_EXPORT_ENV, names: with those of
+// the launch.
+Launch with_exports(Launch launch) {
+    if (launch.environment.empty() || std::filesystem::path(launch.words.front()).filename() != "srun")
+        return launch;
+    const auto with_names = [&](std::string exports) {
+        if (exports.starts_with("ALL")) return exports;
+        if (exports == "NONE" || exports == "NIL") exports.clear();
+        for (const auto& [variable, value] : launch.environment)
+            exports += (exports.empty() ? "" : ",") + variable;
+        return exports;
+    };
+    constexpr std::string_view option = "--export=";
+    for (std::size_t i = 1; i < launch.words.size(); ++i) {
+        std::string& word = launch.words[i];
+        if (word.starts_with(option)) {
+            word = fmt::format("{}{}", option, with_names(word.substr(option.size())));
+            return launch;
+        }
+        if (!word.starts_with('-') && find_program(word)) break;  // what follows is the program's
+    }
+    const std::string exports = from_environment("SLURM_EXPORT_ENV");
+    if (!exports.empty()) launch.environment.emplace_back("SLURM_EXPORT_ENV", with_names(exports));
+    return launch;
+}
+
+}  // namespace
+
+std::string print(const Launch& given) {
+    const Launch launch = with_exports(given);
     std::vector<std::string> words;
     if (!launch.environment.empty()) words.push_back("env");
     for (const auto& [variable, value] : launch.environment)
@@ -295,7 +326,8 @@ std::string print(const Launch& launch) {
     return fmt::format("{}\n", fmt::join(words, " "));
 }
 
-void execute(const Launch& launch) {
+void execute(const Launch& given) {
+    const Launch launch = with_exports(given);
     for (const auto& [variable, value] : launch.environment) setenv(variable.c_str(), value.c_str(), 1);
     execvp(launch.words.front().c_str(), pointers(launch.words).data());
     throw_system(launch.words.front());
