@@ -152,30 +152,11 @@ function(lapwing_preload family)
   target_compile_definitions(lapwing-profile-${family} PRIVATE LAPWING_TAKES_CALLS="mpi/profile/profile.hpp")
 endfunction()
 
-# LibNBC's interface: functions by MPI's own. It needs no other library of ours: the calls are taken where the
-# preload library is loaded.
-function(lapwing_nbc family)
-  if(NOT TARGET lapwing_mpi_${family})
-    return()
-  endif()
-  file(GLOB sources CONFIGURE_DEPENDS mpi/nbc/*.c)
-  add_library(nbc-lapwing-${family} SHARED ${sources})
-  target_include_directories(nbc-lapwing-${family} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}
-                             INTERFACE ${CMAKE_CURRENT_SOURCE_DIR}/mpi/nbc)
-  target_compile_definitions(nbc-lapwing-${family} PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
-  target_link_libraries(nbc-lapwing-${family} PUBLIC lapwing_mpi_${family})
-  target_link_options(nbc-lapwing-${family} PRIVATE ${lapwing_all_defined})
-  set_target_properties(nbc-lapwing-${family} PROPERTIES SOVERSION 0)
-  install(TARGETS nbc-lapwing-${family} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  set_property(GLOBAL APPEND PROPERTY lapwing_binaries nbc-lapwing-${family})
-  install(FILES mpi/nbc/nbc.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lapwing)
-endfunction()
-
 lapwing_find_mpi(openmpi "${LAPWING_OPENMPI_WRAPPER}" --showme:compile --showme:link)
 lapwing_find_mpi(mpich "${LAPWING_MPICH_WRAPPER}" -compile-info -link-info)
 lapwing_find_mpi(abi "${LAPWING_ABI_WRAPPER}" -compile-info -link-info)
 foreach(family openmpi mpich abi)
   lapwing_preload(${family})
 endforeach()
-lapwing_nbc(openmpi)
-lapwing_nbc(mpich)
+# LibNBC's interface, by functions of MPI.
+install(FILES mpi/nbc.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lapwing)

@@ -13,13 +13,6 @@
     } while (0)
 
 static int rank, ranks, errors;
-static int barriers;
-
-/* A tool stands in front of a function, and calls it by its other name. */
-int NBC_Ibarrier(MPI_Comm comm, NBC_Handle* handle) {
-    ++barriers;
-    return PNBC_Ibarrier(comm, handle);
-}
 
 static void complete(NBC_Handle* handle) {
     static int next;
@@ -130,89 +123,12 @@ static void reducing(MPI_Comm comm) {
     CHECK(sum == all);
 }
 
-static void neighbours(void) {
-    NBC_Handle handle;
-    MPI_Comm ring;
-    int periodic = 1, sources[2], destinations[2], in, out, weighted, one[2] = {1, 1}, places[2] = {1, 0};
-    MPI_Datatype types[2] = {MPI_INT, MPI_INT};
-    MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &ring);
-    const int before = (rank + ranks - 1) % ranks, after = (rank + 1) % ranks;
-    const int further[2] = {(before + ranks - 1) % ranks, (after + 1) % ranks};
-
-    CHECK(NBC_Comm_neighbors_count(ring, &in, &out, &weighted) == NBC_OK);
-    CHECK(in == 2 && out == 2 && weighted == 0);
-    CHECK(NBC_Comm_neighbors(ring, 2, sources, MPI_UNWEIGHTED, 2, destinations, MPI_UNWEIGHTED) == NBC_OK);
-    CHECK(sources[0] == before && sources[1] == after && destinations[0] == before);
-    CHECK(NBC_Comm_neighbors_count(MPI_COMM_WORLD, &in, &out, &weighted) == NBC_INVALID_TOPOLOGY_COMM);
-
-    int sent[2] = {value(rank, before), value(rank, after)};
-    int got[2] = {-1, -1};
-    NBC_Ineighbor_xchg(sent, 1, MPI_INT, got, 1, MPI_INT, ring, &handle);
-    complete(&handle);
-    CHECK(got[0] == value(before, rank) && got[1] == value(after, rank));
-    memcpy(got, sent, sizeof got);
-    NBC_Ineighbor_alltoall(got, 1, MPI_INT, got, 1, MPI_INT, ring, &handle);
-    complete(&handle);
-    CHECK(got[0] == value(before, rank) && got[1] == value(after, rank));
-    NBC_Ineighbor_xchgv(sent, one, places, MPI_INT, got, one, places, MPI_INT, ring, &handle);
-    complete(&handle);
-    CHECK(got[1] == value(before, further[0]) && got[0] == value(after, further[1]));
-    NBC_Ineighbor_alltoallv(sent, one, places, MPI_INT, got, one, places, MPI_INT, ring, &handle);
-    complete(&handle);
-    CHECK(got[1] == value(before, further[0]) && got[0] == value(after, further[1]));
-    CHECK(NBC_Ineighbor_alltoallv(got, one, places, MPI_INT, got, one, places, MPI_INT, ring, &handle) ==
-          NBC_NOT_IMPLEMENTED);
-    NBC_Ineighbor_alltoallw(sent, one, types, got, one, types, ring, &handle);
-    complete(&handle);
-    CHECK(got[0] == value(before, rank) && got[1] == value(after, rank));
-    NBC_Ineighbor_allgather(&rank, 1, MPI_INT, got, 1, MPI_INT, ring, &handle);
-    complete(&handle);
-    CHECK(got[0] == before && got[1] == after);
-    NBC_Ineighbor_allgatherv(&rank, 1, MPI_INT, got, one, places, MPI_INT, ring, &handle);
-    complete(&handle);
-    CHECK(got[1] == before && got[0] == after);
-
-    for (int shift = -2; shift <= 2; ++shift) {
-        const int from = (rank - shift + 2 * ranks) % ranks;
-        NBC_Icart_shift_xchg(&rank, 1, MPI_INT, got, 1, MPI_INT, 0, shift, ring, &handle);
-        complete(&handle);
-        CHECK(got[0] == from);
-        got[0] = rank;
-        NBC_Icart_shift_xchg(MPI_IN_PLACE, 1, MPI_INT, got, 1, MPI_INT, 0, shift, ring, &handle);
-        complete(&handle);
-        CHECK(got[0] == from);
-    }
-    MPI_Comm_free(&ring);
-}
-
-/* From rank 0 of the even ranks to the odd ones. */
-static void between(void) {
-    NBC_Handle handle;
-    MPI_Comm half, inter;
-    int number = rank == 0 ? 42 : 0;
-    if (ranks < 2) return;
-    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
-    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &inter);
-    NBC_Ibcast_inter(&number, 1, MPI_INT,
-                     rank % 2    ? 0
-                     : rank == 0 ? MPI_ROOT
-                                 : MPI_PROC_NULL,
-                     inter, &handle);
-    complete(&handle);
-    CHECK(number == (rank == 0 || rank % 2 ? 42 : 0));
-    MPI_Comm_free(&inter);
-    MPI_Comm_free(&half);
-}
-
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     of_all(MPI_COMM_WORLD);
     reducing(MPI_COMM_WORLD);
-    neighbours();
-    between();
-    CHECK(barriers == 1);
     MPI_Allreduce(MPI_IN_PLACE, &errors, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Finalize();
     return errors == 0 ? 0 : 1;

@@ -17,11 +17,6 @@ sys.path.insert(0, str(source / "packaging" / "components"))
 import bom  # noqa: E402
 
 
-def passes_on(name):
-    """Whether the file only passes its arguments on, as LibNBC's interface does: it has no buffers to protect."""
-    return name.startswith("libnbc-")
-
-
 def checked_when_compiled(name):
     """Whether the compiler leaves no check to the C library because it knows no buffer's size, as in libelf, which copies between mapped
     files and allocated memory only. Debian's libelf has no such checks either."""
@@ -45,11 +40,10 @@ def faults_of_hardening(name, header, program_headers, dynamic, symbols, code=b"
         faults.append("has an executable stack")
     if "TEXTREL" in dynamic:
         faults.append("has relocations in its code")
-    if not passes_on(name):
-        if "__stack_chk_fail" not in symbols and not compares_canary(code):
-            faults.append("has no stack protector")
-        if not checked_when_compiled(name) and not re.search(r"__\w+_chk\b", symbols.replace("__stack_chk_fail", "")):
-            faults.append("has no checks of _FORTIFY_SOURCE")
+    if "__stack_chk_fail" not in symbols and not compares_canary(code):
+        faults.append("has no stack protector")
+    if not checked_when_compiled(name) and not re.search(r"__\w+_chk\b", symbols.replace("__stack_chk_fail", "")):
+        faults.append("has no checks of _FORTIFY_SOURCE")
     if re.search(r"\((RPATH|RUNPATH)\).*/(work|home|tmp)/", dynamic):
         faults.append("looks for libraries in a directory of the building machine")
     return faults
@@ -155,8 +149,7 @@ def main():
         archives = archives_of(root)
     for path, name in sorted(binaries.items()):
         found = hardening(path)
-        sound = "position-independent, RELRO, BIND_NOW" + ("" if passes_on(path.name) else ", stack protector") + (
-            "" if passes_on(path.name) or checked_when_compiled(path.name) else ", fortified")
+        sound = "position-independent, RELRO, BIND_NOW, stack protector" + ("" if checked_when_compiled(path.name) else ", fortified")
         print(f"{path.name}: {', '.join(found) or sound}")
         faults += [f"{path.name} {fault}" for fault in found]
         if name is not None:
