@@ -51,7 +51,7 @@ SETTINGS = {
     "FOO": ("1",),
 }
 USERS = (RUN, ("profile", "--", "true"), ("compare", "--", "true"), ("bench", "overlap", *LAUNCH), ("tune", *LAUNCH),
-         ("topology", *LAUNCH), ("doctor", *LAUNCH), ("explain", "barrier", "--ranks", "4"))
+         ("doctor", *LAUNCH), ("explain", "barrier", "--ranks", "4"))
 
 
 class RefusalTest(ToolTest):

@@ -12,7 +12,7 @@ RESULTS = ("info", "info --algorithms", "explain barrier --ranks 4", "completion
            "compare --rounds 1 -- mpirun a", "cluster --hosts 1 -- lapwing-tool info --variables")
 # Those that print messages, and no result on standard output.
 MESSAGES = ("", "nothing", "explain", "info --nothing", "completion fish-and-chips", "status nosuchjob", "report", "report missing -o page",
-            "run --report -- mpirun a", "run --report -- false", "run --trace t.json -- mpirun a", "profile -- mpirun a", "topology -- mpirun",
+            "run --report -- mpirun a", "run --report -- false", "run --trace t.json -- mpirun a", "profile -- mpirun a", "topology missing",
             "bench overlap --json -o b.json -- mpirun", "bench all --output-directory all --only latency -- mpirun", "tune -- mpirun", "topology",
             "doctor -- false", "cluster --hosts 2 --delay 1ms -- true", "cluster --hosts 2 -- false")
 

@@ -1,4 +1,4 @@
-"""lapwing topology without a job: topology files and options; and `lapwing run` with a topology file."""
+"""lapwing topology, and `lapwing run` with a topology file."""
 
 import json
 import unittest
@@ -15,23 +15,18 @@ class Network(ToolTest):
     def test_hosts_in_their_order(self):
         file = self.write("a\nmesh 2x2 n[1-4]")
         hosts = ["a", "n1", "n2", "n4", "n3"]
-        self.assertEqual(self.call("topology", "--from", file)[0].splitlines(), hosts)
-        self.assertEqual(json.loads(self.call("topology", "--json", "--from", file)[0]), {"schema": 1, "hosts": hosts})
+        self.assertEqual(self.call("topology", file)[0].splitlines(), hosts)
+        self.assertEqual(json.loads(self.call("topology", "--json", file)[0]), {"schema": 1, "hosts": hosts})
 
     def test_what_is_wrong(self):
-        self.refused("topology", "--from", "/nowhere/t", because="the topology file '/nowhere/t' cannot be read")
+        self.refused("topology", "/nowhere/t", because="the topology file '/nowhere/t' cannot be read")
         file = self.write("a\nb a\n")
-        for words in (("topology", "--from", file), ("run", "--topology", file, "--", "true")):
+        for words in (("topology", file), ("run", "--topology", file, "--", "true")):
             self.refused(*words, because=f"{file}:2: a is already named on line 1")
         self.refused("run", "--", "true", because=f"{file}:2: ", LAPWING_TOPOLOGY=file)
         file = self.write("a\nb\x1b]0;title\x07\n")
-        self.refused("topology", "--from", file, because=f"{file}:2: 'b\\x1b]0;title\\x07': a host name")
-        self.refused("topology", "--engine", "host", because="need a job")
-        self.refused("topology", because="name a topology file")
-        self.refused("topology", "--", because="no launcher")
-        self.refused("topology", "mpirun", "-n", "2", because="'--' is missing before the launcher")
-        self.refused("topology", "--form", "x", because="did you mean '--from'?")
-        self.refused("topology", "--engine", "hots", "--", "mpirun", because="did you mean 'host'?")
+        self.refused("topology", file, because=f"{file}:2: 'b\\x1b]0;title\\x07': a host name")
+        self.refused("topology", because="FILE is required")
 
 
 if __name__ == "__main__":

@@ -21,11 +21,11 @@ int main(int argument_count, char** arguments) {
                                 {"Shell", {"completion"}}},
                      .add = [](lapwing::CommandLine& tool, const Words& words) -> std::vector<Command> {
                          return {
-                             add_run(tool, words),  add_cluster(tool, words),  add_profile(tool, words),
-                             add_explain(tool),     add_topology(tool, words), add_report(tool),
-                             add_status(tool),      add_compare(tool, words),  add_bench(tool, words),
-                             add_tune(tool, words), add_doctor(tool, words),   add_info(tool),
-                             add_completion(tool),  add_probe(tool),           add_cluster_shell(tool, words),
+                             add_run(tool, words),  add_cluster(tool, words), add_profile(tool, words),
+                             add_explain(tool),     add_topology(tool),       add_report(tool),
+                             add_status(tool),      add_compare(tool, words), add_bench(tool, words),
+                             add_tune(tool, words), add_doctor(tool, words),  add_info(tool),
+                             add_completion(tool),  add_probe(tool),          add_cluster_shell(tool, words),
                              add_doctor_agent(tool)};
                      }});
 }

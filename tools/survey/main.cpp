@@ -1,97 +1,121 @@
-// The MPI program that `lapwing topology` and `lapwing doctor` start on all ranks of a job.
+// The MPI program that `lapwing doctor` starts on all ranks: it compares the results of a few collectives
+// with the right ones. Each rank reports how far it came, so that the doctor knows where a job hangs. The job
+// ends after SECONDS.
 //
-//   lapwing-survey-FAMILY places              where each rank runs
-//   lapwing-survey-FAMILY collectives SECONDS compares the results of a few collectives with the right ones
+//   lapwing-survey-FAMILY SECONDS
 //
-// It writes lines to standard output that begin with "lapwing-survey ". Rank 0 ends with "result JSON", which
-// also has the engine and the links of MPI_COMM_WORLD; collectives.cpp lists the other lines.
-#include "survey/main.hpp"
-
+// Lines on standard output:
+//
+//   lapwing-survey started HOST
+//   lapwing-survey initialized RANK HOST
+//   lapwing-survey running COLLECTIVE           (rank 0)
+//   lapwing-survey wrong COLLECTIVE RANK HOST
+//   lapwing-survey result {"version", "ranks", "right", "collectives", engine and links of MPI_COMM_WORLD}
+//   (rank 0)
 #include <fmt/format.h>
 #include <mpi.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
 
+#include "base/error.hpp"
 #include "links/tcp/addresses.hpp"
-#include "program/ranks.hpp"
-#include "topology/location.hpp"
+#include "program/exchange.hpp"
 
 namespace lapwing::survey {
 namespace {
 
 using nlohmann::json;
 
-json own_location() {
-    const std::vector<int> processors = topology::allowed_processors();
-    const topology::Location location = topology::locate(processors);
-    return {{"name", tcp::host_name()},    {"host", tcp::host_number()},
-            {"processors", processors},    {"processor", location.processor},
-            {"package", location.package}, {"node", location.node},
-            {"cache", location.cache},     {"core", location.core},
-            {"thread", location.thread},   {"bound_to", static_cast<int>(location.bound_to)}};
-}
-
-json locations() {
-    json all = json::array();
-    for (const std::string& one : bench::of_all_ranks(MPI_COMM_WORLD, own_location().dump()))
-        all.push_back(json::parse(one));
-    return all;
-}
-
-// An info value of MPI_COMM_WORLD; empty without Lapwing.
-std::string info_value(MPI_Info info, const char* key) {
-    char value[MPI_MAX_INFO_VAL + 1] = {};
-    int found = 0;
-    MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
-    return found ? value : "";
-}
-
-void add_links(json& result) {
-    MPI_Info info = MPI_INFO_NULL;
-    MPI_Comm_get_info(MPI_COMM_WORLD, &info);
-    result["engine"] = info_value(info, "lapwing_engine_used");
-    result["messages"] = info_value(info, "lapwing_messages");
-    result["link_inside_host"] = info_value(info, "lapwing_link_inside_host");
-    result["link_between_hosts"] = info_value(info, "lapwing_link_between_hosts");
-    result["network"] = info_value(info, "lapwing_network");
-    MPI_Info_free(&info);
-}
-
-}  // namespace
-
 void say(const std::string& words) {
     fmt::print("lapwing-survey {}\n", words);
     std::fflush(stdout);
 }
 
+// Returns whether this rank received what it should.
+bool try_collective(Collective collective, std::uint64_t bytes, int rank, int ranks) {
+    std::uint64_t calls = 0;
+    bench::Exchange exchange(collective, bytes, rank, ranks, calls, ranks - 1);
+    MPI_Request request = MPI_REQUEST_NULL;
+    exchange.fill(1);
+    exchange.start(MPI_COMM_WORLD, request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    try {
+        exchange.check("");
+    } catch (const Error&) {
+        return false;
+    }
+    return true;
+}
+
+json try_collectives(int rank, int ranks, const std::string& host) {
+    struct Trial {
+        Collective collective;
+        std::uint64_t bytes;  // of a block
+    };
+    constexpr std::uint64_t few = 8;
+    constexpr std::uint64_t many = 65536;
+    const std::uint64_t share = many / static_cast<std::uint64_t>(ranks) + 1;
+    const Trial trials[] = {
+        {Collective::barrier, 0},      {Collective::broadcast, few},   {Collective::allreduce, few},
+        {Collective::allgather, few},  {Collective::alltoall, few},    {Collective::broadcast, many},
+        {Collective::allreduce, many}, {Collective::allgather, share}, {Collective::alltoall, share}};
+    int right = 0;
+    for (const Trial& trial : trials) {
+        const std::string name = mpi_name(trial.collective);
+        if (rank == 0) say(fmt::format("running {}", name));
+        const bool good = try_collective(trial.collective, trial.bytes, rank, ranks);
+        if (!good) say(fmt::format("wrong {} {} {}", name, rank, host));
+        int all_good = good ? 1 : 0;
+        MPI_Allreduce(MPI_IN_PLACE, &all_good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        right += all_good;
+    }
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    MPI_Get_library_version(version, &length);
+    return {{"version", std::string(version, static_cast<std::size_t>(length))},
+            {"ranks", ranks},
+            {"right", right},
+            {"collectives", std::size(trials)}};
+}
+
+// The info values of MPI_COMM_WORLD, which are known after the first collective; empty without Lapwing.
+void add_links(json& result) {
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Comm_get_info(MPI_COMM_WORLD, &info);
+    const auto add = [&](const char* name, const char* key) {
+        char value[MPI_MAX_INFO_VAL + 1] = {};
+        int found = 0;
+        MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
+        result[name] = found != 0 ? value : "";
+    };
+    add("engine", "lapwing_engine_used");
+    add("messages", "lapwing_messages");
+    add("link_inside_host", "lapwing_link_inside_host");
+    add("link_between_hosts", "lapwing_link_between_hosts");
+    MPI_Info_free(&info);
+}
+
+}  // namespace
 }  // namespace lapwing::survey
 
 int main(int argument_count, char** arguments) {
     using namespace lapwing;
-    // The job must not outlive `lapwing doctor`, which gives it so many seconds.
-    const bool collectives = argument_count == 3 && std::string_view(arguments[1]) == "collectives";
-    if (collectives) alarm(static_cast<unsigned>(std::atoi(arguments[2])));
+    // The job must not outlive `lapwing doctor`.
+    if (argument_count == 2) alarm(static_cast<unsigned>(std::atoi(arguments[1])));
     const std::string host = tcp::host_name();
-    if (collectives) survey::say(fmt::format("started {}", host));
+    survey::say(fmt::format("started {}", host));
     MPI_Init(&argument_count, &arguments);
     int rank = 0;
     int ranks = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (collectives) survey::say(fmt::format("initialized {} {}", rank, host));
-    // After the first collective, the engine and the links are known.
-    nlohmann::json result;
-    if (collectives) {
-        result = survey::try_collectives(rank, ranks, host);
-    } else {
-        MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Ibarrier(MPI_COMM_WORLD, &request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        result = {{"ranks", survey::locations()}};
-    }
+    survey::say(fmt::format("initialized {} {}", rank, host));
+    nlohmann::json result = survey::try_collectives(rank, ranks, host);
     if (rank == 0) {
         survey::add_links(result);
         survey::say(

@@ -59,12 +59,12 @@ void write_measured(const std::string& file, const std::string& text, const char
 Command add_explain(CommandLine& tool);
 Command add_info(CommandLine& tool);
 Command add_report(CommandLine& tool);
+Command add_topology(CommandLine& tool);
 Command add_run(CommandLine& tool, const Words& words);
 Command add_profile(CommandLine& tool, const Words& words);
 Command add_compare(CommandLine& tool, const Words& words);
 Command add_bench(CommandLine& tool, const Words& words);
 Command add_tune(CommandLine& tool, const Words& words);
-Command add_topology(CommandLine& tool, const Words& words);
 Command add_cluster(CommandLine& tool, const Words& words);
 Command add_doctor(CommandLine& tool, const Words& words);
 Command add_status(CommandLine& tool);

@@ -18,7 +18,7 @@
 namespace lapwing::tool {
 namespace {
 
-// `run`, `profile`, `compare`, `bench`, `tune`, `topology`, `doctor` and `cluster` pass on the words after
+// `run`, `profile`, `compare`, `bench`, `tune`, `doctor` and `cluster` pass on the words after
 // "--"; `cluster-shell` gets ssh's words, and `complete` those of another command line.
 Words split_words(std::vector<std::string>& arguments) {
     Words result;
@@ -29,7 +29,7 @@ Words split_words(std::vector<std::string>& arguments) {
         return result;
     }
     const std::string& first = arguments.front();
-    const auto takes_words = {"run", "profile", "compare", "bench", "tune", "topology", "doctor", "cluster"};
+    const auto takes_words = {"run", "profile", "compare", "bench", "tune", "doctor", "cluster"};
     if (std::find(takes_words.begin(), takes_words.end(), first) == takes_words.end()) return result;
     const auto separator = std::find(arguments.begin(), arguments.end(), "--");
     if (separator == arguments.end()) return result;

@@ -143,7 +143,7 @@ void judge_result(const JobToExamine& job, const JobReport& report, const nlohma
 Launch mpi_launch(const JobToExamine& job, Preload preload, std::int64_t seconds) {
     std::vector<std::string> words = job.launcher;
     words.push_back(find_mpi_program(program_name, *job.starter.family));
-    words.insert(words.end(), {"collectives", std::to_string(seconds)});
+    words.push_back(std::to_string(seconds));
     Settings settings = job.settings;
     settings.report = "none";
     return arrange(job.starter, words, settings, preload);
