@@ -10,6 +10,7 @@
 //   hinted ALGORITHMS   names them by an info key
 //   plain     nothing special: a few collectives; the file that the second argument names, if any, is open
 //             from the start on
+//   connected says how many connections it has after MPI_Init, and ends
 //   secret    the same, in processes that are not dumpable, as those whose program file may not be read
 //   first     its first reduction starts while a barrier is in flight
 //   steady    the same for some seconds, so that something can happen meanwhile; rank 0 creates the file
@@ -108,6 +109,13 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (what == "connected") {
+        int connections = 0;
+        for (int descriptor = 3; descriptor < 1024; ++descriptor)
+            connections += is_connection(descriptor) ? 1 : 0;
+        std::printf("connections: %d\n", connections);
+        return MPI_Finalize();
+    }
     if (what == "killed" && argc > 3 && std::atoi(argv[2]) == rank) point = argv[3];
     reach("start", -1);
     if (what == "mixed" && argc > 2) wait_for_both(static_cast<unsigned>(std::atoi(argv[2])));

@@ -77,6 +77,13 @@ class Hosts(jobs.Test):
                                       self.environment | {"OMPI_MCA_mpi_event_tick_rate": "1000000000"})
         self.expect("MPI_Init makes connections without waiting for ticks", status == 0 and "all right" in output, (status, output))
 
+    def few_connections(self):
+        """Open MPI's nonblocking allgather would connect each rank with all others: the exchanges of the start have partners of their own."""
+        status, output = jobs.execute([self.tool, "cluster", "--hosts", "16", "--", *self.under(["--engine", "mpi"], 16, [
+            self.built("faults"), "connected"])], 60, self.environment)
+        found = [int(count) for count in re.findall(r"connections: (\d+)", output)]
+        self.expect("the start connects few ranks", status == 0 and len(found) == 16 and max(found) < 14, (status, output))
+
     def idle_connections_stay(self):
         """Of MPICH's connections none has the keep-alive of seconds that UCX gives them: a link may be down for longer."""
         status, output = self.run(2, 2, "faults-mpich steady $made", "ssh node2 ss -tnopH")
@@ -104,6 +111,7 @@ def check(hosts):
             hosts.a_link_that_is_cut_at_the_end()
     elif hosts.mpi == "openmpi":
         hosts.open_mpi_polls_its_sockets()
+        hosts.few_connections()
         hosts.many_ranks(64, 300)
         hosts.short_reductions()
     else:

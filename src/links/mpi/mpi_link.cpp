@@ -53,6 +53,10 @@ int tag(std::uint32_t slot, std::uint32_t channel) {
 
 }  // namespace
 
+int tag_of_exchanges() {
+    return tag(MessageSlots::of_job, 0);
+}
+
 std::uint32_t MessageSlots::take() {
     const auto free = std::ranges::find(used_, false);
     const auto slot = static_cast<std::uint32_t>(free - used_.begin());
@@ -60,7 +64,7 @@ std::uint32_t MessageSlots::take() {
         throw Error(ErrorCode::link,
                     "{} communicators use Lapwing's messages over the native MPI, which has no tags "
                     "for more; LAPWING_NETWORK=tcp has no such limit",
-                    slot - 1);
+                    slot - 2);
     }
     if (free == used_.end())
         used_.push_back(true);

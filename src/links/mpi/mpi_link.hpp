@@ -19,13 +19,17 @@ namespace lapwing {
 class MessageSlots {
   public:
     static constexpr std::uint32_t of_all = 0;  // the slot, on each rank, of the group of all ranks
+    static constexpr std::uint32_t of_job = 1;  // of the exchanges at the start and the end of the job
     // A free slot. Throws Error (link) if the native MPI has no more tags.
     std::uint32_t take();
     void release(std::uint32_t slot) { used_[slot] = false; }
 
   private:
-    std::vector<bool> used_{true};
+    std::vector<bool> used_{true, true};
 };
+
+// The tag of the exchanges of the job.
+int tag_of_exchanges();
 
 class MpiLink : public Link {
   public:

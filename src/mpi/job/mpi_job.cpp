@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
 #include "base/messages.hpp"
 #include "links/mpi/mpi_error.hpp"
+#include "links/mpi/mpi_link.hpp"
+#include "links/tcp/address.hpp"
 #include "mpi/native/members.hpp"
 
 namespace lapwing {
@@ -64,34 +65,50 @@ void MpiJob::receive_rest() {
     }
 }
 
+// By Bruck et al. 1997. The MPI's own nonblocking allgather may connect each rank with every other (Open MPI
+// 4: 64 ranks on 2 processors then start in three times the time).
+void MpiJob::allgather(std::span<const std::byte> mine, std::byte* all) {
+    const auto others = [&](int distance) { return (rank() + distance + ranks()) % ranks(); };
+    std::vector<std::byte> found(mine.begin(), mine.end());  // of this rank, the next one, and so on
+    const std::size_t bytes = mine.size();
+    found.resize(static_cast<std::size_t>(ranks()) * bytes);
+    for (int distance = 1; distance < ranks(); distance *= 2) {
+        const int count = static_cast<int>(bytes) * std::min(distance, ranks() - distance);
+        MPI_Request received = MPI_REQUEST_NULL;
+        MPI_Request sent = MPI_REQUEST_NULL;
+        MpiError::check(PMPI_Irecv(found.data() + static_cast<std::size_t>(distance) * bytes, count, MPI_BYTE,
+                                   others(distance), tag_of_exchanges(), communicator_, &received));
+        MpiError::check(PMPI_Isend(found.data(), count, MPI_BYTE, others(-distance), tag_of_exchanges(),
+                                   communicator_, &sent));
+        wait_for(received);
+        wait_for(sent);
+    }
+    const std::size_t before = static_cast<std::size_t>(rank()) * bytes;
+    std::rotate_copy(found.begin(), found.end() - static_cast<std::ptrdiff_t>(before), found.end(), all);
+}
+
 std::vector<std::vector<std::byte>> MpiJob::exchange(std::span<const std::byte> mine) {
     // Most exchanges are short or empty: their bytes travel with their length.
     struct Block {
-        int bytes = 0;
-        std::array<std::byte, 92> start{};
+        std::size_t bytes = 0;
+        std::array<std::byte, sizeof(tcp::Address)> start{};
     };
-    Block own{static_cast<int>(mine.size())};
+    Block own{.bytes = mine.size()};
     std::ranges::copy(mine.first(std::min(mine.size(), own.start.size())), own.start.begin());
     std::vector<Block> blocks(static_cast<std::size_t>(ranks()));
-    MPI_Request received = MPI_REQUEST_NULL;
-    MpiError::check(PMPI_Iallgather(&own, sizeof own, MPI_BYTE, blocks.data(), sizeof own, MPI_BYTE,
-                                    communicator_, &received));
-    wait_for(received);
-    std::vector<int> lengths;
-    for (const Block& block : blocks) lengths.push_back(block.bytes);
-    std::vector<int> begins(lengths.size());
-    std::exclusive_scan(lengths.begin(), lengths.end(), begins.begin(), 0);
+    allgather(std::as_bytes(std::span(&own, 1)), reinterpret_cast<std::byte*>(blocks.data()));
+    const std::size_t most = std::ranges::max(blocks, {}, &Block::bytes).bytes;
     std::vector<std::byte> all;
-    if (std::ranges::max(lengths) > static_cast<int>(own.start.size())) {
-        all.resize(static_cast<std::size_t>(begins.back() + lengths.back()));
-        MpiError::check(PMPI_Iallgatherv(mine.data(), own.bytes, MPI_BYTE, all.data(), lengths.data(),
-                                         begins.data(), MPI_BYTE, communicator_, &received));
-        wait_for(received);
+    if (most > own.start.size()) {
+        std::vector<std::byte> padded(mine.begin(), mine.end());
+        padded.resize(most);
+        all.resize(blocks.size() * most);
+        allgather(padded, all.data());
     }
     std::vector<std::vector<std::byte>> by_rank;
-    for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
-        const auto* const begin = all.empty() ? blocks[rank].start.data() : all.data() + begins[rank];
-        by_rank.emplace_back(begin, begin + lengths[rank]);
+    for (std::size_t rank = 0; rank < blocks.size(); ++rank) {
+        const std::byte* const begin = all.empty() ? blocks[rank].start.data() : all.data() + rank * most;
+        by_rank.emplace_back(begin, begin + blocks[rank].bytes);
     }
     return by_rank;
 }

@@ -31,6 +31,9 @@ class MpiJob final : public Job {
     void keep_lists_off() { links_stand_still_ = true; }
 
   private:
+    // The blocks of all ranks, by rank, each as long as `mine`.
+    void allgather(std::span<const std::byte> mine, std::byte* all);
+
     MPI_Comm communicator_ = MPI_COMM_NULL;
     bool entered_ = false;
     bool links_stand_still_ = false;
