@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -46,6 +47,7 @@ std::unique_ptr<Fabric> choose_fabric(Job& job, const std::string& network,
         if (any ? !kind.may_have_rdma : network != kind.name) continue;
         std::unique_ptr<Fabric> fabric;
         try {
+            if (kind.name == std::string_view("tcp")) options.sockets = &job.sockets();
             job.together([&] { fabric = kind.open(options); });
             std::vector<Fabric::Peer> peers;
             for (const auto& bytes : job.exchange(introduction(*fabric)))

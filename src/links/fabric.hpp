@@ -15,6 +15,10 @@
 
 namespace lapwing {
 
+namespace tcp {
+class Endpoint;
+}
+
 struct FabricOptions {
     int ranks = 1;  // of the job
     // Accepts only a transport with remote memory access. On a machine without a device for it the library is
@@ -25,6 +29,8 @@ struct FabricOptions {
     bool puts = false;
     // For networks over the Internet protocols, and for questions to the kernels of peers.
     tcp::Options internet = {};
+    // For "tcp", which cannot be joined without: the job's, joined with all ranks. Outlives the fabric.
+    tcp::Endpoint* sockets = nullptr;
 };
 
 // Random; known only to the ranks of a job. A fabric with little room uses the first word alone.

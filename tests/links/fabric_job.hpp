@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "links/fabrics.hpp"
+#include "links/tcp/endpoint.hpp"
 #ifdef LAPWING_TEST_OFI_DOUBLES
 #include "links/ofi/fabric.hpp"
 #endif
@@ -45,13 +46,14 @@ inline std::string name_of(const testing::TestParamInfo<FabricCase>& info) {
     return info.param.name;
 }
 
-inline std::unique_ptr<Fabric> open_fabric(const FabricCase& which, int ranks) {
+inline std::unique_ptr<Fabric> open_fabric(const FabricCase& which, int ranks,
+                                           tcp::Endpoint* sockets = nullptr) {
     for (const auto& [name, value] : which.variables) ::setenv(name, value, 1);
 #ifdef __SANITIZE_THREAD__
     // UCX's hooks of memory functions run in threads that the sanitizer does not know yet.
     ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 1);
 #endif
-    const FabricOptions options{.ranks = ranks, .puts = which.puts};
+    const FabricOptions options{.ranks = ranks, .puts = which.puts, .sockets = sockets};
     std::unique_ptr<Fabric> fabric;
     std::string why;
     try {
@@ -84,13 +86,20 @@ inline std::string why_not(const FabricCase& which) {
 }
 
 constexpr JobKey job_key = {0x1234567890abcdef, 2, 3, 4};
+constexpr tcp::Key key_of_sockets = {1, 2, 3};
 
 class FabricJob {
   public:
     FabricJob(const FabricCase& which, int ranks) {
+        std::vector<tcp::Address> addresses;
+        for (int rank = 0; rank < ranks; ++rank)
+            addresses.push_back(
+                sockets_.emplace_back(std::make_unique<tcp::Endpoint>(tcp::Options{}))->address());
         std::vector<Fabric::Peer> peers;
         for (int rank = 0; rank < ranks; ++rank) {
-            fabrics_.push_back(open_fabric(which, ranks));
+            tcp::Endpoint* const sockets = sockets_[static_cast<std::size_t>(rank)].get();
+            sockets->admit(key_of_sockets, addresses, rank);
+            fabrics_.push_back(open_fabric(which, ranks, sockets));
             peers.push_back({fabrics_.back()->address(), "node" + std::to_string(rank)});
         }
         for (int rank = 0; rank < ranks; ++rank) at(rank).join(peers, rank, job_key);
@@ -112,10 +121,15 @@ class FabricJob {
         for (const auto& fabric : fabrics_)
             if (fabric != nullptr) fabric->progress();
     }
+    tcp::Address address(int rank) const { return sockets_[static_cast<std::size_t>(rank)]->address(); }
     // Its process ends.
-    void end(int rank) { fabrics_[static_cast<std::size_t>(rank)].reset(); }
+    void end(int rank) {
+        fabrics_[static_cast<std::size_t>(rank)].reset();
+        sockets_[static_cast<std::size_t>(rank)].reset();
+    }
 
   private:
+    std::vector<std::unique_ptr<tcp::Endpoint>> sockets_;
     std::vector<std::unique_ptr<Fabric>> fabrics_;
 };
 

@@ -277,7 +277,9 @@ TEST_P(Fabrics, AStrangerIsNotHeard) {
     // Nobody tells the stranger when it has left.
     const Bytes wrong = message(100000, 1);
     FabricJob job(GetParam(), 2);
-    const auto stranger = open_fabric(GetParam(), 2);
+    tcp::Endpoint sockets({});
+    sockets.admit({3, 2, 1}, {sockets.address(), job.address(1)}, 0);
+    const auto stranger = open_fabric(GetParam(), 2, &sockets);
     stranger->join({{stranger->address(), ""}, {job.at(1).address(), ""}}, 0, {~job_key[0], 2, 3, 4});
     const auto from_stranger = stranger->link(1, {0, 1});
     const auto from = job.at(0).link(1, {0, 1});

@@ -1,6 +1,8 @@
 #include "links/streams/stream_fabric.hpp"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -194,6 +196,9 @@ bool StreamFabric::connect_to(int peer) {
         return true;
     }
     if (made.descriptor < 0) return false;
+    // A start sends little of a long message: a bound for what waits in the kernel would only cost wake-ups.
+    const int no_bound = 0;
+    ::setsockopt(made.descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &no_bound, sizeof no_bound);
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = static_cast<std::uint64_t>(peer);
