@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <vector>
@@ -144,6 +145,31 @@ TEST(RequestBook, FindsWhatAMapFinds) {
         const auto found = expected.find(handle);
         EXPECT_EQ(book.find(handle), found == expected.end() ? nullptr : found->second);
     }
+}
+
+TEST(RequestBook, RecordsTheCompletionOfACollective) {
+    WatchedRequest(RunBy::mpi).record_completion();  // of a message: the journal has no call
+
+    watch::CallRecord start{};
+    start.state = 1 << 2;
+    WatchedRequest persistent(RunBy::lapwing);
+    persistent.starts = &start;
+    start.start();
+    EXPECT_TRUE(start.in_flight());
+    persistent.record_completion();
+    EXPECT_FALSE(start.in_flight());
+
+    watch::journal().begin(1, {});
+    const auto members = std::make_shared<const std::vector<int>>(std::vector{0, 1});
+    watch::CommunicatorRecord* const record = watch::journal().add(77, 0, members, "", {{}, 77});
+    WatchedRequest once(RunBy::lapwing);
+    once.recorded = {record, record->call(0, 8, "MPI_Ibcast", nullptr)};
+    const auto in_flight = [] {
+        return watch::journal().snapshot().communicators.back().recent.front().in_flight;
+    };
+    EXPECT_TRUE(in_flight());
+    once.record_completion();
+    EXPECT_FALSE(in_flight());
 }
 
 }  // namespace
