@@ -119,7 +119,7 @@ void Journal::read_communicator(CommunicatorRecord& record, Reading& reading) co
         }
     }
     reading.indices[&record] = static_cast<std::int64_t>(reading.snapshot.communicators.size());
-    CommunicatorSnapshot& shown = reading.snapshot.communicators.emplace_back(summary_of(record));
+    CommunicatorSnapshot& shown = reading.snapshot.communicators.emplace_back(in_words(summary_of(record)));
     shown.calls = serials - base;
     std::vector<std::uint64_t>& sites = reading.call_sites.emplace_back();
     for (const auto& [serial, words] : calls) {
@@ -241,18 +241,27 @@ std::uint64_t Journal::checksum_of(const CommunicatorRecord& record) {
     return record.rank_ == 0 ? std::uint64_t{0} - hash * others : hash;
 }
 
-CommunicatorSnapshot Journal::summary_of(const CommunicatorRecord& record) {
-    CommunicatorSnapshot summary;
-    summary.id = record.id_;
-    summary.members = runs_of(*record.members_);
-    summary.name = !record.name_.empty() ? record.name_
-                                         : fmt::format("communicator {} of ranks {}", record.ordinal_,
-                                                       ranges(*record.members_));
-    summary.calls =
-        record.serials_.load(std::memory_order_acquire) - record.base_.load(std::memory_order_acquire);
-    summary.hash = record.hash_.load(std::memory_order_acquire);
-    summary.comparable = record.refused_.load(std::memory_order_relaxed) == 0;
-    return summary;
+Journal::Summary Journal::summary_of(const CommunicatorRecord& record) {
+    return {record.id_,
+            record.members_,
+            record.name_,
+            record.ordinal_,
+            record.serials_.load(std::memory_order_acquire) - record.base_.load(std::memory_order_acquire),
+            record.hash_.load(std::memory_order_acquire),
+            record.refused_.load(std::memory_order_relaxed) == 0};
+}
+
+CommunicatorSnapshot Journal::in_words(const Summary& summary) {
+    CommunicatorSnapshot snapshot;
+    snapshot.id = summary.id;
+    snapshot.members = runs_of(*summary.members);
+    snapshot.name = !summary.name.empty() ? summary.name
+                                          : fmt::format("communicator {} of ranks {}", summary.ordinal,
+                                                        ranges(*summary.members));
+    snapshot.calls = summary.calls;
+    snapshot.hash = summary.hash;
+    snapshot.comparable = summary.comparable;
+    return snapshot;
 }
 
 std::uint64_t Journal::checksum() {
@@ -266,9 +275,10 @@ std::uint64_t Journal::checksum() {
 
 void Journal::add_closed(RankSnapshot& snapshot) {
     const std::lock_guard lock(mutex_);
-    for (const CommunicatorSnapshot& closed : closed_) {
+    for (const Summary& closed : closed_) {
         const auto same = [&closed](const CommunicatorSnapshot& other) { return other.id == closed.id; };
-        if (std::ranges::none_of(snapshot.communicators, same)) snapshot.communicators.push_back(closed);
+        if (std::ranges::none_of(snapshot.communicators, same))
+            snapshot.communicators.push_back(in_words(closed));
     }
 }
 
