@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
+#include "chains/check.hpp"
 #include "collectives/catalogue.hpp"
 #include "collectives/reproducible.hpp"
 #include "lapwing/common/progress_bar.hpp"
@@ -171,6 +172,10 @@ class Verification {
             return;
         }
         ++tally.problems;
+        const auto refute = [&](std::size_t violations, std::string why) {
+            tally.violations += violations;
+            examples.push_back({problem, choice, std::move(why)});
+        };
         try {
             std::vector<List> lists;
             lists.reserve(static_cast<std::size_t>(problem.ranks));
@@ -178,22 +183,15 @@ class Verification {
                 lists.push_back(build(problem, rank, choice));
                 tally.longest_queue = std::max(tally.longest_queue, depth(lower(lists.back())));
             }
-            std::vector<Violation> violations = check(problem, lists, work_.limits);
-            if (violations.empty()) {
-                tally.lists += lists.size();
-                tally.max_ranks = std::max(tally.max_ranks, problem.ranks);
-                if (!work_.chains) return;
-                violations = check_chains_on_hosts(lists, work_.limits.violations);
-                if (violations.empty()) {
-                    tally.chains += lists.size();
-                    return;
-                }
-            }
-            tally.violations += violations.size();
-            examples.push_back({problem, choice, violations.front().what(lists)});
+            const std::vector<Violation> violations = check(problem, lists, work_.limits);
+            if (!violations.empty()) return refute(violations.size(), violations.front().what(lists));
+            tally.lists += lists.size();
+            tally.max_ranks = std::max(tally.max_ranks, problem.ranks);
+            if (!work_.chains) return;
+            if (const auto fault = check_chains_on_hosts(lists)) return refute(1, fault->what(lists));
+            tally.chains += lists.size();
         } catch (const std::exception& error) {
-            ++tally.violations;
-            examples.push_back({problem, choice, fmt::format("cannot be built: {}", error.what())});
+            refute(1, fmt::format("cannot be built: {}", error.what()));
         }
     }
 

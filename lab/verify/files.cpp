@@ -10,9 +10,9 @@
 #include "base/error.hpp"
 #include "base/messages.hpp"
 #include "base/values.hpp"
+#include "chains/check.hpp"
 #include "lapwing/common/command.hpp"
 #include "task/lowering.hpp"
-#include "task/sample.hpp"
 #include "task/scaling.hpp"
 #include "task/text.hpp"
 
@@ -77,17 +77,17 @@ Verified verify(const std::string& file, ParsedSet parsed, const CheckLimits& li
     Verified result;
     result.file = file;
     result.set = std::move(parsed.set);
-    const auto keep = [&](std::span<const Violation> violations) {
-        for (const Violation& violation : violations) {
-            result.violations.push_back(violation.what(result.set.lists));
-            result.lines.push_back(line_of(parsed, violation.rank, violation.task));
-        }
+    const auto keep = [&](const auto& violation) {
+        result.violations.push_back(violation.what(result.set.lists));
+        result.lines.push_back(line_of(parsed, violation.rank, violation.task));
     };
-    keep(check(result.set.problem, result.set.lists, limits));
+    for (const Violation& violation : check(result.set.problem, result.set.lists, limits)) keep(violation);
     if (result.violations.empty() && chains) {
         result.why_no_chains = no_chains(result.set.lists);
-        if (result.why_no_chains.empty()) keep(check_chains_on_hosts(result.set.lists, limits.violations));
-        result.chains = result.why_no_chains.empty() && result.violations.empty();
+        if (result.why_no_chains.empty()) {
+            if (const auto fault = check_chains_on_hosts(result.set.lists)) keep(*fault);
+            result.chains = result.violations.empty();
+        }
     }
     if (result.violations.empty()) {
         for (const List& list : result.set.lists) {

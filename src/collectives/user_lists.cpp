@@ -8,7 +8,6 @@
 #include "collectives/scratch.hpp"
 #include "task/builder.hpp"
 #include "task/checker.hpp"
-#include "task/sample.hpp"
 #include "task/scaling.hpp"
 
 namespace lapwing {
@@ -190,10 +189,7 @@ const UserLists::Proof& UserLists::proof_of(const Set& set) const {
 UserLists::Proof UserLists::prove(const Set& set) const {
     const ListSet& lists = set.parsed.set;
     Proof proof;
-    std::vector<Violation> violations = check(lists.problem, lists.lists, first_violation);
-    const bool chains = std::all_of(lists.lists.begin(), lists.lists.end(),
-                                    [](const List& list) { return static_cast<bool>(has_chains(list)); });
-    if (violations.empty() && chains) violations = check_chains_on_hosts(lists.lists, 1);
+    const std::vector<Violation> violations = check(lists.problem, lists.lists, first_violation);
     if (!violations.empty()) {
         const Violation& first = violations.front();
         proof.counter_example =

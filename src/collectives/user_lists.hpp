@@ -6,8 +6,8 @@
 // operators and types; otherwise the one problem that it names. A set that is not in place serves problems in
 // place, too, on copies of the input and of the result.
 //
-// A set is proven when a problem first needs it: matching, deadlock, hazards, provenance, and chain forms if
-// the lists have them. A set that fails is declined, and the reason is the counter-example.
+// A set is proven when a problem first needs it: matching, deadlock, hazards and provenance. A set that fails
+// is declined, and the reason is the counter-example.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,6 @@
 // bracketing   If wanted: every element of a reduction's result is combined in the fixed bracketing
 //              (task/bracketing.hpp), with the operands in rank order.
 // queue_depth  No queue of the lowered list is longer than the limit.
-// chains       Checked separately, by check_chains(): the chain forms do what the lists say, in every order
-//              of events that is tried.
 //
 // Lists are deterministic: each rank runs in one order, and messages between two ranks keep their order (a
 // Kahn process network). One run therefore represents all runs, and each list shows its own hazards.
@@ -27,12 +25,11 @@
 #include <string>
 #include <vector>
 
-#include "task/chains.hpp"
 #include "task/list.hpp"
 
 namespace lapwing {
 
-enum class Rule { form, matching, deadlock, hazard, provenance, bracketing, queue_depth, chains };
+enum class Rule { form, matching, deadlock, hazard, provenance, bracketing, queue_depth };
 const char* name(Rule rule);
 
 struct Violation {
@@ -56,25 +53,5 @@ struct CheckLimits {
 // Throws Error (invalid_argument) if the problem is invalid.
 std::vector<Violation> check(const Problem& problem, std::span<const List> lists,
                              const CheckLimits& limits = {});
-
-// Proves the chain forms of lists that check() has proven. Runs all chains of all ranks together, in the
-// orders that are most likely to fail: receives as late as possible, one rank or one connection behind all
-// others, one rank ahead, and random orders, for up to three collectives in a row. Connections hold either
-// the fewest bytes that `limits` allows or any number. Finds: deadlock; a step that begins before an earlier
-// task of the list is done; two steps in one direction of one connection; bytes that arrive in the wrong
-// receive; tasks that are missing or done twice; gates with different numbers of signals and awaits. Also
-// tries chain forms without receives among sends (connections of one byte), with short chains, and with
-// messages in parts. Stops at the first wrong chain form.
-//
-// `hosts`: the host of each rank, or empty. Ranks of one host are intra-node peers, and orders in which the
-// processors are late are tried as well. Throws Error (invalid_argument) if sends and receives do not match,
-// if the lists send more than max_bytes_of_chains in total, or if `hosts` has the wrong size.
-constexpr std::uint64_t max_bytes_of_chains = std::uint64_t{1} << 40;
-std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimits& limits = {},
-                                    std::size_t violations = 8, std::span<const int> hosts = {});
-// The same for given chain forms, one per list, made with `limits` and `hosts`.
-std::vector<Violation> check_chains(std::span<const List> lists, std::span<const Chains> chains,
-                                    const ChainLimits& limits, std::size_t violations = 8,
-                                    std::span<const int> hosts = {});
 
 }  // namespace lapwing

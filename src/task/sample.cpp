@@ -263,24 +263,6 @@ Problem random_problem(Collective collective, int min_ranks, int max_ranks, bool
     return with_blocks(std::move(problem), bytes, has_parts(collective) ? sizes : Sizes{});
 }
 
-std::vector<std::vector<int>> sample_hosts(int ranks) {
-    if (ranks < 3)
-        return ranks == 2 ? std::vector<std::vector<int>>{{}, {0, 0}} : std::vector<std::vector<int>>(1);
-    std::vector<std::vector<int>> all = hosts_of_every_kind(ranks);
-    all.resize(ranks == 3 || ranks > 8 ? 1 : 2);
-    all.emplace(all.begin());
-    return all;
-}
-
-std::vector<Violation> check_chains_on_hosts(std::span<const List> lists, std::size_t max_violations) {
-    std::vector<Violation> violations;
-    for (const std::vector<int>& hosts : sample_hosts(static_cast<int>(lists.size()))) {
-        violations = check_chains(lists, {}, max_violations, hosts);
-        if (!violations.empty()) break;
-    }
-    return violations;
-}
-
 std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, std::uint64_t bytes) {
     constexpr int max_ranks_everywhere = 4;
     const auto placements = placements_of_every_kind(ranks);

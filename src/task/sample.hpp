@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "task/checker.hpp"
 #include "task/parts.hpp"
 #include "task/problem.hpp"
 
@@ -39,12 +38,6 @@ std::vector<Problem> sample_problems(Collective collective, int ranks, std::uint
 // root, form, length of blocks and, if `on_hosts`, placement. All follow from `seed`.
 Problem random_problem(Collective collective, int min_ranks, int max_ranks, bool on_hosts,
                        std::uint64_t seed);
-
-// Returns placements for proofs, each as the host of every rank: first an empty one (no rank shares a host),
-// then hosts of different sizes, then, for up to eight ranks, round robin.
-std::vector<std::vector<int>> sample_hosts(int ranks);
-// Proves the chain forms of lists with each of these placements; see check_chains().
-std::vector<Violation> check_chains_on_hosts(std::span<const List> lists, std::size_t max_violations);
 
 // Returns the same problems with placements of every kind: hosts of different sizes, round robin, blocks of
 // one size, an order of their own, groups inside hosts, and one host with groups inside it. Few ranks get

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <set>
 
+#include "choices.hpp"
 #include "collectives/catalogue.hpp"
 #include "problems.hpp"
+#include "task/chains.hpp"
 #include "task/checker.hpp"
 #include "task/text.hpp"
 
@@ -16,48 +18,6 @@ namespace {
 // lab/proven/proven.hpp has the same numbers.
 constexpr int enumerated_ranks = 20;
 constexpr int sampled_ranks = 64;
-
-// The usual values, and of few ranks each parameter in turn at others.
-std::vector<Parameters> variations(const Algorithm& algorithm, int ranks) {
-    std::vector<Parameters> all = {default_parameters(algorithm)};
-    for (std::size_t i = 0; i < algorithm.parameters.size() && ranks <= 20; ++i) {
-        const Parameter& parameter = algorithm.parameters[i];
-        for (const std::int64_t value :
-             {parameter.min, std::min(parameter.default_value + 2, parameter.max), parameter.max}) {
-            Parameters one = all.front();
-            one[i] = value;
-            all.push_back(one);
-        }
-    }
-    return all;
-}
-
-// Calls visit(problem, choice) for the algorithms that do not decline. If the problem has a placement, for
-// those that know hosts, and for rings, which follow its order.
-template <typename Visit>
-void for_each_choice(const Problem& problem, Visit visit) {
-    for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
-        const bool by_placement = algorithm->knows_hosts || algorithm->paths == Paths::ring;
-        if (problem.placement != nullptr ? !by_placement : algorithm->knows_hosts) continue;
-        for (const Parameters& parameters : variations(*algorithm, problem.ranks)) {
-            if (algorithm->applies(problem, parameters)) visit(problem, Choice{algorithm, parameters});
-            if (testing::Test::HasFatalFailure()) return;
-        }
-    }
-}
-
-// The same for all forms of all collectives, with blocks of about so many bytes.
-template <typename Visit>
-void for_each_problem(int ranks, std::uint64_t bytes, Visit visit) {
-    for (const Collective collective : all_collectives()) {
-        for (const auto sample : {sample_problems, sample_problems_on_hosts}) {
-            for (const Problem& problem : sample(collective, ranks, bytes)) {
-                for_each_choice(problem, visit);
-                if (testing::Test::HasFatalFailure()) return;
-            }
-        }
-    }
-}
 
 void expect_proven(const Problem& problem, const Choice& choice) {
     const ListSet set = build_all(problem, choice);
@@ -71,15 +31,6 @@ void expect_proven(const Problem& problem, const Choice& choice) {
             ASSERT_FALSE(is_reduction(problem.collective) && sends(task.kind) && task.source.length == 0)
                 << print(problem) << " " << set.algorithm << " sends an empty message";
         }
-    }
-}
-
-void expect_proven_chains(const Problem& problem, const Choice& choice) {
-    const ListSet set = build_all(problem, choice);
-    for (const std::vector<int>& hosts : sample_hosts(problem.ranks)) {
-        const auto violations = check_chains(set.lists, {}, 8, hosts);
-        ASSERT_TRUE(violations.empty())
-            << print(problem) << " " << set.algorithm << ": " << violations.front().what(set.lists);
     }
 }
 
@@ -163,13 +114,6 @@ TEST(Proofs, AlsoWithEveryRootAndWhereFewHaveBlocks) {
                 }
             }
         }
-    }
-}
-
-TEST(SlowProofs, AllChainFormsAreProven) {
-    for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17}) {
-        for_each_problem(ranks, ranks < 6 ? 600 : 24, expect_proven_chains);
-        if (HasFatalFailure()) return;
     }
 }
 

@@ -55,8 +55,6 @@ const char* name(Rule rule) {
             return "bracketing";
         case Rule::queue_depth:
             return "queue_depth";
-        case Rule::chains:
-            return "chains";
     }
     return "unknown";
 }

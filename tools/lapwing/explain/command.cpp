@@ -158,14 +158,15 @@ std::string as_table(const Explained& explained, Level level) {
 
 // A chain has a step for each gibibyte of a message.
 void refuse_long_chains(const List& list) {
-    std::uint64_t left = max_bytes_of_chains;
+    constexpr std::uint64_t max_bytes = std::uint64_t{1} << 40;
+    std::uint64_t left = max_bytes;
     for (const Task& task : list.tasks) {
         for (const std::uint64_t bytes : {task.source.length, task.target.length}) {
             if (bytes > left) {
                 throw Error(ErrorCode::unsupported,
                             fmt::format("the chains of a list that moves more than {} bytes are too long to "
                                         "show: choose a smaller block with --bytes",
-                                        max_bytes_of_chains));
+                                        max_bytes));
             }
             left -= bytes;
         }

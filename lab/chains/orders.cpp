@@ -1,10 +1,12 @@
-// Rule chains: selects the chain forms and the orders to run.
-#include "task/checker/chains.hpp"
-
+// Selects the chain forms and the orders to run.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+
+#include "chains/check.hpp"
+#include "chains/model.hpp"
 
 namespace lapwing {
 namespace checker {
@@ -55,23 +57,20 @@ std::vector<Order> orders_of(const ChainTable& table, const ChainLimits& limits)
     return orders;
 }
 
-std::vector<Violation> with_hosts(std::vector<Violation> violations, std::span<const int> hosts) {
-    for (Violation& violation : violations) {
-        if (!hosts.empty())
-            violation.why += fmt::format("; with the ranks on hosts {}", fmt::join(hosts, " "));
-    }
-    return violations;
+std::optional<ChainFault> with_hosts(std::optional<ChainFault> fault, std::span<const int> hosts) {
+    if (fault && !hosts.empty())
+        fault->why += fmt::format("; with the ranks on hosts {}", fmt::join(hosts, " "));
+    return fault;
 }
 
-void check(std::span<const List> lists, const Traffic& traffic, const ListFacts& facts,
-           std::span<const Chains> chains, const ChainLimits& limits, Findings& findings) {
-    check_chain_form(lists, facts, chains, limits, findings);
-    if (!findings.none()) return;
+std::optional<ChainFault> check(std::span<const List> lists, const Traffic& traffic, const ListFacts& facts,
+                                std::span<const Chains> chains, const ChainLimits& limits) {
+    if (auto fault = check_chain_form(lists, facts, chains, limits)) return fault;
     const ChainTable table(lists, traffic, facts, chains);
     for (const Order& order : orders_of(table, limits)) {
-        run_chains(table, order, findings);
-        if (!findings.none()) return;
+        if (auto fault = run_chains(table, order)) return fault;
     }
+    return std::nullopt;
 }
 
 // Returns the limits themselves; without receives among sends; and with short chains and messages in parts,
@@ -96,44 +95,64 @@ std::vector<ChainLimits> limits_to_try(std::span<const List> lists, const ChainL
 }  // namespace
 }  // namespace checker
 
-std::vector<Violation> check_chains(std::span<const List> lists, std::span<const Chains> chains,
-                                    const ChainLimits& limits, std::size_t violations,
-                                    std::span<const int> hosts) {
-    using namespace checker;
-    Findings findings(violations);
-    const Traffic traffic(lists);
-    const ListFacts facts(lists, traffic, hosts);
-    checker::check(lists, traffic, facts, chains, limits, findings);
-    return with_hosts(findings.take(), hosts);
+std::string ChainFault::what(std::span<const List> lists) const {
+    const std::string where =
+        task ? ", " + checker::describe(lists[static_cast<std::size_t>(rank)], *task) : "";
+    return fmt::format("chains: rank {}{}: {}", rank, where, why);
 }
 
-std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimits& limits,
-                                    std::size_t violations, std::span<const int> hosts) {
-    using namespace checker;
-    Findings findings(violations);
-    for (const List& list : lists) {
-        const Verdict verdict = has_chains(list);
-        if (verdict) continue;
-        findings.add(Rule::chains, list.rank, std::nullopt,
-                     fmt::format("it has no chain form: {}", verdict.reason()));
-    }
-    if (!findings.none()) return findings.take();
+std::optional<ChainFault> check_chains(std::span<const List> lists, std::span<const Chains> chains,
+                                       const ChainLimits& limits, std::span<const int> hosts) {
+    const checker::Traffic traffic(lists);
+    const checker::ListFacts facts(lists, traffic, hosts);
+    return checker::with_hosts(checker::check(lists, traffic, facts, chains, limits), hosts);
+}
 
-    const Traffic traffic(lists);
-    const ListFacts facts(lists, traffic, hosts);
+std::optional<ChainFault> check_chains(std::span<const List> lists, const ChainLimits& limits,
+                                       std::span<const int> hosts) {
+    for (const List& list : lists) {
+        if (const Verdict verdict = has_chains(list); !verdict) {
+            return ChainFault{list.rank, std::nullopt,
+                              fmt::format("it has no chain form: {}", verdict.reason())};
+        }
+    }
+    const checker::Traffic traffic(lists);
+    const checker::ListFacts facts(lists, traffic, hosts);
     std::vector<std::vector<Chains>> known;
-    for (const ChainLimits& each : limits_to_try(lists, limits, hosts)) {
+    for (const ChainLimits& each : checker::limits_to_try(lists, limits, hosts)) {
         std::vector<Chains> chains;
         chains.reserve(lists.size());
         for (const List& list : lists)
             chains.push_back(lower_to_chains(list, each, intra_node_peers(hosts, list.rank)));
         // Skip equal chains: their runs are equal.
         if (std::find(known.begin(), known.end(), chains) != known.end()) continue;
-        checker::check(lists, traffic, facts, chains, each, findings);
-        if (!findings.none()) break;
+        if (auto fault = checker::check(lists, traffic, facts, chains, each))
+            return checker::with_hosts(std::move(fault), hosts);
         known.push_back(std::move(chains));
     }
-    return with_hosts(findings.take(), hosts);
+    return std::nullopt;
+}
+
+std::vector<std::vector<int>> sample_hosts(int ranks) {
+    std::vector<std::vector<int>> all(1);
+    if (ranks == 2) all.push_back({0, 0});
+    if (ranks < 3) return all;
+    std::vector<int> in_turn;
+    std::vector<int> round_robin;
+    for (int rank = 0; rank < ranks; ++rank) {
+        in_turn.push_back(rank / 6 * 3 + (rank % 6 == 0 ? 0 : rank % 6 <= 3 ? 1 : 2));
+        round_robin.push_back(rank % 2);
+    }
+    all.push_back(in_turn);
+    if (ranks > 3 && ranks <= 8) all.push_back(round_robin);
+    return all;
+}
+
+std::optional<ChainFault> check_chains_on_hosts(std::span<const List> lists) {
+    for (const std::vector<int>& hosts : sample_hosts(static_cast<int>(lists.size()))) {
+        if (auto fault = check_chains(lists, {}, hosts)) return fault;
+    }
+    return std::nullopt;
 }
 
 }  // namespace lapwing

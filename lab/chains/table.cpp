@@ -1,6 +1,4 @@
 // The requirements of lists on their chain forms, and the chain forms of all ranks as one table.
-#include "task/checker/chains.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +6,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "task/checker.hpp"
+#include "chains/model.hpp"
 
 namespace lapwing::checker {
 namespace {

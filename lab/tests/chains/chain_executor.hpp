@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "memories.hpp"
 #include "task/chains.hpp"
+#include "task/memories.hpp"
 
 namespace lapwing {
 

@@ -1,12 +1,14 @@
-// Rule chains: what its files share.
+// The chains of all ranks as a model, which the checker of chain forms runs.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "chains/check.hpp"
 #include "task/chains.hpp"
 #include "task/checker/rules.hpp"
 #include "task/list.hpp"
@@ -65,8 +67,8 @@ class ListFacts {
 // Checks that every task of the list occurs once and whole, with intra-node tasks at the processor; that
 // gates have as many signals as awaits; that only short receives are among sends; and that no chain exceeds
 // the limit.
-void check_chain_form(std::span<const List> lists, const ListFacts& facts, std::span<const Chains> chains,
-                      const ChainLimits& limits, Findings& findings);
+std::optional<ChainFault> check_chain_form(std::span<const List> lists, const ListFacts& facts,
+                                           std::span<const Chains> chains, const ChainLimits& limits);
 
 // One step, in the form for a run.
 struct Move {
@@ -157,7 +159,7 @@ struct Order {
     std::string describe() const;
 };
 
-// Runs all chains of all ranks together. Ends with the first finding.
-void run_chains(const ChainTable& table, const Order& order, Findings& findings);
+// Runs all chains of all ranks together, until the first fault.
+std::optional<ChainFault> run_chains(const ChainTable& table, const Order& order);
 
 }  // namespace lapwing::checker

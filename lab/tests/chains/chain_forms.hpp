@@ -1,4 +1,4 @@
-// Lists with their chain forms, and the verdict of rule chains.
+// Lists with their chain forms, and the verdict on these.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "task/checker.hpp"
+#include "chains/check.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {
@@ -36,8 +36,8 @@ inline std::string print(const Formed& formed) {
 }
 
 inline std::string verdict_of(const Formed& formed) {
-    const auto violations = check_chains(formed.set.lists, formed.chains, formed.limits, 8, formed.hosts);
-    return violations.empty() ? "proven" : violations[0].what(formed.set.lists);
+    const auto fault = check_chains(formed.set.lists, formed.chains, formed.limits, formed.hosts);
+    return fault ? fault->what(formed.set.lists) : "proven";
 }
 
 inline constexpr ChainLimits nothing_in_line{.eager_bytes = 0};

@@ -1,12 +1,12 @@
-// Rule chains: runs of all chains of all ranks together.
-#include "base/values.hpp"
-#include "task/checker/chains.hpp"
-
+// Runs of all chains of all ranks together.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 #include <random>
+
+#include "base/values.hpp"
+#include "chains/model.hpp"
 
 namespace lapwing::checker {
 
@@ -54,10 +54,9 @@ constexpr std::uint32_t no_chain = std::numeric_limits<std::uint32_t>::max();
 
 class ChainsRun {
   public:
-    ChainsRun(const ChainTable& table, const Order& order, Findings& findings)
+    ChainsRun(const ChainTable& table, const Order& order)
         : table_(table),
           order_(order),
-          findings_(findings),
           random_(order.which + 1),
           streams_(table.traffic.size()),
           gates_(table.gates),
@@ -66,10 +65,10 @@ class ChainsRun {
         for (const TableChain& chain : table.chains) progress_.push_back({chain.first, 0});
     }
 
-    void run() {
-        for (int rank = 0; rank < count() && !failed_; ++rank) start(rank);
+    std::optional<ChainFault> run() {
+        for (int rank = 0; rank < count() && !fault_; ++rank) start(rank);
         begin_fresh();
-        while (!failed_) {
+        while (!fault_) {
             std::vector<std::uint32_t>& able = prompt_.empty() ? late_ : prompt_;
             if (able.empty()) break;
             if (order_.late == Order::Late::random) {
@@ -80,7 +79,8 @@ class ChainsRun {
             handle(event);
             begin_fresh();
         }
-        if (!failed_) report_stuck();
+        if (!fault_) report_stuck();
+        return std::move(fault_);
     }
 
   private:
@@ -143,11 +143,10 @@ class ChainsRun {
              fmt::format("{} {}", table_.describe(chain, at), why));
     }
     void fail(int rank, std::optional<std::size_t> task, const std::string& why) {
-        if (failed_) return;
-        failed_ = true;
+        if (fault_) return;
         const std::uint64_t round = ranks_[rank].round;
         const std::string of = round == 0 ? "" : fmt::format("of collective {} in a row, ", round + 1);
-        findings_.add(Rule::chains, rank, task, fmt::format("{}{}; {}", of, why, order_.describe()));
+        fault_ = {rank, task, fmt::format("{}{}; {}", of, why, order_.describe())};
     }
 
     void start(int rank) {
@@ -187,7 +186,7 @@ class ChainsRun {
         const RankPlan& plan = table_.ranks[rank];
         // Messages of a rank that is ahead belong to the next round.
         if (!of.in_round) return;
-        while (!failed_) {
+        while (!fault_) {
             if (of.in_stage && of.stage_chains_open == 0) {
                 of.in_stage = false;
                 ++of.stage;
@@ -207,7 +206,7 @@ class ChainsRun {
                 break;
             }
         }
-        if (!failed_ && of.host_step == plan.host_steps.size() && all_chains_end(rank)) end_round(rank);
+        if (!fault_ && of.host_step == plan.host_steps.size() && all_chains_end(rank)) end_round(rank);
     }
 
     bool all_chains_end(int rank) const {
@@ -292,7 +291,7 @@ class ChainsRun {
     }
 
     void begin_fresh() {
-        while (!failed_ && (!fresh_.empty() || !waiting_to_start_.empty())) {
+        while (!fault_ && (!fresh_.empty() || !waiting_to_start_.empty())) {
             if (fresh_.empty()) {
                 const int rank = waiting_to_start_.back();
                 waiting_to_start_.pop_back();
@@ -480,7 +479,6 @@ class ChainsRun {
 
     const ChainTable& table_;
     const Order& order_;
-    Findings& findings_;
     std::minstd_rand random_;
     std::vector<Progress> progress_;  // by chain
     std::vector<Stream> streams_;     // by pair
@@ -490,13 +488,13 @@ class ChainsRun {
     std::vector<int> waiting_to_start_;
     std::vector<std::uint32_t> prompt_;  // events that can happen now
     std::vector<std::uint32_t> late_;    // events that happen only if there is no prompt one
-    bool failed_ = false;
+    std::optional<ChainFault> fault_;
 };
 
 }  // namespace
 
-void run_chains(const ChainTable& table, const Order& order, Findings& findings) {
-    ChainsRun(table, order, findings).run();
+std::optional<ChainFault> run_chains(const ChainTable& table, const Order& order) {
+    return ChainsRun(table, order).run();
 }
 
 }  // namespace lapwing::checker

@@ -1,10 +1,9 @@
-// Rule chains: the chains of one rank alone.
-#include "task/checker/chains.hpp"
-
+// The chains of one rank alone.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "chains/model.hpp"
 #include "task/text.hpp"
 
 namespace lapwing::checker {
@@ -12,74 +11,73 @@ namespace {
 
 class Form {
   public:
-    Form(const List& list, const ListFacts& facts, const Chains& chains, const ChainLimits& limits,
-         Findings& findings)
+    Form(const List& list, const ListFacts& facts, const Chains& chains, const ChainLimits& limits)
         : list_(list),
           facts_(facts),
           chains_(chains),
           limits_(limits),
-          findings_(findings),
           moved_(list.tasks.size(), 0),
           steps_(list.tasks.size(), 0) {}
 
-    void check() {
-        if (!check_head()) return;
+    std::optional<ChainFault> check() {
+        check_head();
+        if (!fault_) check_chains();
+        if (!fault_) check_tasks();
+        if (!fault_) check_gates();
+        if (!fault_) check_host_steps();
+        return std::move(fault_);
+    }
+
+  private:
+    void check_chains() {
         signalled_.assign(static_cast<std::size_t>(chains_.gates), 0);
         awaited_.assign(static_cast<std::size_t>(chains_.gates), 0);
         awaited_by_.assign(static_cast<std::size_t>(chains_.gates), nullptr);
         for (std::size_t i = 0; i < chains_.receives.size(); ++i) {
-            if (!check_chain(chains_.receives[i], false, fmt::format("receive chain {}", i))) return;
+            check_chain(chains_.receives[i], false, fmt::format("receive chain {}", i));
+            if (fault_) return;
         }
         for (std::size_t stage = 0; stage < chains_.stages.size(); ++stage) {
             const std::vector<Chain>& pieces = chains_.stages[stage].chains;
             for (std::size_t i = 0; i < pieces.size(); ++i) {
-                const std::string which = fmt::format("sending chain {} of stage {}", i, stage);
-                if (!check_chain(pieces[i], true, which)) return;
+                check_chain(pieces[i], true, fmt::format("sending chain {} of stage {}", i, stage));
+                if (fault_) return;
             }
         }
-        check_tasks();
-        check_gates();
-        check_host_steps();
     }
 
-  private:
     void refuse(std::optional<std::size_t> task, std::string why) {
-        findings_.add(Rule::chains, list_.rank, task, std::move(why));
+        fault_ = {list_.rank, task, std::move(why)};
     }
 
-    bool check_head() {
+    void check_head() {
         if (chains_.rank == list_.rank && chains_.ranks == list_.ranks &&
             chains_.in_bytes == list_.in_bytes && chains_.out_bytes == list_.out_bytes &&
             chains_.scratch_bytes == list_.scratch_bytes && chains_.gates >= 0) {
-            return true;
+            return;
         }
         refuse(std::nullopt, "its chains are not those of its list: rank, ranks or sizes of memories differ");
-        return false;
     }
 
-    // Checks each step by itself. The first violation ends the check of this rank.
-    bool check_chain(const Chain& chain, bool sending, const std::string& which) {
+    // Checks each step by itself.
+    void check_chain(const Chain& chain, bool sending, const std::string& which) {
         // The pieces of the sending chain are one.
         awaiting_ = sending ? static_cast<const void*>(&chains_.stages) : &chain;
         if (chain.empty()) {
-            refuse(std::nullopt, fmt::format("{} has no steps", which));
-            return false;
+            return refuse(std::nullopt, fmt::format("{} has no steps", which));
         }
         const std::size_t max_steps = std::max<std::size_t>(limits_.chain_steps, 3);
         if (chain.size() > max_steps) {
-            refuse(std::nullopt,
-                   fmt::format("{} has {} steps, of at most {}", which, chain.size(), max_steps));
-            return false;
+            return refuse(std::nullopt,
+                          fmt::format("{} has {} steps, of at most {}", which, chain.size(), max_steps));
         }
         for (std::size_t i = 0; i < chain.size(); ++i) {
             const std::string fault = fault_of(chain[i], sending);
             if (fault.empty()) continue;
             const bool known = chain[i].task < list_.tasks.size();
-            refuse(known ? std::optional<std::size_t>(chain[i].task) : std::nullopt,
-                   fmt::format("{}, step {} ({}) {}", which, i, print(chain[i]), fault));
-            return false;
+            return refuse(known ? std::optional<std::size_t>(chain[i].task) : std::nullopt,
+                          fmt::format("{}, step {} ({}) {}", which, i, print(chain[i]), fault));
         }
-        return true;
     }
 
     std::string fault_of(const Step& step, bool sending) {
@@ -128,30 +126,29 @@ class Form {
 
     // Gaps between the parts of a message show in a run: a step at the wrong position of its connection.
     void check_tasks() {
-        for (std::size_t i = 0; i < list_.tasks.size() && !findings_.full(); ++i) {
+        for (std::size_t i = 0; i < list_.tasks.size(); ++i) {
             const Task& task = list_.tasks[i];
             if (!sends(task.kind) && task.kind != Kind::recv) continue;
             if (facts_.intra_node(list_.rank, task)) continue;
             const std::uint64_t whole = sends(task.kind) ? task.source.length : task.target.length;
-            if (steps_[i] == 0) {
-                refuse(i, "no step of the chains does it");
-            } else if (moved_[i] != whole || (whole == 0 && steps_[i] != 1)) {
-                refuse(i, fmt::format("the {} steps that do it move {} bytes in all, not {}", steps_[i],
-                                      moved_[i], whole));
+            if (steps_[i] == 0) return refuse(i, "no step of the chains does it");
+            if (moved_[i] != whole || (whole == 0 && steps_[i] != 1)) {
+                return refuse(i, fmt::format("the {} steps that do it move {} bytes in all, not {}",
+                                             steps_[i], moved_[i], whole));
             }
         }
     }
 
     void check_gates() {
-        for (int gate = 0; gate < chains_.gates && !findings_.full(); ++gate) {
+        for (int gate = 0; gate < chains_.gates; ++gate) {
             if (signalled_[gate] > std::max<std::uint64_t>(limits_.gate_signals, 1)) {
-                refuse(std::nullopt, fmt::format("gate {} gets {} signals and holds {}", gate,
-                                                 signalled_[gate], limits_.gate_signals));
-                return;
+                return refuse(std::nullopt, fmt::format("gate {} gets {} signals and holds {}", gate,
+                                                        signalled_[gate], limits_.gate_signals));
             }
-            if (signalled_[gate] == awaited_[gate]) continue;
-            refuse(std::nullopt, fmt::format("gate {} gets {} signals, and {} are awaited", gate,
-                                             signalled_[gate], awaited_[gate]));
+            if (signalled_[gate] != awaited_[gate]) {
+                return refuse(std::nullopt, fmt::format("gate {} gets {} signals, and {} are awaited", gate,
+                                                        signalled_[gate], awaited_[gate]));
+            }
         }
     }
 
@@ -201,7 +198,7 @@ class Form {
     const ListFacts& facts_;
     const Chains& chains_;
     const ChainLimits& limits_;
-    Findings& findings_;
+    std::optional<ChainFault> fault_;
     std::vector<std::uint64_t> moved_;  // bytes, by task
     std::vector<std::uint32_t> steps_;  // by task
     std::vector<std::uint64_t> signalled_;
@@ -212,16 +209,17 @@ class Form {
 
 }  // namespace
 
-void check_chain_form(std::span<const List> lists, const ListFacts& facts, std::span<const Chains> chains,
-                      const ChainLimits& limits, Findings& findings) {
+std::optional<ChainFault> check_chain_form(std::span<const List> lists, const ListFacts& facts,
+                                           std::span<const Chains> chains, const ChainLimits& limits) {
     if (lists.size() != chains.size()) {
-        findings.add(Rule::chains, 0, std::nullopt,
-                     fmt::format("{} lists need as many chain forms, not {}", lists.size(), chains.size()));
-        return;
+        return ChainFault{
+            0, std::nullopt,
+            fmt::format("{} lists need as many chain forms, not {}", lists.size(), chains.size())};
     }
-    for (std::size_t rank = 0; rank < lists.size() && !findings.full(); ++rank) {
-        Form(lists[rank], facts, chains[rank], limits, findings).check();
+    for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+        if (auto fault = Form(lists[rank], facts, chains[rank], limits).check()) return fault;
     }
+    return std::nullopt;
 }
 
 }  // namespace lapwing::checker
