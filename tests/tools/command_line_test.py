@@ -57,6 +57,19 @@ class CommandLine(ToolTest):
         for command in ("run", "profile"):
             self.refused(command, "--json", "--", "true", because="--json needs --output FILE: standard output is the program's")
 
+    def test_manual_pages(self):
+        """One for each subcommand, with its options."""
+        self.call("man-pages", self.scratch, "--date", "November 22, 2026")
+        pages = {page.name: page.read_text().replace("\\-", "-") for page in self.scratch.iterdir()}
+        helps = {"-".join(("lapwing", *words)) + ".1": text for words, text in self.helps() if len(words) < 2}
+        self.assertEqual(set(pages), set(helps))
+        for name, text in helps.items():
+            options = re.findall(r"--[a-z-]+", text)
+            self.assertTrue(options)
+            for option in options:
+                self.assertIn(option, pages[name])
+        self.refused("man-pages", "/dev/null/pages", "--date", "today", because="/dev/null/pages/lapwing.1")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -7,11 +7,11 @@ import unittest
 
 from support import TOOL, ToolTest, clean_environment
 
-RESULTS = ("info", "info --algorithms", "explain barrier --ranks 4", "completion bash", "topology --help", "bench --table", "status --help",
+RESULTS = ("info", "info --algorithms", "explain barrier --ranks 4", "topology --help", "bench --table", "status --help",
            "run --dry-run -- mpirun a", "profile --dry-run -- mpirun a",
            "compare --rounds 1 -- mpirun a", "cluster --hosts 1 -- lapwing-tool info --variables")
 # Those that print messages, and no result on standard output.
-MESSAGES = ("", "nothing", "explain", "info --nothing", "completion fish-and-chips", "status nosuchjob", "report", "report missing -o page",
+MESSAGES = ("", "nothing", "explain", "info --nothing", "status nosuchjob", "report", "report missing -o page",
             "run --report -- mpirun a", "run --report -- false", "run --trace t.json -- mpirun a", "profile -- mpirun a", "topology missing",
             "bench overlap --json -o b.json -- mpirun", "bench all --output-directory all --only latency -- mpirun", "tune -- mpirun", "topology",
             "doctor -- false", "cluster --hosts 2 --delay 1ms -- true", "cluster --hosts 2 -- false")
@@ -42,7 +42,7 @@ class Streams(ToolTest):
                     if lost and "2>&-" not in broken:
                         self.assertIn("write", err)
         words = " ".join(RESULTS + MESSAGES)
-        for name in ("run", "cluster", "profile", "explain", "topology", "report", "status", "compare", "bench", "tune", "doctor", "info", "completion"):
+        for name in ("run", "cluster", "profile", "explain", "topology", "report", "status", "compare", "bench", "tune", "doctor", "info"):
             self.assertIn(f"\n  {name} ", listed)
             self.assertIn(name, words)
         # A file that is opened while number 2 is closed would have that number, and get the messages.

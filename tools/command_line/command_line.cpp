@@ -326,21 +326,13 @@ std::string CommandLine::help() const {
     return app_->help();
 }
 
-std::vector<OptionText> CommandLine::options() const {
-    std::vector<OptionText> all;
-    for (const CommandLineOption& one : options_) {
-        const CLI::Option& option = *one.option_;
-        OptionText& text = all.emplace_back(OptionText{{},
-                                                       option.get_positional(),
-                                                       option.get_group().empty(),
-                                                       option.get_expected_max() > 0,
-                                                       option.get_type_name(),
-                                                       option.get_description()});
-        for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
-        for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
-        if (text.positional) text.names = {option.get_name(true)};
+std::vector<std::string> CommandLine::option_names() const {
+    std::vector<std::string> names;
+    for (const CommandLineOption& option : options_) {
+        for (const std::string& name : option.option_->get_lnames()) names.push_back("--" + name);
+        for (const std::string& name : option.option_->get_snames()) names.push_back("-" + name);
     }
-    return all;
+    return names;
 }
 
 CommandLine& CommandLine::subcommand(const std::string& name) {

@@ -47,16 +47,6 @@ class CommandLineOption {
     Check check_;
 };
 
-// An option as --help describes it.
-struct OptionText {
-    std::vector<std::string> names;  // "--output", "-o"; of a positional argument its only name
-    bool positional;
-    bool hidden;
-    bool takes_value;
-    std::string type;
-    std::string about;
-};
-
 // A command line, or the part after the name of a subcommand. Options refer to variables of the caller, which
 // must live until parse() has set them.
 class CommandLine {
@@ -98,7 +88,7 @@ class CommandLine {
     std::string about() const;
     std::string group() const;
     std::string help() const;
-    std::vector<OptionText> options() const;  // --help among them
+    std::vector<std::string> option_names() const;  // "--output", "-o"; --help among them
     const std::vector<std::unique_ptr<CommandLine>>& subcommands() const { return subcommands_; }
     CommandLine& subcommand(const std::string& name);  // one that exists
 

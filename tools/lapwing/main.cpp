@@ -17,15 +17,13 @@ int main(int argument_count, char** arguments) {
                      .groups = {{"Run programs", {"run", "cluster"}},
                                 {"Understand", {"profile", "explain", "topology", "report", "status"}},
                                 {"Measure", {"compare", "bench", "tune"}},
-                                {"Check", {"doctor", "info"}},
-                                {"Shell", {"completion"}}},
+                                {"Check", {"doctor", "info"}}},
                      .add = [](lapwing::CommandLine& tool, const Words& words) -> std::vector<Command> {
                          return {
                              add_run(tool, words),  add_cluster(tool, words), add_profile(tool, words),
                              add_explain(tool),     add_topology(tool),       add_report(tool),
                              add_status(tool),      add_compare(tool, words), add_bench(tool, words),
                              add_tune(tool, words), add_doctor(tool, words),  add_info(tool),
-                             add_completion(tool),  add_probe(tool),          add_cluster_shell(tool, words),
-                             add_doctor_agent(tool)};
+                             add_probe(tool),       add_doctor_agent(tool),   add_cluster_shell(tool, words)};
                      }});
 }

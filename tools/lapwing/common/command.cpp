@@ -35,10 +35,7 @@ void refuse_unknown_options(const CommandLine& options, bool extra_words_allowed
         if (extra_words_allowed) return;
         throw_invalid(fmt::format("unexpected argument '{}'", word));
     }
-    std::vector<std::string> valid;
-    for (const OptionText& option : options.options())
-        if (!option.positional) valid.insert(valid.end(), option.names.begin(), option.names.end());
-    throw_invalid(fmt::format("unknown option '{}'{}", word, suggestion(word, valid)));
+    throw_invalid(fmt::format("unknown option '{}'{}", word, suggestion(word, options.option_names())));
 }
 
 void refuse_given(const CommandLine& app, std::initializer_list<const char*> options,

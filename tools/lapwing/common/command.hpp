@@ -68,9 +68,6 @@ Command add_tune(CommandLine& tool, const Words& words);
 Command add_cluster(CommandLine& tool, const Words& words);
 Command add_doctor(CommandLine& tool, const Words& words);
 Command add_status(CommandLine& tool);
-Command add_completion(CommandLine& tool);
-// Hidden: shells' completion scripts call it.
-Command add_complete(CommandLine& tool, const Words& words);
 // Hidden: the build calls it. `page`: the name of the page of the program itself.
 Command add_man_pages(CommandLine& tool, const char* page);
 // Hidden: the agents that `lapwing doctor` starts on hosts, and the process in which an agent loads a

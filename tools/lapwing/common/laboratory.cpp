@@ -6,6 +6,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <optional>
+#include <string>
 #include <system_error>
 
 #include "base/messages.hpp"
@@ -17,18 +20,18 @@ namespace {
 
 constexpr const char* laboratory = "lapwing-lab";
 
-}  // namespace
-
-bool is_laboratory(std::string_view subcommand) {
-    return std::ranges::find(laboratory_commands, subcommand) != std::end(laboratory_commands);
-}
-
 std::optional<std::string> find_laboratory() {
     std::error_code none;
     const std::filesystem::path beside =
         std::filesystem::read_symlink("/proc/self/exe", none).replace_filename(laboratory);
     if (std::filesystem::exists(beside, none)) return beside.string();
     return find_program(laboratory);
+}
+
+}  // namespace
+
+bool is_laboratory(std::string_view subcommand) {
+    return std::ranges::find(laboratory_commands, subcommand) != std::end(laboratory_commands);
 }
 
 int run_laboratory(char** arguments) {

@@ -2,9 +2,6 @@
 // laboratory's subcommands.
 #pragma once
 
-#include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 
 namespace lapwing::tool {
@@ -13,12 +10,9 @@ inline constexpr const char* laboratory_commands[] = {"predict", "verify"};
 
 bool is_laboratory(std::string_view subcommand);
 
-// Returns the program's path: beside the tool, or on PATH. Returns null if it is not installed.
-std::optional<std::string> find_laboratory();
-
-// Replaces this process by lapwing-lab with these arguments, whose first is the name of the program and whose
-// last is null. Returns only if lapwing-lab cannot be started: prints the reason, and returns the exit
-// status.
+// Replaces this process by lapwing-lab, beside the tool or on PATH, with these arguments, whose first is the
+// name of the program and whose last is null. Returns only if lapwing-lab cannot be started: prints the
+// reason, and returns the exit status.
 int run_laboratory(char** arguments);
 
 }  // namespace lapwing::tool

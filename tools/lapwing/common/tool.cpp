@@ -18,12 +18,12 @@
 namespace lapwing::tool {
 namespace {
 
-// `run`, `profile`, `compare`, `bench`, `tune`, `doctor` and `cluster` pass on the words after
-// "--"; `cluster-shell` gets ssh's words, and `complete` those of another command line.
+// `run`, `profile`, `compare`, `bench`, `tune`, `doctor` and `cluster` pass on the words after "--";
+// `cluster-shell` gets ssh's words.
 Words split_words(std::vector<std::string>& arguments) {
     Words result;
     if (arguments.empty()) return result;
-    if (arguments.front() == "cluster-shell" || arguments.front() == "complete") {
+    if (arguments.front() == "cluster-shell") {
         result.words.assign(arguments.begin() + 1, arguments.end());
         arguments.resize(1);
         return result;
@@ -66,7 +66,6 @@ int run_subcommand(std::vector<std::string> arguments, const Tool& program, std:
     tool.add_version_flag("lapwing " LAPWING_VERSION);
     tool.footer(program.footer);
     std::vector<Command> commands = program.add(tool, words);
-    commands.push_back(add_complete(tool, words));
     commands.push_back(add_man_pages(tool, program.page));
     for (const auto& [group, names] : program.groups) {
         for (const char* name : names) tool.subcommand(name).group(group);

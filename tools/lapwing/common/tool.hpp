@@ -16,7 +16,7 @@ struct Tool {
     const char* footer;
     // Subcommands by what people want, in the order of the help.
     std::vector<std::pair<const char*, std::vector<const char*>>> groups;
-    // Adds the subcommands, but for those that each program has: complete, man-pages.
+    // Adds the subcommands, except man-pages, which each program has.
     std::function<std::vector<Command>(CommandLine&, const Words&)> add;
 };
 
