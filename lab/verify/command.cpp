@@ -75,6 +75,18 @@ void print_outcome(const Outcome& outcome) {
                counted(total.problems, "problem"), counted(total.violations, "violation"));
 }
 
+// "8" or "1:64". Throws Error (invalid_argument).
+RankRange read_rank_range(std::string_view written) {
+    const std::size_t colon = written.find(':');
+    const auto first = parse_number(written.substr(0, colon));
+    const auto last = colon == std::string_view::npos ? first : parse_number(written.substr(colon + 1));
+    if (!first || !last || *first < 1 || *last < *first)
+        throw_invalid(fmt::format("'{}' is not a range of ranks; write it like 8 or 1:64", written));
+    if (*last > max_ranks)
+        throw_invalid(fmt::format("{} ranks are too many: the maximum is {}", *last, max_ranks));
+    return {static_cast<int>(*first), static_cast<int>(*last)};
+}
+
 std::vector<Choice> choices_of(const Options& options) {
     std::optional<Collective> collective;
     if (!options.collective.empty())

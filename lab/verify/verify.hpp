@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
-#include "lapwing/common/values.hpp"
 #include "task/checker.hpp"
 
 namespace lapwing::tool {
@@ -18,6 +17,11 @@ namespace lapwing::tool {
 // Proves the lists of files. Prints what was found, one file after the other; returns the exit status. With
 // `chains` also proves the chain forms of lists that have one.
 int verify_files(const std::vector<std::string>& files, const CheckLimits& limits, bool chains);
+
+struct RankRange {
+    int first = 1;
+    int last = 1;
+};
 
 struct Work {
     std::vector<Choice> choices;

@@ -213,9 +213,6 @@ class Engine {
     virtual std::vector<std::pair<std::string, std::string>> environment(const Settings&) const { return {}; }
     // Whether the engine can run this list. Equal on all ranks.
     virtual Verdict supports(const List& list) const = 0;
-    // The same for all ranks' lists of a problem, whatever a job could set aside for them: for engines that
-    // decline a problem because of the list of one of its ranks.
-    virtual Verdict supports_all(const Problem&, const ListOf&) const { return Verdict::yes(); }
     // Collective over the job. Throws Error with a reason that is equal on all ranks (see Job::together).
     virtual std::unique_ptr<JobEngine> open(Job& job) const = 0;
 };

@@ -64,6 +64,7 @@ class EngineInJobs {
     }
     const Engine& engine;
     std::uint64_t groups = 0;
+    int problems = 0;  // that the engine has admitted
 
   private:
     const int ranks_;
@@ -73,7 +74,6 @@ class EngineInJobs {
 
 void run_all(EngineInJobs& opened, const Problem& problem, const Choice& choice, Way way, unsigned seed) {
     const auto list_of = [&](int rank) { return build(problem, rank, choice); };
-    if (!opened.engine.supports_all(problem, list_of)) return;
     const Links made = links_of(problem.ranks, way);
     OpenedEngine& job = opened.job(way);
     EngineGroup group;
@@ -85,7 +85,11 @@ void run_all(EngineInJobs& opened, const Problem& problem, const Choice& choice,
         of_rank.rank = rank;
         of_rank.messages = made.links[at].get();
         const auto opened_group = job.open(rank, of_rank);
-        EXPECT_TRUE(opened_group->admit(problem, list_of, {}));
+        const bool admitted{opened_group->admit(problem, list_of, {})};
+        // This engine declines a problem if the list of one rank is too long.
+        if (!admitted && opened.engine.name() == std::string_view("triggered")) return;
+        EXPECT_TRUE(admitted);
+        if (rank == 0) ++opened.problems;
         RankRuns all(problem, rank, opened_group->prepare(problem, list_of(rank), {}));
         for (int run = 0; run < runs; ++run) all.start();
         std::mt19937 random(seed + static_cast<unsigned>(rank));
@@ -137,6 +141,7 @@ TEST_P(EnginesTest, EveryAlgorithm) {
             }
         }
     }
+    EXPECT_GT(opened.problems, 0);
 }
 
 std::vector<const char*> engine_names() {

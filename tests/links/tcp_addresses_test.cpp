@@ -134,11 +134,6 @@ TEST(TcpAddresses, TheHostHasANumberAndLoopback) {
                 testing::Contains(testing::Field(&Interface::ip, testing::Field(&IpAddress::loopback, 1))));
 }
 
-TEST(TcpAddresses, HostsAreToldApart) {
-    EXPECT_TRUE(one_host({host(1, {}), host(1, {})}));
-    EXPECT_FALSE(one_host({host(1, {}), host(1, {}), host(2, {})}));
-}
-
 TEST(TcpAddresses, AreWrittenAsUsual) {
     sockaddr_storage address{};
     socket_address(ip("10.0.0.3/8"), 4000, address);

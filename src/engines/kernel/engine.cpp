@@ -26,26 +26,6 @@ using kernel::KernelGroup;
 using kernel::PersistentLanes;
 using kernel::ThreadRecords;
 
-class KernelGroupEngine final : public GroupEngine {
-  public:
-    KernelGroupEngine(kernel::KernelPrepared::Shared shared, const std::vector<bool>& intra_node_peers)
-        : shared_(std::make_shared<const kernel::KernelPrepared::Shared>(std::move(shared))),
-          intra_node_peers_(intra_node_peers) {}
-
-    bool needs_agreement() const override { return true; }
-    std::unique_ptr<Prepared> prepare(const Problem& problem, List list, const ListUse& use) override {
-        static const std::vector<bool> none;
-        const std::vector<bool>& intra_node = use.inside == Inside::by_memory ? intra_node_peers_ : none;
-        return std::make_unique<kernel::KernelPrepared>(problem, list, intra_node,
-                                                        lower_to_chains(list, {}, intra_node), shared_);
-    }
-
-  private:
-    const std::shared_ptr<const kernel::KernelPrepared::Shared>
-        shared_;  // prepared lists, which may outlive this, own its parts, too
-    const std::vector<bool> intra_node_peers_;
-};
-
 // The groups of this process whose connections fail together, also those that are added later: a group is
 // opened when its first list is prepared.
 class OpenConnections {
@@ -289,7 +269,7 @@ class KernelJob final : public JobEngine {
                      [pool = pool_, &family, position](GroupParts*) { pool->release(family, position); }};
         }
         parts->group.use_intra_node(group.intra_node);
-        return std::make_unique<KernelGroupEngine>(
+        return std::make_unique<kernel::KernelGroupEngine>(
             kernel::KernelPrepared::Shared{std::shared_ptr<KernelGroup>(parts, &parts->group),
                                            parts->persistent_lanes, records_, options_,
                                            group.progress_thread},
@@ -365,16 +345,6 @@ class KernelEngine final : public Engine {
 const Engine& kernel_engine() {
     static const KernelEngine engine;
     return engine;
-}
-
-std::unique_ptr<GroupEngine> open_kernel_group(Connections& connections, const kernel::Options& options,
-                                               Link* intra_node, const std::vector<bool>& intra_node_peers,
-                                               ProgressThread* progress_thread) {
-    return std::make_unique<KernelGroupEngine>(
-        kernel::KernelPrepared::Shared{std::make_shared<KernelGroup>(connections, options, intra_node),
-                                       std::make_shared<PersistentLanes>([] { return true; }, [] {}),
-                                       std::make_shared<ThreadRecords>(), options, progress_thread},
-        intra_node_peers);
 }
 
 }  // namespace lapwing

@@ -16,23 +16,10 @@
 //   trace                        the events of a traced job
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "engines/engine.hpp"
-#include "engines/kernel/options.hpp"
-#include "links/connections.hpp"
 
 namespace lapwing {
 
 const Engine& kernel_engine();
-
-// For one group, over these connections; `intra_node` reaches the peers that `intra_node_peers` names, by
-// rank, and may be null if there are none. `progress_thread` advances intra-node messages of short reductions
-// and may be null. All of them must outlive the result.
-std::unique_ptr<GroupEngine> open_kernel_group(Connections& connections, const kernel::Options& options = {},
-                                               Link* intra_node = nullptr,
-                                               const std::vector<bool>& intra_node_peers = {},
-                                               ProgressThread* progress_thread = nullptr);
 
 }  // namespace lapwing

@@ -12,6 +12,7 @@
 #include "engines/kernel/lanes.hpp"
 #include "engines/kernel/thread_choice.hpp"
 #include "engines/progress_thread.hpp"
+#include "task/chains.hpp"
 #include "task/list.hpp"
 
 namespace lapwing::kernel {
@@ -68,6 +69,27 @@ class KernelPrepared : public Prepared {
     std::vector<std::pair<const void*, std::unique_ptr<ThreadChoice>>> choices_;  // by call site
     std::unique_ptr<const TracePlan> trace_;  // null unless the job is traced
     int in_flight_ = 0;
+};
+
+class KernelGroupEngine final : public GroupEngine {
+  public:
+    // `intra_node_peers`: by rank; those that the group's intra-node link reaches.
+    KernelGroupEngine(KernelPrepared::Shared shared, const std::vector<bool>& intra_node_peers)
+        : shared_(std::make_shared<const KernelPrepared::Shared>(std::move(shared))),
+          intra_node_peers_(intra_node_peers) {}
+
+    bool needs_agreement() const override { return true; }
+    std::unique_ptr<Prepared> prepare(const Problem& problem, List list, const ListUse& use) override {
+        static const std::vector<bool> none;
+        const std::vector<bool>& intra_node = use.inside == Inside::by_memory ? intra_node_peers_ : none;
+        return std::make_unique<KernelPrepared>(problem, list, intra_node,
+                                                lower_to_chains(list, {}, intra_node), shared_);
+    }
+
+  private:
+    // Prepared lists, which may outlive this object, own its parts as well.
+    const std::shared_ptr<const KernelPrepared::Shared> shared_;
+    const std::vector<bool> intra_node_peers_;
 };
 
 }  // namespace lapwing::kernel

@@ -168,10 +168,6 @@ class TriggeredEngine final : public Engine {
         return {};
     }
     Verdict supports(const List& list) const override { return triggered::has_schedule(list); }
-    Verdict supports_all(const Problem& problem, const ListOf& list_of) const override {
-        const triggered::Limits shipped{1024, UINT64_MAX, read_bytes(Settings{})};
-        return triggered::demand_of(problem, list_of, shipped).verdict;
-    }
     std::unique_ptr<JobEngine> open(Job& job) const override { return std::make_unique<TriggeredJob>(job); }
 };
 

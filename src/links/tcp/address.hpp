@@ -32,9 +32,6 @@ struct Address {
 };
 static_assert(std::is_trivially_copyable_v<Address>);
 
-// Whether all members are on one host.
-bool one_host(const std::vector<Address>& members);
-
 // Data that the parts of an endpoint share. They do not change after the first connection.
 struct Job {
     Options options;

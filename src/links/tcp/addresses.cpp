@@ -323,9 +323,4 @@ std::uint64_t host_number() {
     return number;
 }
 
-bool one_host(const std::vector<Address>& members) {
-    return std::ranges::all_of(members,
-                               [&](const Address& member) { return member.host == members.front().host; });
-}
-
 }  // namespace lapwing::tcp

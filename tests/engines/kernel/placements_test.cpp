@@ -9,7 +9,7 @@
 
 #include "collectives/catalogue.hpp"
 #include "engines/host/engine.hpp"
-#include "engines/kernel/engine.hpp"
+#include "engines/kernel/ranks.hpp"
 #include "engines/ranks.hpp"
 #include "engines/shm_hosts.hpp"
 #include "links/routed.hpp"

@@ -18,6 +18,7 @@
 
 #include "collectives/catalogue.hpp"
 #include "engines/kernel/engine.hpp"
+#include "engines/kernel/prepared.hpp"
 #include "engines/ranks.hpp"
 #include "links/socket_pairs.hpp"
 #include "support/process_link.hpp"
@@ -134,6 +135,21 @@ inline std::vector<std::unique_ptr<Connections>> tcp_pairs(int ranks, int lanes,
         }
     }
     return all;
+}
+
+// The engine for one group over these connections, without a job. `intra_node` and `progress_thread` may be
+// null.
+inline std::unique_ptr<GroupEngine> open_kernel_group(Connections& connections,
+                                                      const kernel::Options& options = {},
+                                                      Link* intra_node = nullptr,
+                                                      const std::vector<bool>& intra_node_peers = {},
+                                                      ProgressThread* progress_thread = nullptr) {
+    using namespace kernel;
+    return std::make_unique<KernelGroupEngine>(
+        KernelPrepared::Shared{std::make_shared<KernelGroup>(connections, options, intra_node),
+                               std::make_shared<PersistentLanes>([] { return true; }, [] {}),
+                               std::make_shared<ThreadRecords>(), options, progress_thread},
+        intra_node_peers);
 }
 
 // Calls `body` on a thread for each rank.

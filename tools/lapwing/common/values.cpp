@@ -214,20 +214,6 @@ std::shared_ptr<const Placement> with_inner_groups(const Placement& hosts, const
     return std::make_shared<const Placement>(host_of, hosts.order(), inner);
 }
 
-RankRange read_rank_range(std::string_view written) {
-    RankRange range;
-    const std::size_t colon = written.find(':');
-    const std::string_view first = written.substr(0, colon);
-    const std::string_view last = colon == std::string_view::npos ? first : written.substr(colon + 1);
-    if (!read_number(first, range.first) || !read_number(last, range.last) || range.first < 1 ||
-        range.last < range.first) {
-        throw_invalid(fmt::format("'{}' is not a range of ranks; write it like 8 or 1:64", written));
-    }
-    if (range.last > max_ranks)
-        throw_invalid(fmt::format("{} ranks are too many: the maximum is {}", range.last, max_ranks));
-    return range;
-}
-
 std::vector<std::string> engine_names() {
     std::vector<std::string> names = {"auto"};
     for (const Engine* engine : engines()) names.emplace_back(engine->name());

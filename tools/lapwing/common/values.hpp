@@ -109,13 +109,6 @@ std::shared_ptr<const Placement> with_inner_groups(const Placement& hosts, const
 // The maximum for groups whose lists are shown or proved: limited by memory.
 inline constexpr int max_ranks = 1 << 20;
 
-// "8" or "1:64". Throws Error (invalid_argument).
-struct RankRange {
-    int first = 1;
-    int last = 1;
-};
-RankRange read_rank_range(std::string_view written);
-
 // The names that LAPWING_ENGINE and --engine may have.
 std::vector<std::string> engine_names();
 
