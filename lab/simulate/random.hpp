@@ -6,14 +6,20 @@
 
 namespace lapwing::simulate {
 
+inline constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
+
 inline std::uint64_t mixed(std::uint64_t value) {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
     value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
     return value ^ (value >> 31);
 }
 
+// Without streams.
+inline std::uint64_t random_bits(std::uint64_t seed, std::uint64_t number) {
+    return mixed(mixed(seed + golden) + number + golden);
+}
+
 inline std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t number) {
-    constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
     return mixed(mixed(mixed(seed + golden) + stream * golden + golden) + number * golden + golden);
 }
 

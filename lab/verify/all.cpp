@@ -18,6 +18,7 @@
 #include "collectives/reproducible.hpp"
 #include "lapwing/common/progress_bar.hpp"
 #include "plan/list_files.hpp"
+#include "samples/random_problem.hpp"
 #include "simulate/random.hpp"
 #include "task/lowering.hpp"
 #include "task/sample.hpp"

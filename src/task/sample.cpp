@@ -1,8 +1,6 @@
 #include "task/sample.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <iterator>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -152,27 +150,6 @@ std::shared_ptr<const Placement> with_groups(std::vector<std::uint64_t> hosts, s
     return std::make_shared<Placement>(hosts, std::span<const int>{}, groups);
 }
 
-// Of these, in an order of their own, and with groups inside hosts.
-std::vector<std::shared_ptr<const Placement>> placements_of_every_kind(int ranks) {
-    std::vector<std::shared_ptr<const Placement>> placements;
-    std::vector<std::uint64_t> numbers;
-    for (const std::vector<int>& hosts : hosts_of_every_kind(ranks)) {
-        numbers.assign(hosts.begin(), hosts.end());
-        placements.push_back(std::make_shared<Placement>(numbers));
-    }
-    std::vector<int> backwards;
-    for (int rank = ranks; rank-- > 0;) backwards.push_back(rank);
-    placements.push_back(std::make_shared<Placement>(numbers, backwards));
-    placements.push_back(with_groups(numbers, 1));
-    numbers.assign(numbers.size(), 0);
-    // Neighbours in rank order are far apart, as with mpirun --map-by.
-    std::size_t turn = 2;
-    while (std::gcd(turn, numbers.size()) > 1) ++turn;
-    placements.push_back(with_groups(numbers, 1));
-    placements.push_back(with_groups(numbers, turn));
-    return placements;
-}
-
 }  // namespace
 
 Problem with_blocks(Problem problem, std::uint64_t bytes, const Sizes& sizes) {
@@ -225,42 +202,24 @@ std::vector<Problem> sample_problems(Collective collective, int ranks, std::uint
     return problems;
 }
 
-Problem random_problem(Collective collective, int min_ranks, int max_ranks, bool on_hosts,
-                       std::uint64_t seed) {
-    std::uint64_t number = 0;
-    const auto below = [&](std::uint64_t end) { return mixed(mixed(seed) + ++number) % end; };
-    const auto bits = [](int value) { return std::bit_width(static_cast<unsigned>(value)); };
-    const auto between = [&](int low, int high) {
-        return low + static_cast<int>(below(static_cast<std::uint64_t>(high - low) + 1));
-    };
-    Problem problem;
-    problem.collective = collective;
-    const int width = between(bits(min_ranks), bits(max_ranks));
-    const int power = 1 << (width - 1);
-    problem.ranks = between(std::max(min_ranks, power), std::min(max_ranks, 2 * power - 1));
-    if (power >= min_ranks && below(3) == 0) problem.ranks = power;
-    if (has_root(collective)) problem.root = between(0, problem.ranks - 1);
-    problem.in_place = may_be_in_place(collective) && below(2) == 0;
-    std::uint64_t element = 1;
-    if (is_reduction(collective)) {
-        problem.type = Type::uint32;
-        if (below(2) == 0) {
-            problem.op = Operator::user;
-            problem.type = Type::opaque;
-            problem.element = 8;
-            problem.ordered = true;
-        }
-        element = problem.element_bytes();
+std::vector<std::shared_ptr<const Placement>> placements_of_every_kind(int ranks) {
+    std::vector<std::shared_ptr<const Placement>> placements;
+    std::vector<std::uint64_t> numbers;
+    for (const std::vector<int>& hosts : hosts_of_every_kind(ranks)) {
+        numbers.assign(hosts.begin(), hosts.end());
+        placements.push_back(std::make_shared<Placement>(numbers));
     }
-    // Fewer elements than ranks, or many.
-    const std::uint64_t bytes =
-        element * below(below(2) == 0 ? static_cast<std::uint64_t>(problem.ranks) : 10000);
-    if (on_hosts) {
-        const auto placements = placements_of_every_kind(problem.ranks);
-        problem.placement = placements[below(placements.size())];
-    }
-    const Sizes sizes{static_cast<Sizes::Kind>(below(3)), seed, below(2) == 0};
-    return with_blocks(std::move(problem), bytes, has_parts(collective) ? sizes : Sizes{});
+    std::vector<int> backwards;
+    for (int rank = ranks; rank-- > 0;) backwards.push_back(rank);
+    placements.push_back(std::make_shared<Placement>(numbers, backwards));
+    placements.push_back(with_groups(numbers, 1));
+    numbers.assign(numbers.size(), 0);
+    // Neighbours in rank order are far apart, as with mpirun --map-by.
+    std::size_t turn = 2;
+    while (std::gcd(turn, numbers.size()) > 1) ++turn;
+    placements.push_back(with_groups(numbers, 1));
+    placements.push_back(with_groups(numbers, turn));
+    return placements;
 }
 
 std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, std::uint64_t bytes) {

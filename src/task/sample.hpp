@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -34,15 +35,13 @@ Problem with_blocks(Problem problem, std::uint64_t bytes, const Sizes& sizes,
 // and double edges.
 std::vector<Problem> sample_problems(Collective collective, int ranks, std::uint64_t bytes);
 
-// Returns a problem with a random number of ranks (each doubling is as likely, powers of two occur often),
-// root, form, length of blocks and, if `on_hosts`, placement. All follow from `seed`.
-Problem random_problem(Collective collective, int min_ranks, int max_ranks, bool on_hosts,
-                       std::uint64_t seed);
+// Returns hosts of different sizes, round robin, blocks of one size, an order of their own, groups inside
+// hosts, and twice one host with groups inside it.
+std::vector<std::shared_ptr<const Placement>> placements_of_every_kind(int ranks);
 
-// Returns the same problems with placements of every kind: hosts of different sizes, round robin, blocks of
-// one size, an order of their own, groups inside hosts, and one host with groups inside it. Few ranks get
-// each problem with every placement. For many ranks, to limit the time of proofs, each problem gets two: one
-// of several hosts and one of one host, in turn. From three ranks on, some host has several ranks.
+// Returns the sample problems with placements of every kind. Few ranks get each problem with every placement.
+// For many ranks, to limit the time of proofs, each problem gets two: one of several hosts and one of one
+// host, in turn. From three ranks on, some host has several ranks.
 std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, std::uint64_t bytes);
 
 }  // namespace lapwing

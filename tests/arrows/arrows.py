@@ -15,7 +15,7 @@ ORDER = ["base", "device", "task", "collectives", "links", "topology", "engines"
 BESIDE = ["tools", "bench", "apps", "tests", "lab"]
 # The laboratory's rooms, in the same way; its other folders are commands, which may include everything. Nothing outside of lab/ may
 # include one of its folders.
-LAB_ORDER = ["chains", "simulate"]
+LAB_ORDER = ["chains", "simulate", "samples"]
 # Where includes in quotes begin. Below each there is no circle of files.
 ROOTS = ["src", "tools", "bench", "lab"]
 # Folders of mpi/ in the same way.
