@@ -323,13 +323,6 @@ def new_lists():
     yield Case("new lists", ("LAUNCHER", "BUILD/bench/new_lists"), 1, prepare=built("bench/new_lists"))
 
 
-def slowdown():
-    """What --reproducible costs."""
-    for level in ("off", "fixed", "any"):
-        yield benched(f"reproducible {level}", "latency --form nonblocking --engine host,kernel --collective iallreduce --bytes 8,1Ki,64Ki,1Mi --rounds 9", ranks=4, hosts=4,
-                      cluster="--rate none --cores-per-host all", variables={"LAPWING_REPRODUCIBLE": level})
-
-
 def suite():
     """Every benchmark. Four hosts share the cores of this machine, so their ranks sleep where others compute; each of two hosts has half
     of them. What happens inside a host is measured without virtual hosts."""
@@ -378,4 +371,4 @@ def overlap():
 
 SUITES = {one.__name__.removesuffix("_suite"): one for one in (
     fft, hpl_suite, cg, compress, methods, petsc, reductions, spfft_suite, real_codes, one_host, several_hosts, networks, messages, many_ranks,
-    new_lists, slowdown, suite, overlap)}
+    new_lists, suite, overlap)}

@@ -35,7 +35,6 @@ install
 overlap
 guide
 progress
-reproducible
 reference
 compatibility
 doctor

@@ -15,7 +15,6 @@
 #include "base/nearest_name.hpp"
 #include "chains/check.hpp"
 #include "collectives/catalogue.hpp"
-#include "collectives/reproducible.hpp"
 #include "lapwing/common/progress_bar.hpp"
 #include "plan/list_files.hpp"
 #include "samples/random_problem.hpp"
@@ -64,15 +63,12 @@ std::vector<std::uint64_t> sizes_of(Collective collective) {
     return {0, 1, 8, 1000, 4096};
 }
 
-// `bracketing`: only those that combine in rank order.
-std::vector<Problem> problems_of(const Job& job, bool bracketing) {
+std::vector<Problem> problems_of(const Job& job) {
     const Collective collective = job.choice.algorithm->collective;
     std::vector<Problem> problems;
     const auto sample = job.choice.algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
     for (const std::uint64_t bytes : sizes_of(collective)) {
-        for (Problem& problem : sample(collective, job.ranks, bytes)) {
-            if (!bracketing || problem.ordered) problems.push_back(std::move(problem));
-        }
+        for (Problem& problem : sample(collective, job.ranks, bytes)) problems.push_back(std::move(problem));
     }
     return problems;
 }
@@ -155,9 +151,8 @@ class Verification {
             Tally tally;
             std::vector<CounterExample> examples;
             const Job& job = jobs_[i];
-            for (const Problem& problem :
-                 job.sample != 0 ? sample_problem(job) : problems_of(job, work_.limits.bracketing))
-                prove(problem, jobs_[i].choice, tally, examples);
+            for (const Problem& problem : job.sample != 0 ? sample_problem(job) : problems_of(job))
+                prove(problem, job.choice, tally, examples);
             keep(i, tally, examples);
             bar.advance(weight(jobs_[i]));
         }
@@ -165,9 +160,7 @@ class Verification {
 
     void prove(const Problem& problem, const Choice& choice, Tally& tally,
                std::vector<CounterExample>& examples) const {
-        Verdict verdict = choice.applies(problem);
-        if (verdict && work_.limits.bracketing) verdict = keeps_bracketing(problem, choice);
-        if (!verdict) {
+        if (const Verdict verdict = choice.applies(problem); !verdict) {
             ++tally.declined;
             if (tally.why_declined.empty()) tally.why_declined = verdict.reason();
             return;

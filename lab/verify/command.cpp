@@ -99,8 +99,6 @@ int verify(const CommandLine& app, const Options& options) {
     const bool ranks_given = app.count("--ranks") > 0;
     const bool samples = work.samples > 0;
     if (!samples) refuse_given(app, {"--seed"}, "needs --sample");
-    if (samples && work.limits.bracketing)
-        throw Error(ErrorCode::invalid_argument, "use --sample without --reproducible");
     const bool all =
         options.all || ranks_given || samples || !options.collective.empty() || !options.algorithm.empty();
     if (options.list) {
@@ -119,9 +117,6 @@ int verify(const CommandLine& app, const Options& options) {
     if (!all) return verify_files(options.files, work.limits, work.chains);
 
     work.choices = choices_of(options);
-    if (work.limits.bracketing)
-        std::erase_if(work.choices,
-                      [](const Choice& choice) { return !is_reduction(choice.algorithm->collective); });
     work.ranks = named("--ranks", [&] {
         return read_rank_range(samples && !ranks_given ? ranks_of_samples : options.ranks);
     });
@@ -148,8 +143,6 @@ Command add_verify(CommandLine& tool) {
                     "Only this algorithm, such as bruck; pairwise:window=6: only with these parameters; "
                     "file:my.lists: lists of a file")
         ->type_name("A");
-    app->add_flag("--reproducible", options->work.limits.bracketing,
-                  "Prove that reductions combine in the fixed bracketing of `lapwing run --reproducible`");
     app->add_option("--queue-depth", options->work.limits.queue_depth, "Longest allowed queue (16384)")
         ->type_name("N");
     app->add_flag(
@@ -169,7 +162,6 @@ Command add_verify(CommandLine& tool) {
         "  lapwing verify --all --ranks 1:64\n"
         "  lapwing verify --all --sample 8\n"
         "  lapwing verify --list\n"
-        "  lapwing verify --all --reproducible\n"
         "  lapwing verify --collective alltoall --algorithm bruck --ranks 100\n"
         "  lapwing explain gather --ranks 6 --format text -o gather.list && lapwing verify gather.list\n"
         "\nThe exit status is 0 when all is proven; 1 with a counter-example, which is printed, or when no "

@@ -281,10 +281,6 @@ Settings read_group_settings(const char* const* options, const char* const* envi
         throw_invalid("network 'mpi' is the native MPI, which a group of the C API does not have");
     if (settings.engine == "mpi")
         throw_invalid("engine 'mpi' is the native MPI, which a group of the C API does not have");
-    if (settings.reproducible == "any")
-        throw_invalid(
-            "reproducible=any is for MPI programs: a group of the C API reduces in the caller's memory; use "
-            "1");
     return settings;
 }
 

@@ -17,14 +17,14 @@ std::uint64_t max_bytes_by_memory(const Settings& settings) {
 
 }  // namespace
 
-bool parse_check(const std::string& value, bool prove) {
+bool parse_check(const std::string& value) {
 #ifdef NDEBUG
     constexpr bool debug_build = false;
 #else
     constexpr bool debug_build = true;
 #endif
     if (value != "auto" && value != "0" && value != "1") refuse_value("LAPWING_CHECK", "auto, 0 or 1", value);
-    return value == "auto" ? debug_build || prove : value == "1";
+    return value == "auto" ? debug_build : value == "1";
 }
 
 PlanOptions read_plan_options(const Settings& settings, const std::vector<std::string>& engine_words) {
@@ -37,10 +37,7 @@ PlanOptions read_plan_options(const Settings& settings, const std::vector<std::s
     options.requested = RequestedAlgorithms::parse(settings.algorithm);
     if (!settings.tuning.empty())
         options.tuning = std::make_shared<const Tuning>(Tuning::read(settings.tuning));
-    check_word("LAPWING_REPRODUCIBLE", settings.reproducible, {"off", "fixed", "any"});
-    options.reproducible = settings.reproducible != "off";
-    options.any_ranks = settings.reproducible == "any";
-    options.check = parse_check(settings.check, options.reproducible);
+    options.check = parse_check(settings.check);
     options.max_bytes_by_memory = max_bytes_by_memory(settings);
     return options;
 }

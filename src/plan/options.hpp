@@ -9,9 +9,8 @@
 
 namespace lapwing {
 
-// LAPWING_CHECK: whether to prove each list. `prove`: what "auto" means in release builds. Throws Error
-// (invalid_argument).
-bool parse_check(const std::string& value, bool prove = false);
+// LAPWING_CHECK: whether to prove each list. Throws Error (invalid_argument).
+bool parse_check(const std::string& value);
 
 // Throws Error (invalid_argument) that names the variable and its form; Error (parse, system) for the tuning
 // file. Beside the engines' own names and "auto", `engine_words` are allowed.

@@ -10,7 +10,6 @@
 #include "base/floating_point.hpp"
 #include "collectives/catalogue.hpp"
 #include "plan/memcheck.hpp"
-#include "task/bracketing.hpp"
 #include "task/checker.hpp"
 #include "task/parts.hpp"
 
@@ -52,10 +51,9 @@ bool supports(const Engine& engine, const Problem& problem, const List& list, co
     return true;
 }
 
-void prove(const Problem& problem, const Choice& choice, bool bracketing) {
+void prove(const Problem& problem, const Choice& choice) {
     const ListSet set = build_all(problem, choice);
-    const auto violations =
-        check(problem, set.lists, {.queue_depth = UINT64_MAX, .violations = 1, .bracketing = bracketing});
+    const auto violations = check(problem, set.lists, {.queue_depth = UINT64_MAX, .violations = 1});
     if (violations.empty()) return;
     throw Error(ErrorCode::internal, "{} {} builds wrong lists: {}", name(problem.collective), set.algorithm,
                 violations.front().what(set.lists));
@@ -92,7 +90,7 @@ Planner::Planner(int rank, std::vector<EngineOfGroup> engines, const PlanOptions
     : rank_(rank), options_(options) {
     for (EngineOfGroup& row : engines) engines_.push_back({std::move(row), nullptr, nullptr});
     buckets_.assign(max_plans, plans_.end());
-    guidance_ = {options.tuning.get(), {first_engine().name(), options.several_hosts}, options.reproducible};
+    guidance_ = {options.tuning.get(), {first_engine().name(), options.several_hosts}};
 }
 
 Plan& Planner::find_or_make(const Problem& problem, Starts starts) {
@@ -145,15 +143,12 @@ Planner::Candidate& Planner::choose_engine(const Problem& problem, Starts starts
     throw Error(ErrorCode::unsupported, "no engine can run this list");
 }
 
-void Planner::make(const Problem& of, Starts starts, Plan& plan) {
-    plan.problem = of;
+void Planner::make(const Problem& problem, Starts starts, Plan& plan) {
+    plan.problem = problem;
     plan.starts = starts;
     plan.bytes_sent = 0;
     plan.in_flight = 0;
     plan.trace_number = 0;
-    std::optional<Problem> ordered;
-    if (options_.reproducible) ordered = bracketing::in_rank_order(plan.problem);
-    const Problem& problem = ordered ? *ordered : plan.problem;
     const Selection selection = select(problem, options_.requested, guidance_);
     plan.choice = selection.choice;
     if (!selection.refused.empty() && options_.warn) {
@@ -163,8 +158,7 @@ void Planner::make(const Problem& of, Starts starts, Plan& plan) {
     // A rank that knows only its own parts cannot build the other ranks' lists.
     const bool all_known =
         !has_parts(problem.collective) || problem.parts.size() == static_cast<std::size_t>(problem.ranks);
-    if (options_.check && all_known && problem.ranks <= max_checked_ranks)
-        prove(problem, plan.choice, options_.reproducible && bracketing::matters(problem));
+    if (options_.check && all_known && problem.ranks <= max_checked_ranks) prove(problem, plan.choice);
     List list = build(problem, rank_, plan.choice);
     const ListUse use{problem.bytes <= options_.max_bytes_by_memory ? Inside::by_memory : Inside::by_engine,
                       starts != Starts::anew};

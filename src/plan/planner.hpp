@@ -52,11 +52,6 @@ struct PlanOptions {
     // Prove the lists of all ranks before the first run: in groups of up to 64 ranks, where this rank knows
     // all parts.
     bool check = false;
-    // Reductions whose bits depend on the order of operations run in the fixed bracketing
-    // (task/bracketing.hpp).
-    bool reproducible = false;
-    // Those that have an associative form (task/associative.hpp) run in that form.
-    bool any_ranks = false;
 };
 
 // An engine that may run lists of a group.

@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "collectives/catalogue.hpp"
-#include "collectives/reproducible.hpp"
 #include "collectives/two_level.hpp"
 #include "plan/list_files.hpp"
 
@@ -30,12 +29,6 @@ Collective parse_collective(std::string_view text) {
 // Costs that differ only by rounding are equal: the algorithm that stands earlier in the catalogue is taken.
 double picoseconds(double seconds) {
     return std::round(seconds * 1e12);
-}
-
-Verdict applies(const Problem& problem, const Choice& choice, bool reproducible) {
-    const Verdict verdict = choice.applies(problem);
-    if (!verdict || !reproducible || !problem.ordered) return verdict;
-    return keeps_bracketing(problem, choice);
 }
 
 }  // namespace
@@ -70,13 +63,11 @@ double modelled_seconds(const Problem& problem, const Choice& choice, const Mach
                                     : two_level::machine_for_flat(problem, algorithm.paths, machine));
 }
 
-std::vector<Candidate> candidates(const Problem& problem, const Machine& machine, bool reproducible) {
+std::vector<Candidate> candidates(const Problem& problem, const Machine& machine) {
     std::vector<Candidate> found;
     for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
-        const Parameters parameters = default_parameters(*algorithm);
-        const Choice choice{algorithm, parameters};
-        found.push_back(
-            {choice, modelled_seconds(problem, choice, machine), applies(problem, choice, reproducible)});
+        const Choice choice{algorithm, default_parameters(*algorithm)};
+        found.push_back({choice, modelled_seconds(problem, choice, machine), choice.applies(problem)});
     }
     std::ranges::stable_sort(found, [](const Candidate& a, const Candidate& b) {
         if (static_cast<bool>(a.applies) != static_cast<bool>(b.applies)) return static_cast<bool>(a.applies);
@@ -102,7 +93,7 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
     Selection selection;
     // Whether the choice applies. A refusal becomes the beginning of `why`.
     const auto takes = [&](const Choice& choice, std::string_view where) {
-        const Verdict verdict = applies(problem, choice, guidance.reproducible);
+        const Verdict verdict = choice.applies(problem);
         if (!verdict && why != nullptr) {
             *why += fmt::format("{}{} declined: {}; ", choice.algorithm->name,
                                 where.empty() ? "" : fmt::format(" ({})", where), verdict.reason());
@@ -138,7 +129,7 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
         const Choice choice{algorithm, default_parameters(*algorithm)};
         const double cost = picoseconds(modelled_seconds(problem, choice, machine));
         if (selection.choice.algorithm != nullptr && cost >= least) continue;
-        if (!applies(problem, choice, guidance.reproducible)) continue;
+        if (!choice.applies(problem)) continue;
         selection.choice = choice;
         least = cost;
     }

@@ -37,17 +37,12 @@ struct Candidate {
 double modelled_seconds(const Problem& problem, const Choice& choice, const Machine& machine);
 
 // Every algorithm of the problem's collective with its verdict and cost, cheapest first, decliners last.
-// `reproducible`: see Guidance.
-std::vector<Candidate> candidates(const Problem& problem, const Machine& machine = {},
-                                  bool reproducible = false);
+std::vector<Candidate> candidates(const Problem& problem, const Machine& machine = {});
 
 // What was measured, and where the group stands.
 struct Guidance {
     const Tuning* tuning = nullptr;  // of the user; null: none. What is shipped is asked after it.
     Surroundings surroundings;
-    // Only algorithms that keep the fixed bracketing, for problems that bracketing::in_rank_order() has
-    // ordered.
-    bool reproducible = false;
 
     // Of the cost model: the tuning's, else the shipped ones, else the built-in ones. `where` says which.
     Machine machine(const Problem& problem, std::string* where = nullptr) const;

@@ -4,11 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "collectives/catalogue.hpp"
-#include "collectives/reproducible.hpp"
 #include "support/errors.hpp"
 #include "support/in_place_forms.hpp"
-#include "task/bracketing.hpp"
-#include "task/sample.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {
@@ -85,28 +82,6 @@ TEST(Agreement, AnAlgorithmAppliesToBothFormsOfAProblem) {
         EXPECT_TRUE(choice.algorithm->applies(other, choice.parameters)) << print(problem);
         EXPECT_EQ(print(select(problem, {}).choice), print(select(other, {}).choice)) << print(problem);
     });
-}
-
-// Whatever was measured or modelled, and on whatever hosts.
-TEST(FixedBracketing, IsKeptByEveryChoice) {
-    for (int ranks = 1; ranks <= 20; ++ranks) {
-        for (const std::uint64_t bytes : {8U, 4096U, 1U << 20}) {
-            for (const Collective collective : all_collectives()) {
-                if (!is_reduction(collective) || has_parts(collective)) continue;
-                for (const Problem& sample : sample_problems_on_hosts(collective, ranks, bytes)) {
-                    if (sample.ordered || sample.in_place) continue;
-                    Problem problem = sample;
-                    problem.type = Type::float64;
-                    problem = bracketing::in_rank_order(problem);
-                    for (const bool several_hosts : {false, true}) {
-                        const Selection selection =
-                            select(problem, {}, {nullptr, {"kernel", several_hosts}, true});
-                        EXPECT_TRUE(keeps_bracketing(problem, selection.choice)) << print(problem);
-                    }
-                }
-            }
-        }
-    }
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ NUMBERS = {  # commands, and all their options that take a number
 }
 BAD_NUMBERS = ("nan", "-1", "1e999", "3x", "99999999999999999999")
 WORDS = [  # a command, and what its message names
-    *[(("run", f"--{name}=foo", "--", "true"), f"--{name}") for name in ("engine", "network", "algorithm", "reproducible", "blocking")],
+    *[(("run", f"--{name}=foo", "--", "true"), f"--{name}") for name in ("engine", "network", "algorithm", "blocking")],
     (("run", "--blocking", "auto", "--", "true"), "--blocking: unknown value 'auto'; valid: on, off"),
     (("run", "--mpi", "foo", "--", "true"), "--mpi"), (("run", "--json=auto", "--", "true"), "--json takes no value"),
     (("run", "-O", "x"), "'-O'; did you mean '-o'"), (("bench", "foo"), "valid: all, overlap"),
@@ -44,7 +44,7 @@ WORDS = [  # a command, and what its message names
         ("--hosts", "251", "--", "true", "1 to 250"), ("--hosts", "2", "--", "no-such-program", "'no-such-program'"))],
 ]
 SETTINGS = {
-    **dict.fromkeys("ENGINE NETWORK ALGORITHM TUNING TOPOLOGY BLOCKING REPRODUCIBLE CHECK REPORT SHARED_MEMORY TRANSFER DEVICE_MEMORY "
+    **dict.fromkeys("ENGINE NETWORK ALGORITHM TUNING TOPOLOGY BLOCKING CHECK REPORT SHARED_MEMORY TRANSFER DEVICE_MEMORY "
                     "TCP_FAMILY WORK_QUEUES SUBMIT".split(), ("nan",)),
     **dict.fromkeys("TIMEOUT STALL TCP_LANES TCP_BUFFER TRACE_EVENTS INSIDE PROGRESS_THREAD TRIGGER_ENTRIES TRIGGER_COUNTERS "
                     "TRIGGER_BYTES".split(), BAD_NUMBERS),

@@ -154,25 +154,8 @@ class Files(ToolTest):
         for row in rows:
             self.assertRegex(row, r"^  [a-z_]+ +[a-z_]+ +\d+ +0 +2 +\d+ +\d+ +128$")
         self.assertRegex(total, r" problems, 0 violations$")
-        self.refused("verify", "--all", "--sample", 1, "--reproducible", because="use --sample without --reproducible")
         self.refused("verify", "--list", "--sample", 1, because="use --list alone")
         self.refused("verify", "--all", "--sample", 0, because="--sample")
-
-    def test_reproducible(self):
-        out, _ = self.call("verify", "--all", "--reproducible", "--ranks", "1:6")
-        self.assertRegex(out, r"\n  allreduce +recursive_doubling +[1-9]")
-        self.assertRegex(out, r"\n  allreduce +ring +0 +0 +0 +[1-9]")
-        self.assertNotIn("broadcast", out)
-        out, _ = self.call("verify", "--algorithm", "linear", "--reproducible", status=1)
-        self.assertIn("linear of scan declined: it does not keep the fixed bracketing", out)
-        # A list of another bracketing, and one that a reproducible run would take.
-        right = self.call("explain", "allreduce", "--ranks", 4, "--reproducible", "--format", "text")[0]
-        self.assertIn(" ordered algorithm recursive_doubling\n", right)
-        self.call("verify", "--reproducible", self.file(right))
-        other = self.file(self.call("explain", "allreduce", "--ranks", 4, "--algorithm", "flat", "--ordered", "--format", "text")[0])
-        self.call("verify", other)
-        self.assertIn("out[0+8] is 0+(1+(2+3)), must be (0+1)+(2+3)", self.call("verify", "--reproducible", other, status=1)[0])
-        self.refused("explain", "allreduce", "--ranks", 4, "--algorithm", "flat", "--reproducible", because="does not keep the fixed")
 
     def test_queue_depth(self):
         file = self.file(RIGHT)

@@ -22,7 +22,6 @@
 #include "mpi/requests/native_requests.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/start.hpp"
-#include "task/bracketing.hpp"
 #include "watch/journal.hpp"
 
 // At the begin of each function of a collective.
@@ -40,7 +39,7 @@ inline void left_to_mpi(Collective collective) {
             "a nonblocking reduction is left to the MPI, perhaps by an operator of the program";
 }
 
-// `take` is start() or make_persistent(), or like them. Inline: 2 ns of 50 in each small collective.
+// `take` is start() or make_persistent(). Inline: 2 ns of 50 in each small collective.
 template <typename Call, typename Take>
 [[gnu::always_inline]] inline Started describe_and_start(const Call& call, MPI_Comm communicator,
                                                          const RecordedCall& recorded, Take take) {
@@ -134,9 +133,8 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
     const watch::InCall inside(site.function, site.address, word_of(communicator), watch::Journal::no_peer,
                                -1, now);
     const RecordedCall recorded(call, communicator, watch::Form::blocking, site.function, site.address, now);
-    const bool reproducible = runtime.options.reproducible && is_reduction(Call::collective);
-    if (!takes || (!runtime.takes_blocking && !reproducible)) {
-        if (!takes && (reproducible || runtime.takes_blocking) && runtime.started)
+    if (!takes || !runtime.takes_blocking) {
+        if (runtime.takes_blocking && runtime.started)
             runtime.report.count_fallback(Call::collective, runtime.why_not);
         else if (runtime.measures)
             runtime.report.count_blocking(Call::collective);
@@ -144,13 +142,7 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
         return recorded.returned(native());
     }
     return guarded([&]() -> int {
-        const Started started = describe_and_start(
-            call, communicator, recorded, [&](auto& group, auto& problem, auto& buffers, auto&) -> Started {
-                const bool must_take = reproducible && (buffers.converted || bracketing::matters(problem));
-                if (must_take || runtime.takes_blocking) return start(group, problem, buffers, recorded);
-                if (runtime.measures) runtime.report.count_blocking(Call::collective);
-                return {};
-            });
+        const Started started = describe_and_start(call, communicator, recorded, start);
         if (started.request == nullptr) {
             recorded.record();
             return end_without_list(started, communicator, recorded, native);

@@ -177,8 +177,7 @@ int thread_level(int wanted) {
         const char* const set = std::getenv(variable);
         return std::string(set != nullptr ? set : "");
     };
-    const std::string reproducible = value("LAPWING_REPRODUCIBLE");
-    const bool by_mpi = value("LAPWING_NETWORK") == "mpi" || reproducible == "fixed" || reproducible == "any";
+    const bool by_mpi = value("LAPWING_NETWORK") == "mpi";
     const LevelFacts facts{.wanted = level_of(wanted),
                            .lists_enter = by_mpi && value("LAPWING_ENGINE") != "mpi",
                            .offers_hook = !by_mpi || offers_a_hook(),

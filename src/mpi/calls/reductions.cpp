@@ -1,10 +1,5 @@
 // The reductions: MPI_Ireduce, MPI_Iallreduce, MPI_Iscan, MPI_Iexscan, MPI_Ireduce_scatter_block and
 // MPI_Ireduce_scatter.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <numeric>
 #include <type_traits>
 
@@ -12,8 +7,6 @@
 #include "mpi/calls/functions.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/reduction.hpp"
-#include "task/associative.hpp"
-#include "task/bracketing.hpp"
 
 namespace lapwing {
 namespace {
@@ -64,36 +57,6 @@ bool refused(const Problem& problem, const Operands& operands) {
                                   is_aliased(problem.collective, send_buffer, result.address, sent)));
 }
 
-// Once for each collective and operator.
-void warn_of_bracketing(const Problem& problem) {
-    static std::array<std::atomic<std::uint64_t>, reported_collectives> warned;
-    const auto bit = std::uint64_t{1} << static_cast<unsigned>(problem.op);
-    if ((warned[static_cast<std::size_t>(problem.collective)].fetch_or(bit) & bit) != 0) return;
-    runtime.job->warn_once(fmt::format(
-        "{} by {} of {} gives the same bits only for the same number of ranks: it has no associative form",
-        mpi_name(problem.collective), name(problem.op), name(problem.type)));
-}
-
-// The problem and the buffers in a form that gives the same bits for any number of ranks, if there is one.
-void make_associative(Problem& problem, UserBuffers& buffers) {
-    if (!bracketing::matters(problem)) return;
-    const std::optional<AssociativeForm> form = AssociativeForm::of(problem.op, problem.type);
-    if (!form) {
-        warn_of_bracketing(problem);
-        return;
-    }
-    problem.type = form->type();
-    problem.bytes = form->bytes(problem.bytes);
-    for (Parts& parts : problem.parts) {
-        for (std::vector<Part>* some : {&parts.sends, &parts.receives}) {
-            for (Part& part : *some) part = {part.peer, form->bytes(part.offset), form->bytes(part.bytes)};
-        }
-    }
-    buffers.sent.convert(*form);
-    buffers.received.convert(*form);
-    buffers.converted = true;
-}
-
 // Completes the description of a reduction. Returns false if the native MPI must run it.
 bool describe_operands(Problem& problem, UserBuffers& buffers, const Operands& operands) {
     const auto& [op, send_buffer, result, sent, receives] = operands;
@@ -108,7 +71,6 @@ bool describe_operands(Problem& problem, UserBuffers& buffers, const Operands& o
         buffers.received.set(result);
         if (problem.in_place) buffers.received.contributes(result, 0);
     }
-    if (runtime.options.any_ranks) make_associative(problem, buffers);
     return true;
 }
 

@@ -101,13 +101,10 @@ struct Report {
     MessageCount messages;
 
     CollectiveCount& of(Collective collective) { return collectives[static_cast<std::size_t>(collective)]; }
-    // Called for the first of each kind that is left to the MPI; null: nothing is.
-    void (*warn_of_left)(Collective, Fallback) = nullptr;
     // These are called without a lock, by several threads.
     void count_fallback(Collective collective, Fallback reason) {
-        std::atomic_ref count(of(collective).fell_back[static_cast<std::size_t>(reason)]);
-        const bool first = count.fetch_add(1, std::memory_order_relaxed) == 0;
-        if (first && warn_of_left != nullptr) warn_of_left(collective, reason);
+        std::atomic_ref(of(collective).fell_back[static_cast<std::size_t>(reason)])
+            .fetch_add(1, std::memory_order_relaxed);
     }
     void count_blocking(Collective collective) {
         std::atomic_ref(of(collective).blocking).fetch_add(1, std::memory_order_relaxed);

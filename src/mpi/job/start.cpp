@@ -63,23 +63,9 @@ void require_library_everywhere() {
             2);
 }
 
-void warn_of_left(Collective collective, Fallback reason) {
-    if (!is_reduction(collective) || rank_in(MPI_COMM_WORLD) != 0) return;
-    print_message("lapwing: {} is left to the MPI, whose result may differ from run to run: {}\n",
-                  mpi_name(collective), name(reason));
-}
-
 void read(const Settings& settings) {
     check_settings(settings);
     runtime.options = read_plan_options(settings, {"mpi"});
-    if (runtime.options.reproducible) {
-        if (runtime.options.engine == "mpi")
-            throw_invalid(
-                "LAPWING_REPRODUCIBLE={} needs an engine, and LAPWING_ENGINE=mpi leaves all "
-                "reductions to the MPI",
-                settings.reproducible);
-        runtime.report.warn_of_left = warn_of_left;
-    }
     check_word("LAPWING_BLOCKING", settings.blocking, {"off", "on"});
     runtime.takes_blocking = settings.blocking == "on";
     check_word("LAPWING_REPORT", settings.report, {"none", "text", "json"});

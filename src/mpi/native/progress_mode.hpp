@@ -21,7 +21,7 @@ enum class Hook : std::uint8_t {
 // Before MPI_Init.
 struct LevelFacts {
     ThreadLevel wanted = ThreadLevel::single;  // by the program
-    bool lists_enter = false;                  // lists send by the MPI, or reduce by its functions
+    bool lists_enter = false;                  // lists travel by the MPI's messages
     bool offers_hook = true;
     bool fills_one_host = false;  // all ranks are on one host without spare processors
     std::string messages = "auto";

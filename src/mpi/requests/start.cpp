@@ -17,7 +17,6 @@
 #include "mpi/native/native.hpp"
 #include "mpi/native/poll_pace.hpp"
 #include "mpi/requests/request_table.hpp"
-#include "task/bracketing.hpp"
 
 namespace lapwing {
 namespace {
@@ -25,9 +24,7 @@ namespace {
 // Throws Error (unsupported) if the problem will have no plan.
 void require_algorithm(const Problem& problem, const PlanOptions& options) {
     const DefaultFloatingPoint default_floating_point;
-    Guidance guidance;
-    guidance.reproducible = options.reproducible;
-    select(options.reproducible ? bracketing::in_rank_order(problem) : problem, options.requested, guidance);
+    select(problem, options.requested);
 }
 
 // In a catch clause.

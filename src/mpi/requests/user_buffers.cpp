@@ -8,15 +8,11 @@
 namespace lapwing {
 namespace {
 
-// Packs elements at the end of room for their new form. If a driver fails, the packed data become zeros.
+// Packs elements. If a driver fails, the packed data become zeros.
 class Packer {
   public:
-    Packer(PackedData& data, const Staged& staged, std::byte* room, std::uint64_t bytes)
-        : packed_data_(data),
-          staged_(staged),
-          room_(room),
-          packed_(room + staged.in_form(bytes) - bytes),
-          bytes_(bytes) {}
+    Packer(PackedData& data, const Staged& staged, std::byte* packed, std::uint64_t bytes)
+        : packed_data_(data), staged_(staged), packed_(packed), bytes_(bytes) {}
 
     // Returns the MPI's error code.
     int pack(const Elements& elements, std::uint64_t offset) {
@@ -39,13 +35,11 @@ class Packer {
             std::memset(packed_, 0, bytes_);
             packed_data_.error = driver_error_;
         }
-        if (staged_.form) staged_.form->encode(room_, packed_, bytes_);
     }
 
   private:
     PackedData& packed_data_;
     const Staged& staged_;
-    std::byte* room_;
     std::byte* packed_;
     std::uint64_t bytes_;
     DeviceData data_;
@@ -53,14 +47,13 @@ class Packer {
 };
 
 std::byte* take_room(PackedData& data, Staging& staging, const Staged& staged, std::uint64_t bytes) {
-    const std::uint64_t room = staged.in_form(bytes);
-    return staged.device ? data.device.take(*staged.device, room) : staging.take(room);
+    return staged.device ? data.device.take(*staged.device, bytes) : staging.take(bytes);
 }
 
 // Adds `elements` to the data that are unpacked from `packed` when the list is complete.
-int unpack_later(PackedData& data, const Elements& elements, std::byte* packed, const Staged& staged) {
+int unpack_later(PackedData& data, const Elements& elements, const std::byte* packed, const Staged& staged) {
     if (elements.bytes() == 0) return MPI_SUCCESS;
-    Unpacking unpacking{packed, elements, {}, staged.form};
+    Unpacking unpacking{packed, elements, {}};
     int error = MPI_SUCCESS;
     if (staged.device) error = find_place(elements, *staged.device, unpacking.place);
     if (error != MPI_SUCCESS) return error;
@@ -74,8 +67,7 @@ int unpack_later(PackedData& data, const Elements& elements, std::byte* packed, 
 
 int PackedData::unpack() {
     DeviceData copies;
-    for (const auto& [bytes, elements, place, form] : unpacking) {
-        if (form) form->decode(bytes, elements.bytes());
+    for (const auto& [bytes, elements, place] : unpacking) {
         if (place.on_device()) {
             ++count->device_buffers;
             count->bytes_to_devices += elements.bytes();
@@ -197,9 +189,9 @@ std::byte* UserBuffer::copied_to_send(PackedData& data) const {
 }
 
 const std::byte* UserBuffer::packed_to_send(PackedData& data, int* error) const {
-    std::byte* const room = take_room(data, data.in, *staged_, bytes());
+    std::byte* const packed = take_room(data, data.in, *staged_, bytes());
     *error = staged_->device_error;
-    Packer packer(data, *staged_, room, bytes());
+    Packer packer(data, *staged_, packed, bytes());
     std::uint64_t at = 0;
     for (const Block& block : packed_blocks()) {
         if (*error != MPI_SUCCESS) break;
@@ -207,24 +199,24 @@ const std::byte* UserBuffer::packed_to_send(PackedData& data, int* error) const 
         at += block.elements.bytes();
     }
     packer.finish();
-    return room;
+    return packed;
 }
 
 std::byte* UserBuffer::packed_to_receive(PackedData& data, int* error) const {
-    std::byte* const room = take_room(data, data.out, *staged_, bytes());
+    std::byte* const packed = take_room(data, data.out, *staged_, bytes());
     *error = staged_->device_error;
     if (contribution_ && *error == MPI_SUCCESS) {
-        Packer packer(data, *staged_, room, bytes());
+        Packer packer(data, *staged_, packed, bytes());
         *error = packer.pack(contribution_->elements, contribution_->offset);
         packer.finish();
     }
     std::uint64_t at = 0;
     for (const Block& block : blocks()) {
         if (*error != MPI_SUCCESS) break;
-        *error = unpack_later(data, block.elements, room + at, *staged_);
+        *error = unpack_later(data, block.elements, packed + at, *staged_);
         at += block.elements.bytes();
     }
-    return room;
+    return packed;
 }
 
 }  // namespace lapwing

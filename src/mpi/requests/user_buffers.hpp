@@ -16,7 +16,6 @@
 #include "mpi/native/device_data.hpp"
 #include "mpi/native/elements.hpp"
 #include "mpi/native/reduction.hpp"
-#include "task/associative.hpp"
 #include "task/problem.hpp"
 
 namespace lapwing {
@@ -25,10 +24,9 @@ struct CollectiveCount;
 
 // Data to unpack into the program's buffer when the list is complete.
 struct Unpacking {
-    std::byte* bytes;
+    const std::byte* bytes;
     Elements elements;  // of a duplicate of the type: the program may free its own
     device::Location place;
-    std::optional<AssociativeForm> form;  // of the bytes
 };
 
 // The packed copies of the program's data that one collective in flight uses.
@@ -52,9 +50,6 @@ struct PackedData {
 struct Staged {
     std::optional<device::Location> device;  // of the last block in the memory of a device
     int device_error = MPI_SUCCESS;
-    std::optional<AssociativeForm> form;  // in which the list reduces the elements
-
-    std::uint64_t in_form(std::uint64_t bytes) const { return form ? form->bytes(bytes) : bytes; }
 };
 
 // The send buffer or the receive buffer of a call: one block of elements, several blocks, or nothing.
@@ -80,9 +75,6 @@ class UserBuffer {
     // start of the packed buffer.
     void contributes(const Elements& own, std::uint64_t offset) { contribution_ = {own, offset}; }
     void contributes_block(std::size_t index);  // of several
-
-    // The list reduces the elements of this buffer of one block in another form.
-    void convert(const AssociativeForm& form) { stage().form = form; }
 
     bool empty() const { return !one_ && several_.empty(); }
     // The elements of a buffer of one block.
@@ -180,7 +172,6 @@ struct UserBuffers {
     // The call completes with this error of MPI. The list uses only valid memory nevertheless.
     int error = MPI_SUCCESS;
     std::optional<MpiOperator> reduction;  // by the MPI's code
-    bool converted = false;                // to an associative form
 
     UserBuffers() {}
 };

@@ -38,13 +38,6 @@ void add_setting_options(CommandLine& app, SettingOptions& options) {
         ->type_name("WHEN")
         ->choices({"auto", "on", "off"})
         ->optional_value("on");
-    app.add_option(
-           "--reproducible", options.reproducible,
-           "Bitwise reproducible reductions, blocking ones included: off; fixed, for a fixed number of "
-           "ranks; any, sums, minima and maxima for any number of ranks; alone: fixed")
-        ->type_name("RANKS")
-        ->choices({"off", "fixed", "any"})
-        ->optional_value("fixed");
     app.begin_group("Diagnosis");
     app.add_option("--stall", options.stall,
                    "Print which ranks wait for which others when a rank has waited for S seconds; 0: "
@@ -60,7 +53,6 @@ Settings settings_of(const SettingOptions& options) {
                                   {"--topology", &Settings::topology, if_given(options.topology)},
                                   {"--blocking", &Settings::blocking, if_given(options.blocking)},
                                   {"--messages", &Settings::messages, if_given(options.messages)},
-                                  {"--reproducible", &Settings::reproducible, if_given(options.reproducible)},
                                   {"--stall", &Settings::stall, if_given(options.stall)}};
     return checked_settings(given);
 }

@@ -20,7 +20,6 @@ struct SettingOptions {
     std::string topology;
     std::string blocking;
     std::string messages;
-    std::string reproducible;
     std::string stall;
 };
 

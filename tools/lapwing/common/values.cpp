@@ -230,7 +230,6 @@ void check_values(const Settings& settings) {
     if (!settings.tuning.empty()) named("LAPWING_TUNING", [&] { Tuning::read(settings.tuning); });
     if (!settings.topology.empty())
         named("LAPWING_TOPOLOGY", [&] { topology::HostOrder::read(settings.topology); });
-    check_word("LAPWING_REPRODUCIBLE", settings.reproducible, {"off", "fixed", "any"});
     check_word("LAPWING_BLOCKING", settings.blocking, {"off", "on"});
     check_word("LAPWING_MESSAGES", settings.messages, {"auto", "on", "off"});
     parse_check(settings.check);

@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "collectives/reproducible.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/values.hpp"
 #include "plan/list_files.hpp"
@@ -57,8 +56,6 @@ void add_choice_options(CommandLine& app, ChoiceOptions& options) {
         ->type_name("A");
     app.add_option("--engine", options.engine, "Choose the algorithm for this engine (LAPWING_ENGINE)")
         ->type_name("E");
-    app.add_flag("--reproducible", options.reproducible,
-                 "Choose as `lapwing run --reproducible` does: keep the fixed bracketing of reductions");
 }
 
 Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several_hosts) {
@@ -71,9 +68,7 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
     if (!options.algorithm.empty()) {
         chosen.choice =
             named("--algorithm", [&] { return read_choice(problem.collective, options.algorithm); });
-        Verdict verdict = chosen.choice.applies(problem);
-        if (verdict && options.reproducible && problem.ordered)
-            verdict = keeps_bracketing(problem, chosen.choice);
+        const Verdict verdict = chosen.choice.applies(problem);
         if (verdict) return chosen;
         const bool ask = chosen.choice.algorithm->knows_hosts && problem.placement == nullptr;
         throw Error(
@@ -83,7 +78,7 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
     }
     std::optional<Tuning> tuning;
     if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);
-    const Guidance guidance{tuning ? &*tuning : nullptr, chosen.surroundings, options.reproducible};
+    const Guidance guidance{tuning ? &*tuning : nullptr, chosen.surroundings};
     const Selection selection =
         select(problem, RequestedAlgorithms::parse(settings.algorithm), guidance, &chosen.why);
     const Machine machine = guidance.machine(problem);
@@ -92,7 +87,7 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
     chosen.by = words[static_cast<std::size_t>(selection.by)];
     if (selection.by == Selection::By::request) chosen.why += " by LAPWING_ALGORITHM";
     chosen.seconds = modelled_seconds(problem, chosen.choice, machine);
-    chosen.candidates = candidates(problem, machine, options.reproducible);
+    chosen.candidates = candidates(problem, machine);
     return chosen;
 }
 

@@ -16,7 +16,6 @@ namespace lapwing::tool {
 struct ChoiceOptions {
     std::string algorithm;
     std::string engine;
-    bool reproducible = false;
 };
 
 struct Chosen {

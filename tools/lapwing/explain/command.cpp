@@ -16,7 +16,6 @@
 #include "lapwing/explain/problem.hpp"
 #include "lapwing/explain/totals.hpp"
 #include "lapwing/mlx5/commands.hpp"
-#include "task/bracketing.hpp"
 #include "task/chains.hpp"
 #include "task/checker.hpp"
 #include "task/lowering.hpp"
@@ -198,8 +197,6 @@ int explain(const CommandLine& app, const Options& options) {
     if (level != Level::wqe && app.count("--variant") > 0) throw_invalid("--variant needs --level wqe");
     Explained explained;
     explained.asked = read(options);
-    if (options.choice.reproducible)
-        explained.asked.problem = bracketing::in_rank_order(std::move(explained.asked.problem));
     explained.chosen = choose(options.choice, explained.problem(), explained.asked.several_hosts);
     build(options, explained);
     lower_to(level, options.variant, explained);
