@@ -32,7 +32,7 @@ Collective collective_of(lapwing_collective given) {
 }
 
 Type type_of(lapwing_type given) {
-    return entry_of(given, last_before(Type::binned), "type");
+    return entry_of(given, last_before(Type::opaque), "type");
 }
 
 Operator operator_of(lapwing_operator given) {

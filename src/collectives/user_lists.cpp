@@ -99,8 +99,8 @@ List list_for(const ListSet& set, const Problem& problem, int rank) {
     return on_copies(list_for(set, not_in_place(problem), rank), problem);
 }
 
-bool right(const Problem& problem, std::span<const List> lists, CheckLimits limits = first_violation) {
-    return check(problem, lists, limits).empty();
+bool right(const Problem& problem, std::span<const List> lists) {
+    return check(problem, lists, first_violation).empty();
 }
 
 }  // namespace
@@ -161,12 +161,6 @@ Verdict UserLists::applies(const Problem& problem) const {
     return find(problem).verdict;
 }
 
-Verdict UserLists::keeps_bracketing(const Problem& problem) const {
-    const Found found = find(problem);
-    if (found.set != nullptr && proof_of(*found.set).bracketed) return Verdict::yes();
-    return Verdict::no("its lists do not keep the fixed bracketing of --reproducible");
-}
-
 std::string UserLists::refusal(const Problem& problem) const {
     for (const Set& set : sets_) {
         if (fit(set.parsed.set, problem).why != nullptr) continue;
@@ -202,9 +196,6 @@ UserLists::Proof UserLists::prove(const Set& set) const {
         other.ordered = true;
         proof.in_order = right(other, lists.lists);
         other.ordered = lists.problem.ordered;
-        CheckLimits limits = first_violation;
-        limits.bracketing = true;
-        proof.bracketed = proof.in_order && right(other, lists.lists, limits);
     }
     if (may_be_in_place(other.collective) && !other.in_place) {
         other.in_place = true;

@@ -35,8 +35,6 @@ class UserLists {
     std::uint64_t fingerprint() const { return fingerprint_; }
 
     Verdict applies(const Problem& problem) const;
-    // See collectives/reproducible.hpp. applies() must have returned yes.
-    Verdict keeps_bracketing(const Problem& problem) const;
     // applies() must have returned yes.
     List build(const Problem& problem, int rank) const;
 
@@ -49,7 +47,6 @@ class UserLists {
     struct Proof {
         std::string counter_example;  // why the lists are wrong; empty: they are right
         bool in_order = false;        // contributions are combined in rank order
-        bool bracketed = false;       // and in the fixed bracketing (task/bracketing.hpp)
         bool in_place = false;        // the lists that work on copies are right
         bool aligned = false;         // see task/scaling.hpp
     };

@@ -7,7 +7,6 @@
 
 #include "base/floating_point.hpp"
 #include "engines/local_work.hpp"
-#include "task/binned.hpp"
 #include "task/elements.hpp"
 
 namespace lapwing {
@@ -110,10 +109,9 @@ bool agrees_on(Reducer& other, Operator op, Type type, bool truth) {
 
 bool agrees(Reducer& other, Operator op, Type type, bool truth) {
     switch (type) {
-#define LAPWING_TYPE(name, element, group)                                                       \
-    case Type::name:                                                                             \
-        if constexpr ((group) != BINNED_SUMS) return agrees_on<element>(other, op, type, truth); \
-        break;
+#define LAPWING_TYPE(name, element, group) \
+    case Type::name:                       \
+        return agrees_on<element>(other, op, type, truth);
 #include "task/types.def"
         case Type::opaque:
             break;

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "task/binned.hpp"
 #include "task/elements.hpp"
 
 namespace lapwing {

@@ -10,8 +10,6 @@
 // provenance   Every byte of the result (task/result.hpp) comes from the right byte of the right rank. In
 //              reductions each contribution counts exactly once, in rank order if the operator does not
 //              commute. No rank leaves a barrier before all ranks have arrived.
-// bracketing   If wanted: every element of a reduction's result is combined in the fixed bracketing
-//              (task/bracketing.hpp), with the operands in rank order.
 // queue_depth  No queue of the lowered list is longer than the limit.
 //
 // Lists are deterministic: each rank runs in one order, and messages between two ranks keep their order (a
@@ -29,7 +27,7 @@
 
 namespace lapwing {
 
-enum class Rule { form, matching, deadlock, hazard, provenance, bracketing, queue_depth };
+enum class Rule { form, matching, deadlock, hazard, provenance, queue_depth };
 const char* name(Rule rule);
 
 struct Violation {
@@ -45,7 +43,6 @@ struct Violation {
 struct CheckLimits {
     std::uint64_t queue_depth = 16384;  // CORE-Direct: about 16 Ki (Graham et al. 2010, section IV)
     std::size_t violations = 8;         // stop after this many
-    bool bracketing = false;            // also check rule bracketing
 };
 
 // Returns the violations; none if the lists are proven. Rules are checked in the order of the enumeration. A

@@ -10,14 +10,7 @@
 namespace lapwing {
 
 // Which operators apply to a type; as bits.
-enum ElementGroup : unsigned {
-    INTEGERS = 1,
-    REALS = 2,
-    COMPLEX_NUMBERS = 4,
-    PAIRS = 8,
-    OPAQUE = 16,
-    BINNED_SUMS = 32
-};
+enum ElementGroup : unsigned { INTEGERS = 1, REALS = 2, COMPLEX_NUMBERS = 4, PAIRS = 8, OPAQUE = 16 };
 
 // IEEE 754 binary16. Computes in float and rounds each result to nearest, ties to even, which gives the same
 // bits as arithmetic in binary16. The compiler's _Float16 needs functions of a run-time library that systems

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 
-#include "task/binned.hpp"
 #include "task/elements.hpp"
 
 namespace lapwing {

@@ -29,7 +29,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
     Contributions contributions(list, problem.ordered, own, result, static_cast<std::size_t>(rank), others);
     for (std::size_t i = 0; i < others; ++i) list.recv(peer(i), contributions.of(i));
     for (std::size_t i = 0; i < others; ++i) list.wait(peer(i));
-    list.copy(result, problem.ordered ? contributions.combine_bracketed(list) : contributions.combine(list));
+    list.copy(result, contributions.combine(list));
     return list.finish();
 }
 

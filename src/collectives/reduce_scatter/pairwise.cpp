@@ -53,7 +53,7 @@ List build(const Problem& problem, int rank, const Parameters& values) {
         }
         for (int step = first; step < end; ++step) list.wait(below(step));
     }
-    list.copy(result, problem.ordered ? contributions.combine_bracketed(list) : contributions.combine(list));
+    list.copy(result, contributions.combine(list));
     return list.finish();
 }
 

@@ -11,7 +11,6 @@
 
 #include "collectives/rows.hpp"
 #include "collectives/scratch.hpp"
-#include "task/bracketing.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::reduction {
@@ -57,8 +56,8 @@ inline void combine_into(Builder& list, const Problem& problem, Span target, Spa
     }
 }
 
-// This rank's contribution and those of other ranks, combined after all have arrived: in the fixed
-// bracketing, or from the right, so that one span is overwritten and the others are only read.
+// This rank's contribution and those of other ranks, combined after all have arrived: from the right, so that
+// one span is overwritten and the others are only read.
 class Contributions {
   public:
     // `below` of the `others` have lower ranks. `ordered`: combine in rank order. `result`: where to write
@@ -90,24 +89,6 @@ class Contributions {
         }
         for (std::size_t i = parts_.size() - 1; i-- > 0;) list.reduce(last, parts_[i]);
         return last;
-    }
-
-    // The same in the fixed bracketing of all ranks, whose contributions must be in rank order.
-    Span combine_bracketed(Builder& list) {
-        const auto last = static_cast<int>(parts_.size()) - 1;
-        return bracketing::of_all(
-            last + 1, [&](int r) { return parts_[static_cast<std::size_t>(r)]; },
-            [&](Span left, Span right) {
-                if (right == parts_[own_]) {  // may only be read
-                    const bool taken =
-                        result_.length == 0 || result_.overlaps(right) || static_cast<int>(own_) != last;
-                    const Span room = taken ? list.scratch(right.length) : result_;
-                    list.copy(room, right);
-                    right = room;
-                }
-                list.reduce(right, left);
-                return right;
-            });
     }
 
   private:

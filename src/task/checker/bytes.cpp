@@ -1,5 +1,4 @@
-// Rules provenance and bracketing of the collectives that move bytes: executes the lists on the origins of
-// bytes.
+// Rule provenance of the collectives that move bytes: executes the lists on the origins of bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "task/bracketing.hpp"
 #include "task/checker/rules.hpp"
 #include "task/checker/segments.hpp"
 #include "task/list.hpp"
@@ -66,15 +64,6 @@ class Contributions {
         }
     }
 
-    // Returns the value of the expression that a number represents: leaf(rank), join(value, value).
-    template <typename Leaf, typename Join>
-    auto evaluate(std::uint32_t what, const Leaf& leaf, const Join& join) const -> decltype(leaf(0)) {
-        if (!reduced(what)) return leaf(static_cast<int>(what));
-        const Reduction& reduction = reductions_[what - ranks_];
-        const auto left = evaluate(reduction.source, leaf, join);
-        return join(left, evaluate(reduction.target, leaf, join));
-    }
-
   private:
     struct Reduction {
         std::uint32_t source;
@@ -104,7 +93,6 @@ class Memory {
     explicit Memory(int ranks) : contributions_(ranks), out_(ranks), scratch_(ranks) {}
 
     const Contributions& contributions() const { return contributions_; }
-    Contributions& contributions() { return contributions_; }
 
     // Calls visit(piece) for the pieces of a span in ascending order, until it returns false. Bytes that were
     // never written belong to no piece.
@@ -183,13 +171,10 @@ class Memory {
 
 class Bytes {
   public:
-    // `bracketing`: also check this rule.
-    Bytes(const Problem& problem, std::span<const List> lists, const Traffic& traffic, bool bracketing,
-          Findings& findings)
+    Bytes(const Problem& problem, std::span<const List> lists, const Traffic& traffic, Findings& findings)
         : problem_(problem),
           lists_(lists),
           traffic_(traffic),
-          bracketing_(bracketing && is_reduction(problem.collective)),
           findings_(findings),
           memory_(problem.ranks),
           received_(traffic.size(), 0),
@@ -224,12 +209,7 @@ class Bytes {
     void check_out(int rank) {
         for (const Result& result : results(problem_, rank)) {
             if (result.first == result.last && is_block(rank, result)) continue;
-            if (!check_pieces(rank, result.out, [&](const Piece& piece) {
-                    return check_contributions(rank, piece, result) &&
-                           (!bracketing_ || check_bracketing(rank, piece, result));
-                })) {
-                return;
-            }
+            if (!check_result(rank, result)) return;
         }
     }
 
@@ -245,15 +225,14 @@ class Bytes {
         }
     }
 
-    // Calls good(piece) in ascending order until it returns false, after it has reported a violation. Reports
-    // bytes that were never written.
-    template <typename Good>
-    bool check_pieces(int rank, const Span& span, Good good) {
+    // Returns false after it has reported a violation.
+    bool check_result(int rank, const Result& result) {
+        const Span& span = result.out;
         std::uint64_t reached = span.offset;
         bool right = true;
         memory_.visit(rank, span, [&](const Piece& piece) {
             if (piece.offset != reached) return false;
-            right = good(piece);
+            right = check_contributions(rank, piece, result);
             reached = piece.end;
             return right;
         });
@@ -340,40 +319,6 @@ class Bytes {
         return true;
     }
 
-    // Equal expressions have equal numbers: the fixed one is combined in the same table. Each rank
-    // contributes once, by rule provenance, so an expression can be printed.
-    bool check_bracketing(int rank, const Piece& piece, const Result& result) {
-        Contributions& all = memory_.contributions();
-        const std::int64_t right = shift(result.out, result.offset);
-        const Content fixed = bracketing::of(
-            problem_, result.last,
-            [&](int r) {
-                return Content{static_cast<std::uint32_t>(r), right};
-            },
-            [&](const Content& left, const Content& operand) { return all.combine(left, operand); });
-        if (piece.value == fixed) return true;
-        const Span span{Space::out, piece.offset, piece.end - piece.offset};
-        findings_.add(Rule::bracketing, rank, last_writer(rank, span.offset),
-                      fmt::format("{} is {}, must be {}", print(span), expression(piece.value.what),
-                                  expression(fixed.what)));
-        return false;
-    }
-
-    // "((0+1)+2)+3", by ranks; the beginning of a long one.
-    std::string expression(std::uint32_t what) const {
-        constexpr std::size_t max_length = 200;
-        const auto operand = [](const std::string& text) {
-            return text.find('+') == std::string::npos ? text : "(" + text + ")";
-        };
-        std::string text = memory_.contributions().evaluate(
-            what, [](int rank) { return std::to_string(rank); },
-            [&](const std::string& left, const std::string& right) {
-                return operand(left) + "+" + operand(right);
-            });
-        if (text.size() > max_length) text.replace(max_length, std::string::npos, "...");
-        return text;
-    }
-
     static std::int64_t shift(const Span& span, std::uint64_t offset) {
         return static_cast<std::int64_t>(offset) - static_cast<std::int64_t>(span.offset);
     }
@@ -405,7 +350,6 @@ class Bytes {
     const Problem& problem_;
     std::span<const List> lists_;
     const Traffic& traffic_;
-    bool bracketing_;
     Findings& findings_;
     Memory memory_;
     std::vector<std::uint32_t> received_;  // by pair
@@ -417,8 +361,8 @@ class Bytes {
 }  // namespace
 
 void check_bytes(const Problem& problem, std::span<const List> lists, const Traffic& traffic,
-                 std::span<const Burst> order, bool bracketing, Findings& findings) {
-    Bytes bytes(problem, lists, traffic, bracketing, findings);
+                 std::span<const Burst> order, Findings& findings) {
+    Bytes bytes(problem, lists, traffic, findings);
     bytes.run(order);
     if (!findings.none()) return;
     for (int rank = 0; rank < problem.ranks && !findings.full(); ++rank) bytes.check_out(rank);

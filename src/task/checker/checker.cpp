@@ -51,8 +51,6 @@ const char* name(Rule rule) {
             return "hazard";
         case Rule::provenance:
             return "provenance";
-        case Rule::bracketing:
-            return "bracketing";
         case Rule::queue_depth:
             return "queue_depth";
     }
@@ -85,7 +83,7 @@ std::vector<Violation> check(const Problem& problem, std::span<const List> lists
         if (problem.collective == Collective::barrier) {
             check_arrival(lists, traffic, order, findings);
         } else {
-            check_bytes(problem, lists, traffic, order, limits.bracketing, findings);
+            check_bytes(problem, lists, traffic, order, findings);
         }
     };
     check_run();

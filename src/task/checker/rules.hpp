@@ -43,9 +43,9 @@ void check_matching(std::span<const List> lists, const Traffic& traffic, Finding
 // Returns an order in which the lists can run; unspecified if there was a violation.
 std::vector<Burst> check_deadlock(std::span<const List> lists, const Traffic& traffic, Findings& findings);
 void check_hazard(std::span<const List> lists, const Traffic& traffic, Findings& findings);
-// provenance, for collectives that move bytes; and bracketing, if wanted
+// provenance, for collectives that move bytes
 void check_bytes(const Problem& problem, std::span<const List> lists, const Traffic& traffic,
-                 std::span<const Burst> order, bool bracketing, Findings& findings);
+                 std::span<const Burst> order, Findings& findings);
 // provenance, for the barrier
 void check_arrival(std::span<const List> lists, const Traffic& traffic, std::span<const Burst> order,
                    Findings& findings);
