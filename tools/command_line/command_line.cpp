@@ -323,7 +323,8 @@ std::string CommandLine::group() const {
 }
 
 std::string CommandLine::help() const {
-    return app_->help();
+    // CLI11's help() is that of the subcommand that was parsed.
+    return app_->get_formatter()->make_help(app_, app_->get_name(), CLI::AppFormatMode::Normal);
 }
 
 std::vector<std::string> CommandLine::option_names() const {
