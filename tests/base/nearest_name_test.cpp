@@ -1,8 +1,5 @@
 #include "base/nearest_name.hpp"
-
-#include <gtest/gtest.h>
-
-#include <vector>
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,19 +1,12 @@
 #include "base/output_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-#include <thread>
-
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,10 +1,8 @@
 #include "base/settings.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/error.hpp"
 #include "support/errors.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

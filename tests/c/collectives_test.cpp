@@ -1,12 +1,8 @@
 // Every collective through the C API, in every form, on every engine and network, with 1 to 5 ranks: results
 // are computed from the problem alone.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cctype>
 #include <initializer_list>
-#include <utility>
 
 #include "c/ranks.hpp"
 #include "engines/catalogue.hpp"
@@ -14,6 +10,7 @@
 #include "engines/host/engine.hpp"
 #include "links/fabric_job.hpp"
 #include "support/engines.hpp"
+#include "support/unit.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 

@@ -1,9 +1,7 @@
 // Groups and threads side by side.
-#include <gmock/gmock.h>
-
-#include <atomic>
 
 #include "c/ranks.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

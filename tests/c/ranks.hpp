@@ -1,7 +1,6 @@
 // Ranks of a group for the tests of the C API, over loopback: as threads of this process, or as processes.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <lapwing.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -13,18 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <cstddef>
-#include <cstring>
-#include <functional>
-#include <iterator>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "support/jobs.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::testing_c {
 

@@ -1,15 +1,11 @@
 // What each algorithm is, beyond being right: who speaks to whom, in how many steps. That all lists are right
 // is the checker's to say, for every algorithm and shape: see proofs_test.cpp.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <set>
-#include <utility>
 
 #include "collectives/arithmetic.hpp"
 #include "collectives/catalogue.hpp"
 #include "collectives/ring.hpp"
 #include "lists.hpp"
+#include "support/unit.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {

@@ -1,12 +1,8 @@
 #include "collectives/catalogue.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <set>
-
 #include "problems.hpp"
 #include "support/errors.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

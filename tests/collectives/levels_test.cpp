@@ -1,16 +1,10 @@
 // The algorithms over all levels: the checker proves them for nestings of any shape, and few messages cross
 // the bounds of groups.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <numeric>
-#include <random>
-#include <set>
-
-#include "collectives/catalogue.hpp"
 #include "collectives/levels.hpp"
+#include "collectives/catalogue.hpp"
 #include "lists.hpp"
+#include "support/unit.hpp"
 #include "task/checker.hpp"
 #include "task/text.hpp"
 

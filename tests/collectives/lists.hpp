@@ -1,12 +1,9 @@
 // What tests ask of a list.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <set>
-
 #include "collectives/catalogue.hpp"
 #include "problems.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 

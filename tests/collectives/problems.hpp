@@ -1,13 +1,7 @@
 // Problems of every collective, for tests that go through the catalogue; more stand in task/sample.hpp.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <span>
-#include <vector>
-
+#include "support/unit.hpp"
 #include "task/parts.hpp"
 #include "task/problem.hpp"
 #include "task/sample.hpp"

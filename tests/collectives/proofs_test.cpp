@@ -1,12 +1,10 @@
 // What holds for every algorithm of the catalogue: its lists are right, and ranks that know less than the
 // checker build the same ones.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 
 #include "choices.hpp"
 #include "collectives/catalogue.hpp"
 #include "problems.hpp"
+#include "support/unit.hpp"
 #include "task/chains.hpp"
 #include "task/checker.hpp"
 #include "task/text.hpp"

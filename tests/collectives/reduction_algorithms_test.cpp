@@ -1,12 +1,10 @@
 // What each reduction is, beyond being right: what it declines, who sends how much in how many steps, what it
 // costs.
-#include <gtest/gtest.h>
-
-#include <string>
 
 #include "collectives/catalogue.hpp"
 #include "lists.hpp"
 #include "problems.hpp"
+#include "support/unit.hpp"
 #include "task/chains.hpp"
 #include "task/text.hpp"
 

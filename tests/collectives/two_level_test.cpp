@@ -1,12 +1,9 @@
 // What the two-level algorithms are, beyond being right: which messages leave a host. That all lists are
 // right is the checker's to say: see proofs_test.cpp.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
 
 #include "collectives/catalogue.hpp"
 #include "lists.hpp"
+#include "support/unit.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {

@@ -1,10 +1,8 @@
 #include "collectives/user_lists.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "collectives/catalogue.hpp"
 #include "problems.hpp"
+#include "support/unit.hpp"
 #include "task/checker_verdict.hpp"
 #include "task/scaling.hpp"
 

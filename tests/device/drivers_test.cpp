@@ -1,17 +1,11 @@
 // The driver of CUDA, by a double of its library (doubles/), and what is built on it.
 #include <dlfcn.h>
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include <cstring>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "base/error.hpp"
 #include "device/copies.hpp"
 #include "device/host_memory.hpp"
 #include "device/memory.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::device {
 namespace {

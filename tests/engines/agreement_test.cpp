@@ -1,14 +1,11 @@
 #include "engines/agreement.hpp"
 
 #include <fenv.h>
-#include <gtest/gtest.h>
 
-#include <cmath>
 #include <complex>
-#include <cstring>
-#include <functional>
 
 #include "engines/local_work.hpp"
+#include "support/unit.hpp"
 #include "task/elements.hpp"
 
 namespace lapwing {

@@ -1,13 +1,7 @@
 // Every engine runs every algorithm, with ranks as threads of one process: many runs in flight, tested in
 // random order, with sends that are buffered and sends that are not. The results are computed from the
 // problem alone.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
-
-#include <random>
-#include <tuple>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
@@ -18,6 +12,7 @@
 #include "support/engines.hpp"
 #include "support/jobs.hpp"
 #include "support/process_link.hpp"
+#include "support/unit.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 

@@ -1,13 +1,8 @@
 // The contents of a problem's buffers before and after, computed from the problem alone.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <vector>
-
 #include "engines/local_work.hpp"
+#include "support/unit.hpp"
 #include "task/result.hpp"
 
 namespace lapwing::testing_engines {

@@ -1,13 +1,5 @@
 // Problems on ranks that are placed on hosts at random, over each fabric between the hosts and shared memory
 // inside them, with and without progress threads. The expected results are computed from the problem alone.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <barrier>
-#include <chrono>
-#include <numeric>
-#include <random>
-#include <thread>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
@@ -17,6 +9,7 @@
 #include "engines/shm_hosts.hpp"
 #include "links/fabric_job.hpp"
 #include "links/routed.hpp"
+#include "support/unit.hpp"
 #include "task/chains.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"

@@ -1,18 +1,8 @@
 #include "engines/local_work.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <complex>
-#include <cstring>
-#include <iterator>
-#include <limits>
-#include <random>
-#include <string>
-#include <string_view>
-#include <vector>
 
+#include "support/unit.hpp"
 #include "task/elements.hpp"
 
 namespace lapwing {

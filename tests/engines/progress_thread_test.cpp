@@ -1,17 +1,7 @@
 // The progress thread advances lists of the host engine while the program does not call Lapwing.
 #include "engines/progress_thread.hpp"
 
-#include <gtest/gtest.h>
 #include <unistd.h>
-
-#include <atomic>
-#include <barrier>
-#include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <string>
-#include <thread>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
@@ -19,6 +9,7 @@
 #include "engines/progress_choice.hpp"
 #include "engines/ranks.hpp"
 #include "engines/shm_hosts.hpp"
+#include "support/unit.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {

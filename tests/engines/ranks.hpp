@@ -1,24 +1,10 @@
 // Ranks as threads of one process, and the runs of one rank, for tests of engines.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <barrier>
-#include <chrono>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <random>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <vector>
-
 #include "base/error.hpp"
 #include "engines/expected.hpp"
 #include "support/complete.hpp"
+#include "support/unit.hpp"
 #include "task/text.hpp"
 
 namespace lapwing::testing_engines {

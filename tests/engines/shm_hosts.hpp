@@ -2,15 +2,9 @@
 // threads.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "engines/progress_thread.hpp"
 #include "links/shm/node.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::testing_engines {
 

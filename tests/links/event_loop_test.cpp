@@ -1,21 +1,17 @@
 #include "links/event/event_loop.hpp"
 
-#include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <future>
-#include <mutex>
-#include <thread>
 
 #include "base/error.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

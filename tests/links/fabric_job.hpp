@@ -1,21 +1,14 @@
 // The endpoints of a job's ranks, all in this process, over each fabric that is here.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <cstdlib>
-#include <memory>
 #include <ostream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "links/fabrics.hpp"
 #include "links/tcp/endpoint.hpp"
 #ifdef LAPWING_TEST_OFI_DOUBLES
 #include "links/ofi/fabric.hpp"
+#include "support/unit.hpp"
 #endif
 
 namespace lapwing::testing_links {

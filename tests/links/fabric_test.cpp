@@ -1,18 +1,12 @@
 // Messages over each fabric: order, early ones, long ones, sleep, strangers, and peers that end.
 #include "links/fabric.hpp"
 
-#include <gmock/gmock.h>
 #include <poll.h>
-
-#include <algorithm>
-#include <atomic>
-#include <deque>
-#include <random>
-#include <thread>
 
 #include "links/fabric_job.hpp"
 #include "links/message.hpp"
 #include "support/errors.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,11 +1,9 @@
 // All ranks get the end of any rank, over loopback.
 #include "links/lifeline.hpp"
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-
 #include "base/error.hpp"
 #include "links/tcp_job.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,8 +1,7 @@
 // Messages for the tests of links.
 #pragma once
 
-#include <cstddef>
-#include <vector>
+#include "support/unit.hpp"
 
 namespace lapwing {
 

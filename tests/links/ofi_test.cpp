@@ -2,12 +2,6 @@
 // fabric_test.cpp.
 #ifdef LAPWING_TEST_OFI_DOUBLES
 
-#include <gmock/gmock.h>
-
-#include <array>
-#include <cstdlib>
-#include <set>
-
 #include "base/error.hpp"
 #include "links/fabric_job.hpp"
 #include "links/message.hpp"
@@ -15,6 +9,7 @@
 #include "links/ofi/fabric.hpp"
 #include "links/ofi/tags.hpp"
 #include "support/errors.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,9 +1,5 @@
 #include "links/peer_watch.hpp"
-
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <thread>
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,21 +1,16 @@
 // Messages through shared memory: order, early ones, long ones both ways, sleepers, and what goes wrong.
 #include "links/shm/node.hpp"
 
-#include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <barrier>
-#include <functional>
-#include <random>
-#include <thread>
-
 #include "base/error.hpp"
 #include "links/message.hpp"
 #include "links/tcp/sockets.hpp"
 #include "support/errors.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::shm {
 namespace {

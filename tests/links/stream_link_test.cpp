@@ -1,15 +1,13 @@
 // Messages over stream sockets: order, early ones, long ones, and what goes wrong.
 #include "links/streams/stream_link.hpp"
 
-#include <gmock/gmock.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-
-#include <algorithm>
 
 #include "base/error.hpp"
 #include "links/message.hpp"
 #include "links/socket_pairs.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

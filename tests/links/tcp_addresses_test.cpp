@@ -1,11 +1,9 @@
 #include "links/tcp/addresses.hpp"
 
 #include <arpa/inet.h>
-#include <gmock/gmock.h>
-
-#include <cstring>
 
 #include "support/errors.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::tcp {
 namespace {

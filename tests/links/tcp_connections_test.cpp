@@ -1,5 +1,4 @@
 // Connections between the members of a job.
-#include <gmock/gmock.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -7,16 +6,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cstddef>
-#include <cstdlib>
-#include <iterator>
-#include <set>
-
 #include "base/error.hpp"
 #include "links/tcp/handshake.hpp"
 #include "links/tcp/sockets.hpp"
 #include "links/tcp_job.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::tcp {
 namespace {

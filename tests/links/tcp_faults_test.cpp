@@ -1,7 +1,5 @@
 // What goes wrong under a connection: descriptors, the network, forks, groups that end early.
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,11 +10,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "base/error.hpp"
 #include "links/tcp/sockets.hpp"
 #include "links/tcp_job.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::tcp {
 namespace {

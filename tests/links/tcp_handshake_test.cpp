@@ -1,9 +1,5 @@
 #include "links/tcp/handshake.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
+#include "support/unit.hpp"
 
 namespace lapwing::tcp {
 namespace {

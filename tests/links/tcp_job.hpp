@@ -1,20 +1,11 @@
 // Jobs of endpoints in this process, over loopback, for the tests.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <chrono>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <numeric>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include "links/tcp/endpoint.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::tcp {
 

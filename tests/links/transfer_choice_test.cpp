@@ -2,10 +2,7 @@
 #include "links/shm/transfer_choice.hpp"
 
 #include "links/shm/node.hpp"
-
-#include <gmock/gmock.h>
-
-#include <functional>
+#include "support/unit.hpp"
 
 namespace lapwing::shm {
 namespace {

@@ -1,10 +1,6 @@
 // Calls that reach the MPI by way of a library are told apart by where the program makes them.
 #include "mpi/native/call_site.hpp"
-
-#include <gtest/gtest.h>
-
-#include <iterator>
-#include <set>
+#include "support/unit.hpp"
 
 extern "C" void call_between(void (*function)(void*), void* data);
 

@@ -1,12 +1,9 @@
 // Communicators that are duplicated and freed with collectives in flight, and errors on them; and what is
 // left to the native MPI. communicators.cpp has communicators of every kind.
-#include <gtest/gtest.h>
 #include <mpi.h>
 
-#include <cstdlib>
-#include <cstring>
-
 #include "reference.hpp"
+#include "support/unit.hpp"
 
 namespace {
 

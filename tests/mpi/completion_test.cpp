@@ -1,13 +1,10 @@
 // What calls that complete nonblocking collectives do besides: statuses, requests that are cancelled or
 // freed, and many of them. fuzz.cpp mixes all kinds of requests.
 #include <dlfcn.h>
-#include <gtest/gtest.h>
 #include <mpi.h>
 
-#include <deque>
-#include <vector>
-
 #include "reference.hpp"
+#include "support/unit.hpp"
 
 namespace {
 

@@ -1,13 +1,10 @@
 // Datatypes, places and counts, through an unmodified program's calls: what the random collectives of
 // fuzz.cpp leave out.
-#include <gtest/gtest.h>
 #include <mpi.h>
-
-#include <cstddef>
-#include <vector>
 
 #include "operator_table.hpp"
 #include "reference.hpp"
+#include "support/unit.hpp"
 
 namespace {
 

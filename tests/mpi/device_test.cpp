@@ -1,16 +1,10 @@
 // Collectives with buffers in the memory of a device: what is copied and when, buffers in both kinds of
 // memory, and errors of the driver. fuzz.cpp has every collective with such buffers.
-#include <gtest/gtest.h>
 #include <mpi.h>
-
-#include <cstdlib>
-#include <memory>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "device_memory.hpp"
 #include "reference.hpp"
+#include "support/unit.hpp"
 
 namespace {
 

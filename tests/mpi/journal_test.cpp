@@ -2,17 +2,10 @@
 #include "watch/journal.hpp"
 
 #include <dlfcn.h>
-#include <gmock/gmock.h>
 #include <mpi.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include "reference.hpp"
+#include "support/unit.hpp"
 #include "watch/snapshot.hpp"
 
 namespace {

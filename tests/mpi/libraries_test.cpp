@@ -1,10 +1,7 @@
 #include "mpi/native/libraries.hpp"
+#include "support/unit.hpp"
 
 #include <dlfcn.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
 
 namespace lapwing {
 namespace {

@@ -1,13 +1,10 @@
 // Which of the reductions that the MPI standard allows Lapwing's own code computes, and which are left to the
 // MPI.
-#include <gtest/gtest.h>
 #include <mpi.h>
-
-#include <set>
-#include <string>
 
 #include "mpi/native/reduction.hpp"
 #include "operator_table.hpp"
+#include "support/unit.hpp"
 
 namespace {
 

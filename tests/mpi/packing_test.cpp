@@ -2,15 +2,10 @@
 // the same bytes as MPI_Pack gives.
 #include "mpi/native/packing.hpp"
 
-#include <gtest/gtest.h>
 #include <mpi.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <string>
-#include <vector>
-
 #include "links/mpi/own_communicator.hpp"
+#include "support/unit.hpp"
 
 namespace {
 

@@ -1,14 +1,9 @@
 // Persistent collectives: started again and again, in any order. fuzz.cpp completes them by every call.
-#include <gtest/gtest.h>
 #include <mpi.h>
-
-#include <algorithm>
-#include <deque>
-#include <functional>
-#include <vector>
 
 #include "persistent_forms.hpp"
 #include "reference.hpp"
+#include "support/unit.hpp"
 
 namespace {
 

@@ -1,9 +1,5 @@
 #include "mpi/native/place_table.hpp"
-
-#include <gtest/gtest.h>
-
-#include <set>
-#include <vector>
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

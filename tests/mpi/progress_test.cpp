@@ -1,16 +1,11 @@
 // A collective in flight goes on while the program is inside any other call of the MPI: correct programs,
 // which would hang if lists moved only in Lapwing's own calls.
-#include <gtest/gtest.h>
 #include <mpi.h>
 
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "reference.hpp"
+#include "support/unit.hpp"
 
 namespace {
 

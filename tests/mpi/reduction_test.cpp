@@ -1,17 +1,11 @@
 // Reductions by all kinds of operators, through an unmodified program's calls.
-#include <gtest/gtest.h>
 #include <mpi.h>
 #include <sys/mman.h>
-
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <limits>
-#include <vector>
 
 #include "numbers.hpp"
 #include "operator_table.hpp"
 #include "reference.hpp"
+#include "support/unit.hpp"
 
 namespace {
 

@@ -1,11 +1,6 @@
 // What several threads count at once.
 #include "mpi/job/report.hpp"
-
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <thread>
-#include <vector>
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,13 +1,9 @@
 // MPI_THREAD_MULTIPLE: threads that start, test and wait on communicators of their own at the same time.
-#include <gtest/gtest.h>
 #include <mpi.h>
-
-#include <atomic>
-#include <thread>
-#include <vector>
 
 #include "persistent_forms.hpp"
 #include "reference.hpp"
+#include "support/unit.hpp"
 
 namespace {
 

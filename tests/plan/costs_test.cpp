@@ -1,12 +1,9 @@
 // The order of the algorithms by the cost model, for short blocks and long ones.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
 
 #include "collectives/catalogue.hpp"
 #include "collectives/problems.hpp"
 #include "plan/selection.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,16 +1,12 @@
 #include "plan/list_files.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
-
 #include "engines/host/engine.hpp"
 #include "plan/planner.hpp"
 #include "plan/tuning.hpp"
 #include "support/errors.hpp"
 #include "support/process_link.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,11 +1,9 @@
 #include "plan/selection.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "collectives/catalogue.hpp"
 #include "support/errors.hpp"
 #include "support/in_place_forms.hpp"
+#include "support/unit.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {

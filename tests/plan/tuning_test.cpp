@@ -1,8 +1,5 @@
 #include "plan/tuning.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/host/engine.hpp"
@@ -10,6 +7,7 @@
 #include "plan/selection.hpp"
 #include "support/errors.hpp"
 #include "support/process_link.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

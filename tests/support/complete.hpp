@@ -1,12 +1,9 @@
 // Waits for a run in tests.
 #pragma once
 
-#include <chrono>
-#include <span>
-#include <thread>
-
 #include "engines/engine.hpp"
 #include "engines/wait_strategy.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 

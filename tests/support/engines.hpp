@@ -2,12 +2,8 @@
 // is promised: TEST_ENGINES=host,kernel,triggered in the environment, as in CI (.ci/run).
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <string>
-
 #include "engines/catalogue.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::testing_engines {
 

@@ -1,12 +1,8 @@
 // The errors that functions throw, for tests that compare their messages.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <optional>
-#include <string>
-
 #include "base/error.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 

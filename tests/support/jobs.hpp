@@ -1,17 +1,9 @@
 // A job whose ranks are threads of a test: they exchange bytes in memory, and all else is real.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <barrier>
-#include <functional>
-#include <memory>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include "engines/engine.hpp"
 #include "engines/job.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::testing_engines {
 

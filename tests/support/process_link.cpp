@@ -1,12 +1,7 @@
 #include "support/process_link.hpp"
 
-#include <cstring>
-#include <deque>
-#include <map>
-#include <mutex>
-#include <tuple>
-
 #include "base/error.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,10 +1,8 @@
 // The link between ranks that are threads of one process: runs lists without a launcher or a network.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "links/link.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 

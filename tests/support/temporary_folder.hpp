@@ -1,13 +1,11 @@
 // A folder of a test's own.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <filesystem>
-#include <stdexcept>
-#include <string>
 #include <system_error>
+
+#include "support/unit.hpp"
 
 namespace lapwing::testing_support {
 

@@ -1,11 +1,8 @@
 // The rules of the checker that follow bytes: hazard and provenance.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
 
 #include "checker_lists.hpp"
 #include "checker_verdict.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,12 +1,9 @@
 // Faults that only some collectives can have: in reductions and their order, in place, in blocks of several
 // lengths.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
 
 #include "checker_lists.hpp"
 #include "checker_verdict.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

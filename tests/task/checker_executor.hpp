@@ -2,14 +2,8 @@
 // time. It knows nothing of the checker, whose word it is held against.
 #pragma once
 
-#include <algorithm>
-#include <cstring>
-#include <map>
-#include <random>
-#include <utility>
-#include <vector>
-
 #include "memories.hpp"
+#include "support/unit.hpp"
 #include "task/list.hpp"
 
 namespace lapwing {

@@ -1,10 +1,5 @@
+#include "support/unit.hpp"
 #include "task/checker/segments.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <random>
 
 namespace lapwing::checker {
 namespace {

@@ -1,13 +1,9 @@
 #include "task/checker.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "base/error.hpp"
 #include "checker_lists.hpp"
 #include "checker_verdict.hpp"
+#include "support/unit.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing {

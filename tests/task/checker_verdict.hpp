@@ -1,10 +1,7 @@
 // What the tests of the checker say and hear.
 #pragma once
 
-#include <stdexcept>
-#include <string>
-#include <vector>
-
+#include "support/unit.hpp"
 #include "task/checker.hpp"
 #include "task/text.hpp"
 

@@ -2,14 +2,7 @@
 // problem and the memories at the start.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
-#include <iterator>
-#include <random>
-#include <stdexcept>
-#include <vector>
-
+#include "support/unit.hpp"
 #include "task/result.hpp"
 
 namespace lapwing {

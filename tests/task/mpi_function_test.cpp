@@ -1,9 +1,5 @@
 #include "task/mpi_function.hpp"
 
-#include <gtest/gtest.h>
-
-#include <string_view>
-
 namespace lapwing {
 namespace {
 
@@ -61,6 +57,7 @@ TEST(MpiFunction, NamesAgreeWithTheTableOfWrappedCalls) {
     };
 #define MPI_VERSION 4
 #include "mpi/calls/native_calls.def"
+#include "support/unit.hpp"
 }
 
 TEST(MpiFunction, SynchronizingFunctions) {

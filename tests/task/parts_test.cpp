@@ -1,8 +1,6 @@
 #include "task/parts.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "support/unit.hpp"
 #include "task/text.hpp"
 #include "task/validation.hpp"
 

@@ -1,11 +1,7 @@
 #include "task/placement.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <vector>
-
 #include "base/error.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,12 +1,9 @@
 // Problems: their sizes, what is refused, and their results.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "support/errors.hpp"
-#include "task/parts.hpp"
 #include "task/problem.hpp"
+#include "support/errors.hpp"
+#include "support/unit.hpp"
+#include "task/parts.hpp"
 #include "task/result.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"

@@ -1,11 +1,6 @@
 #include "task/sample.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <set>
-
+#include "support/unit.hpp"
 #include "task/validation.hpp"
 
 namespace lapwing {

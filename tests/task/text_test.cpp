@@ -1,15 +1,8 @@
 #include "task/text.hpp"
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <limits>
-#include <string>
-#include <string_view>
-
 #include "checker_lists.hpp"
 #include "checker_verdict.hpp"
+#include "support/unit.hpp"
 #include "task/builder.hpp"
 #include "task/sample.hpp"
 

@@ -1,9 +1,6 @@
-#include <gmock/gmock.h>
-
-#include <cmath>
-#include <cstdint>
 
 #include "lapwing/compare/statistics.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::tool {
 namespace {

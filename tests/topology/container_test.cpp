@@ -1,12 +1,5 @@
 #include "topology/container.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <string>
+#include "support/unit.hpp"
 
 namespace lapwing::topology {
 namespace {

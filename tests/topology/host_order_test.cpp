@@ -1,14 +1,8 @@
 #include "topology/host_order.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <set>
-
 #include "base/error.hpp"
 #include "support/errors.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::topology {
 namespace {

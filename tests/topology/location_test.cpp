@@ -1,18 +1,10 @@
 #include "topology/location.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <hwloc.h>
 #include <sched.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <thread>
-
 #include "support/temporary_folder.hpp"
+#include "support/unit.hpp"
 #include "topology/order.hpp"
 
 namespace lapwing::topology {

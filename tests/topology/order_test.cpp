@@ -1,9 +1,5 @@
 #include "topology/order.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <tuple>
+#include "support/unit.hpp"
 
 namespace lapwing::topology {
 namespace {

@@ -1,13 +1,9 @@
 // Gather and scatter along a path through a torus: which links the messages of a step take. Kaiser et al.
 // 2009, section 3.1 and figure 2: links go one way, and a message goes along the first dimension first.
-#include <gtest/gtest.h>
-
-#include <map>
-#include <numeric>
-#include <utility>
 
 #include "collectives/arithmetic.hpp"
 #include "collectives/lists.hpp"
+#include "support/unit.hpp"
 #include "task/checker.hpp"
 #include "topology/host_order.hpp"
 

@@ -1,10 +1,7 @@
 // Correct programs in random states have no false finding; planted mistakes are found and named.
-#include <gmock/gmock.h>
-
-#include <map>
-#include <random>
 
 #include "base/error.hpp"
+#include "support/unit.hpp"
 #include "watch/hand_made.hpp"
 
 namespace lapwing {

@@ -1,14 +1,7 @@
 // Snapshots of a job, made by hand.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
-#include <string>
-#include <utility>
-#include <vector>
-
+#include "support/unit.hpp"
 #include "watch/calls.hpp"
 #include "watch/diagnosis.hpp"
 

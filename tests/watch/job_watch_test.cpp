@@ -1,18 +1,16 @@
 // Ranks ask each other: watches of several ranks in this process.
 #include "watch/job_watch.hpp"
 
-#include <gmock/gmock.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <thread>
-
 #include "base/error.hpp"
 #include "links/tcp_job.hpp"
 #include "support/jobs.hpp"
+#include "support/unit.hpp"
 #include "watch/hand_made.hpp"
 #include "watch/local_socket.hpp"
 #include "watch/messages.hpp"

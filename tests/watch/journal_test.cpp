@@ -1,11 +1,6 @@
 #include "watch/journal.hpp"
 
-#include <gmock/gmock.h>
-
-#include <algorithm>
-
-#include <thread>
-
+#include "support/unit.hpp"
 #include "watch/symbols.hpp"
 
 namespace lapwing::watch {

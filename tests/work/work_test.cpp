@@ -1,17 +1,13 @@
 // Work is in proportion to what there is to do. It is counted, not timed: allocations and, where the code
 // under test is compiled with -fsanitize-coverage=trace-pc (tests/CMakeLists.txt), the basic blocks that run.
-#include <gtest/gtest.h>
 
-#include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <new>
-#include <vector>
 
 #include "collectives/catalogue.hpp"
 #include "collectives/problems.hpp"
 #include "engines/host/engine.hpp"
 #include "plan/planner.hpp"
+#include "support/unit.hpp"
 #include "task/builder.hpp"
 #include "task/lowering.hpp"
 #include "task/text.hpp"

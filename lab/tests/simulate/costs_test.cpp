@@ -1,15 +1,11 @@
 // The catalogue's formulas against simulations of the lists that they are about. Formulas are sums of steps;
 // in a simulation steps overlap where they can, so formulas are a little high for few ranks.
-#include <gtest/gtest.h>
-
-#include <map>
-#include <optional>
-#include <string>
 
 #include "cases.hpp"
 #include "plan/selection.hpp"
 #include "plan/tuning.hpp"
 #include "simulate/networks/networks.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::simulate {
 namespace {

@@ -1,13 +1,9 @@
 // Routes of the networks, and messages that share links.
 #include "simulate/networks/networks.hpp"
 
-#include <gtest/gtest.h>
-
-#include <map>
-#include <set>
-
 #include "base/error.hpp"
 #include "cases.hpp"
+#include "support/unit.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::simulate {

@@ -1,11 +1,8 @@
 // What takes processors away: lengths of work by hand, and shares of time.
 #include "simulate/noise.hpp"
 
-#include <gtest/gtest.h>
-
-#include <set>
-
 #include "cases.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::simulate {
 namespace {

@@ -1,12 +1,10 @@
 // Times by hand, and that nothing depends on the order of evaluation.
 #include "simulate/simulation.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "base/error.hpp"
 #include "cases.hpp"
 #include "simulate/networks/networks.hpp"
+#include "support/unit.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::simulate {

@@ -1,11 +1,9 @@
 // Groups of the C API on doubles of ConnectX cards: lists on the mlx5 engine, ranks without a card, ranks
 // that end.
-#include <gmock/gmock.h>
-
-#include <numeric>
 
 #include "c/mlx5/devx.hpp"
 #include "c/ranks.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,14 +1,12 @@
 // Completions of io_uring, in orders that are rare on a real ring.
 #include "engines/kernel/submission.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cerrno>
-#include <optional>
 
 #include "engines/kernel/chain_progress.hpp"
 #include "engines/kernel/engine.hpp"
 #include "support/engines.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::kernel {
 namespace {

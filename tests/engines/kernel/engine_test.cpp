@@ -1,19 +1,13 @@
 // The kernel engine: lists that advance without calls, threads that end, lanes, the event thread, peers that
 // vanish. Ranks are threads of one process.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <deque>
-#include <filesystem>
-#include <fstream>
-
 #include "engines/kernel/chain_plan.hpp"
 #include "engines/kernel/ranks.hpp"
 #include "support/engines.hpp"
+#include "support/unit.hpp"
 #include "task/builder.hpp"
 #include "task/text.hpp"
 

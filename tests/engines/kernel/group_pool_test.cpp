@@ -1,18 +1,12 @@
 // Which connections a new group of the kernel engine uses. Ranks are threads of one process, connected over
 // the loopback interface.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <filesystem>
-#include <set>
-#include <string>
 
 #include "collectives/catalogue.hpp"
 #include "engines/kernel/engine.hpp"
 #include "engines/ranks.hpp"
 #include "support/engines.hpp"
 #include "support/jobs.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

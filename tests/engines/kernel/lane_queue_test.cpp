@@ -1,9 +1,6 @@
 // The lanes of the runs of the kernel engine.
 #include "engines/kernel/lanes.hpp"
-
-#include <gtest/gtest.h>
-
-#include <memory>
+#include "support/unit.hpp"
 
 namespace lapwing::kernel {
 namespace {

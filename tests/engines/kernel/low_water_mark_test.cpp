@@ -1,14 +1,12 @@
 // Receives of the kernel engine that wait for a low-water mark, on TCP connections.
-#include <gtest/gtest.h>
 #include <sys/socket.h>
-
-#include <thread>
 
 #include "engines/kernel/chain_plan.hpp"
 #include "engines/kernel/probe.hpp"
 #include "engines/kernel/ranks.hpp"
 #include "engines/kernel/ring.hpp"
 #include "support/engines.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing {
 namespace {

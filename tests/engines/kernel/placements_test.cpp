@@ -1,11 +1,6 @@
 // Problems on ranks that are placed on hosts at random, by the host engine and by the kernel engine, over
 // shared memory inside the hosts, with each transfer method and each way of progress. At the same time the
 // ranks of each host have a group of their own. The expected results are computed from the problem alone.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
-#include <random>
 
 #include "collectives/catalogue.hpp"
 #include "engines/host/engine.hpp"
@@ -16,6 +11,7 @@
 #include "links/socket_pairs.hpp"
 #include "support/engines.hpp"
 #include "support/process_link.hpp"
+#include "support/unit.hpp"
 #include "task/chains.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"

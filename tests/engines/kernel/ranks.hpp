@@ -3,18 +3,12 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <future>
-#include <optional>
-#include <thread>
-#include <vector>
 
 #include "collectives/catalogue.hpp"
 #include "engines/kernel/engine.hpp"
@@ -22,6 +16,7 @@
 #include "engines/ranks.hpp"
 #include "links/socket_pairs.hpp"
 #include "support/process_link.hpp"
+#include "support/unit.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing::testing_engines {

@@ -1,13 +1,7 @@
 // The mlx5 engine on the emulator of a card: every algorithm, in every variant, with counters that begin just
 // before they wrap. One thread drives cards and ranks, so a seed always gives the same run; results are
 // computed from the problem alone, as for all engines. Faults that are planted below the encoder must show.
-#include <gtest/gtest.h>
 #include <poll.h>
-
-#include <functional>
-#include <map>
-#include <random>
-#include <thread>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
@@ -19,6 +13,7 @@
 #include "engines/mlx5/ranks.hpp"
 #include "engines/mlx5/work_queues.hpp"
 #include "support/process_link.hpp"
+#include "support/unit.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 

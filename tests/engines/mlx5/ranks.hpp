@@ -1,12 +1,6 @@
 // What tests of the mlx5 engine share.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <string_view>
-#include <utility>
-
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/engine.hpp"
@@ -14,6 +8,7 @@
 #include "engines/mlx5/engine.hpp"
 #include "engines/mlx5/work_queues.hpp"
 #include "engines/ranks.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::testing_engines {
 

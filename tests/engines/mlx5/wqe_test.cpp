@@ -11,12 +11,7 @@
 // - key 0x100, which ends a receive: mlx5dv.h MLX5_INVALID_LKEY; Linux qp.h MLX5_INVALID_LKEY
 // - completions (44, 55, 56, 60, 63): mlx5dv.h mlx5_cqe64, mlx5_err_cqe; mlx5_prm.h mlx5_cqe
 #include "engines/mlx5/wqe.hpp"
-
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstring>
-#include <functional>
+#include "support/unit.hpp"
 
 #if __has_include(<infiniband/mlx5dv.h>)
 #include <infiniband/mlx5dv.h>

@@ -1,12 +1,10 @@
 // Whether the engine declines the same lists on all ranks, although a rank may be in place where others are
 // not.
-#include <gtest/gtest.h>
-
-#include <string>
 
 #include "engines/triggered/engine.hpp"
 #include "engines/triggered/ranks.hpp"
 #include "support/in_place_forms.hpp"
+#include "support/unit.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {

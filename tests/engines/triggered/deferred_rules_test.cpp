@@ -1,9 +1,6 @@
 // Each rule of Slingshot's cards for deferred work, broken once.
 #include "engines/triggered/deferred_rules.hpp"
-
-#include <gtest/gtest.h>
-
-#include <functional>
+#include "support/unit.hpp"
 
 namespace lapwing::ofi {
 namespace {

@@ -1,20 +1,14 @@
 // The triggered engine over libfabric's provider `sockets`: what it leaves to the network while the program
 // computes, what it does when the network has too little of something, and persistent lists.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <barrier>
-#include <chrono>
-#include <functional>
-#include <thread>
-
+#include "engines/triggered/engine.hpp"
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/expected.hpp"
-#include "engines/triggered/engine.hpp"
 #include "engines/triggered/ranks.hpp"
 #include "support/engines.hpp"
 #include "support/process_link.hpp"
+#include "support/unit.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 

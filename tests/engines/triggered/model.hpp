@@ -4,21 +4,11 @@
 // persistent list nothing may land in its buffers.
 #pragma once
 
-#include <algorithm>
-#include <deque>
-#include <functional>
-#include <map>
-#include <memory>
-#include <random>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
 #include "engines/expected.hpp"
 #include "engines/triggered/ledger.hpp"
 #include "engines/triggered/schedule.hpp"
 #include "engines/triggered/works.hpp"
+#include "support/unit.hpp"
 #include "task/list.hpp"
 
 namespace lapwing::triggered::testing_triggered {

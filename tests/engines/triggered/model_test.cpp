@@ -2,12 +2,10 @@
 // orders; faults that are planted into works, credits, slots and counters must be found.
 #include "engines/triggered/model.hpp"
 
-#include <gtest/gtest.h>
-
-#include <optional>
 #include <ostream>
 
 #include "collectives/catalogue.hpp"
+#include "support/unit.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 

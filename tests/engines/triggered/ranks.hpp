@@ -2,16 +2,11 @@
 // software. The ranks share one endpoint, as those of one process would.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <barrier>
-#include <cstdlib>
-#include <functional>
-
 #include "engines/ranks.hpp"
 #include "engines/triggered/deferred_work.hpp"
 #include "engines/triggered/engine.hpp"
 #include "support/process_link.hpp"
+#include "support/unit.hpp"
 
 namespace lapwing::testing_engines {
 

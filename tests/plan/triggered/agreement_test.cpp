@@ -1,9 +1,5 @@
 // Whether the planners of all ranks take the same engine, although a rank may be in place where others are
 // not.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
 
 #include "engines/host/engine.hpp"
 #include "engines/triggered/engine.hpp"
@@ -12,6 +8,7 @@
 #include "support/engines.hpp"
 #include "support/in_place_forms.hpp"
 #include "support/process_link.hpp"
+#include "support/unit.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {
