@@ -77,9 +77,7 @@ void Program::option(const std::string& name, std::string& value, const std::str
 bool Program::parse() {
     try {
         if (const auto text = command_line_->parse({argv_ + 1, argv_ + argc_})) {
-            if (rank == 0) {
-                std::fputs(text->c_str(), stdout);
-            }
+            if (rank == 0) std::fputs(text->c_str(), stdout);
             return false;
         }
     } catch (const lapwing::Error& error) {
@@ -94,9 +92,7 @@ bool Program::parse() {
 }
 
 int Program::refuse(const std::string& why) {
-    if (rank == 0) {
-        std::fprintf(stderr, "%s: %s\n", name_.c_str(), why.c_str());
-    }
+    if (rank == 0) std::fprintf(stderr, "%s: %s\n", name_.c_str(), why.c_str());
     return status = 2;
 }
 
@@ -120,16 +116,12 @@ int Program::measure(const std::function<void()>& prepare, const std::function<v
                      const std::function<double()>& check, double limit) {
     for (int repetition = 0; repetition < repeat_; ++repetition) {
         prepare();
-        for (auto& [name, sum] : phases_) {
-            sum = 0;
-        }
+        for (auto& [name, sum] : phases_) sum = 0;
         planting_ =
             plant_error_ && rank == (plant_on < 0 ? ranks - 1 : plant_on) && repetition == repeat_ - 1;
         seconds_.push_back(timed(run, {}));
         planting_ = false;
-        for (const auto& [name, sum] : phases_) {
-            phase_seconds_[name].push_back(slowest(sum));
-        }
+        for (const auto& [name, sum] : phases_) phase_seconds_[name].push_back(slowest(sum));
         note_error(check(), limit);
         if (bound_) {
             prepare();
@@ -158,17 +150,13 @@ double Program::timed(const std::function<void(Parts)>& run, Parts parts) const 
 
 void Program::print(bool good) {
     rate(median(seconds_));
-    if (rank != 0) {
-        return;
-    }
+    if (rank != 0) return;
     auto sizes = nlohmann::ordered_json::object();
-    for (const auto& [name, variable] : options_) {
+    for (const auto& [name, variable] : options_)
         std::visit([&, key = name](const auto* held) { sizes[key] = *held; }, variable);
-    }
     auto results = nlohmann::ordered_json::object();
-    for (const auto& [name, value] : results_) {
+    for (const auto& [name, value] : results_)
         std::visit([&, key = name](auto held) { results[key] = held; }, value);
-    }
     if (json_) {
         nlohmann::ordered_json result = {
             {"app", name_}, {"variant", variant}, {"ranks", ranks}, {"sizes", sizes}, {"seconds", seconds_}};
@@ -176,31 +164,26 @@ void Program::print(bool good) {
             result["computing"] = computing_;
             result["communicating"] = communicating_;
         }
-        for (const auto& [name, samples] : phase_seconds_) {
-            result["phases"][name] = samples;
-        }
+        for (const auto& [name, samples] : phase_seconds_) result["phases"][name] = samples;
         result["results"] = results;
         result["verification"] = {{"passed", good}, {"error", std::min(error_, 1e300)}};
         std::printf("%s\n", result.dump().c_str());
         return;
     }
     std::printf("%s, %s, ranks: %d\n", name_.c_str(), variant.c_str(), ranks);
-    for (const auto& [name, value] : sizes.items()) {
+    for (const auto& [name, value] : sizes.items())
         std::printf("  %s: %s\n", name.c_str(), value.dump().c_str());
-    }
     std::printf("  %.4f s, the median of the repetitions\n", median(seconds_));
-    for (const auto& [name, samples] : phase_seconds_) {
+    for (const auto& [name, samples] : phase_seconds_)
         std::printf("  %.4f s in: %s\n", median(samples), name.c_str());
-    }
     if (bound_) {
         const double compute = median(computing_);
         const double communicate = median(communicating_);
         std::printf("  alone: computation %.4f s, communication %.4f s; overlap hides at most %.0f %%\n",
                     compute, communicate, 100 * std::min(compute, communicate) / (compute + communicate));
     }
-    for (const auto& [name, value] : results.items()) {
+    for (const auto& [name, value] : results.items())
         std::printf("  %s: %s\n", name.c_str(), value.dump().c_str());
-    }
     std::printf("  verification %s, greatest error %.2g\n", good ? "passed" : "FAILED", error_);
 }
 

@@ -48,9 +48,7 @@ class Pace {
     Pace(int events, int steps) : events_(events), steps_(std::max(steps, 1)) {}
     bool due() {
         sum_ += events_;
-        if (sum_ < steps_) {
-            return false;
-        }
+        if (sum_ < steps_) return false;
         sum_ %= steps_;
         return true;
     }

@@ -78,13 +78,9 @@ class Box {
         for (int x = 0; x < length_[0]; ++x) {
             for (int y = 0; y < length_[1]; ++y) {
                 const std::size_t line = place(x, y, 0);
-                for (int z = 0; z < length_[2]; ++z) {
-                    f(line + z);
-                }
+                for (int z = 0; z < length_[2]; ++z) f(line + z);
             }
-            if (pace.due()) {
-                test();
-            }
+            if (pace.due()) test();
         }
     }
 
@@ -92,11 +88,9 @@ class Box {
     template <typename F>
     void each_with_coordinates(F f) const {
         for (int x = 0; x < length_[0]; ++x) {
-            for (int y = 0; y < length_[1]; ++y) {
-                for (int z = 0; z < length_[2]; ++z) {
+            for (int y = 0; y < length_[1]; ++y)
+                for (int z = 0; z < length_[2]; ++z)
                     f(place(x, y, z), own_[0].begin + x + 1, own_[1].begin + y + 1, own_[2].begin + z + 1);
-                }
-            }
         }
     }
 
@@ -104,37 +98,28 @@ class Box {
      * complete at once. */
     template <typename F>
     void start_halo(apps::Parts parts, F value) {
-        if (!parts.communicate) {
-            return;
-        }
+        if (!parts.communicate) return;
         const apps::Timer timer(halo_start_);
-        for (int f = 0; parts.compute && f < 6; ++f) {
-            if (neighbors_[f] != MPI_PROC_NULL) {
+        for (int f = 0; parts.compute && f < 6; ++f)
+            if (neighbors_[f] != MPI_PROC_NULL)
                 each_of_face(f, 0, [&](std::size_t i, std::size_t at) { send_[i] = value(at); });
-            }
-        }
         exchange();
     }
 
     /** Waits for the neighbours' points and calls put(place, received) for each. */
     template <typename F>
     void finish_halo(apps::Parts parts, F put) {
-        if (!parts.communicate) {
-            return;
-        }
+        if (!parts.communicate) return;
         const apps::Timer timer(halo_wait_);
         MPI_Wait(&request_, MPI_STATUS_IGNORE);
         if (program_.plant()) {
             received_[0] += 1000;
-            if (cart_size() == 1) {  // which receives nothing
+            if (cart_size() == 1)  // which receives nothing
                 put(place(0, 0, 0), 1000);
-            }
         }
-        for (int f = 0; parts.compute && f < 6; ++f) {
-            if (neighbors_[f] != MPI_PROC_NULL) {
+        for (int f = 0; parts.compute && f < 6; ++f)
+            if (neighbors_[f] != MPI_PROC_NULL)
                 each_of_face(f, -1, [&](std::size_t i, std::size_t at) { put(at, received_[i]); });
-            }
-        }
     }
 
     /** result = A v, where A is 6 on the diagonal and -1 for each neighbour. Points outside of the grid are
@@ -152,15 +137,11 @@ class Box {
             apps::Pace pace(s_.tests, inside[0].length);
             for (int x = inside[0].begin; x < inside[0].begin + inside[0].length; ++x) {
                 multiply_part(v, result, {{{x, 1}, inside[1], inside[2]}});
-                if (pace.due()) {
-                    test();
-                }
+                if (pace.due()) test();
             }
         }
         finish_halo(parts, put);
-        if (!parts.compute) {
-            return;
-        }
+        if (!parts.compute) return;
         if (!s_.overlap) {
             multiply_part(v, result, {{{0, length_[0]}, {0, length_[1]}, {0, length_[2]}}});
             return;
@@ -181,15 +162,12 @@ class Box {
 
     /** Starts the sum of `values` over all ranks; without overlap it is complete at once. */
     void start_sum(std::array<double, 3>& values, apps::Parts parts) {
-        if (!parts.communicate) {
-            return;
-        }
+        if (!parts.communicate) return;
         const apps::Timer timer(sum_start_);
-        if (s_.overlap) {
+        if (s_.overlap)
             MPI_Iallreduce(MPI_IN_PLACE, values.data(), 3, MPI_DOUBLE, MPI_SUM, sums_, &sum_);
-        } else {
+        else
             MPI_Allreduce(MPI_IN_PLACE, values.data(), 3, MPI_DOUBLE, MPI_SUM, sums_);
-        }
     }
 
     void finish_sum(apps::Parts parts) {
@@ -238,9 +216,8 @@ class Box {
                 const std::size_t line = place(x, y, part[2].begin);
                 const double* p = v.data() + line;
                 double* q = result.data() + line;
-                for (int z = 0; z < part[2].length; ++z) {
+                for (int z = 0; z < part[2].length; ++z)
                     q[z] = 6 * p[z] - p[z - a] - p[z + a] - p[z - b] - p[z + b] - p[z - 1] - p[z + 1];
-                }
             }
         }
     }
@@ -251,9 +228,7 @@ class Box {
         offsets_.assign(std::size_t(blocks), 0);
         int at = 0;
         for (int f = 0; f < 6; ++f) {
-            if (neighbors_[f] == MPI_PROC_NULL) {
-                continue;
-            }
+            if (neighbors_[f] == MPI_PROC_NULL) continue;
             const int d = f / 2;
             const int count = length_[(d + 1) % 3] * length_[(d + 2) % 3];
             const std::size_t block = s_.halo == Halo::neighbor ? std::size_t(f) : std::size_t(neighbors_[f]);
@@ -277,11 +252,8 @@ class Box {
         std::array<apps::Range, 3> part = {{{0, length_[0]}, {0, length_[1]}, {0, length_[2]}}};
         part[d] = {at, 1};
         for (int x = part[0].begin; x < part[0].begin + part[0].length; ++x) {
-            for (int y = part[1].begin; y < part[1].begin + part[1].length; ++y) {
-                for (int z = part[2].begin; z < part[2].begin + part[2].length; ++z) {
-                    f(i++, place(x, y, z));
-                }
-            }
+            for (int y = part[1].begin; y < part[1].begin + part[1].length; ++y)
+                for (int z = part[2].begin; z < part[2].begin + part[2].length; ++z) f(i++, place(x, y, z));
         }
     }
 

@@ -52,25 +52,19 @@ class Solver {
     }
 
     void precondition(const Vector& from, Vector& to) const {
-        if (parts_.compute) {
-            box_.each([&](std::size_t i) { to[i] = inverse_diagonal * from[i]; });
-        }
+        if (parts_.compute) box_.each([&](std::size_t i) { to[i] = inverse_diagonal * from[i]; });
     }
 
     double dot(const Vector& a, const Vector& c) const { return parts_.compute ? box_.dot(a, c) : 1; }
 
     /** a += factor * c */
     void add(Vector& a, double factor, const Vector& c) const {
-        if (parts_.compute) {
-            box_.each([&](std::size_t i) { a[i] += factor * c[i]; });
-        }
+        if (parts_.compute) box_.each([&](std::size_t i) { a[i] += factor * c[i]; });
     }
 
     /** a = c + factor * a */
     void turn(Vector& a, double factor, const Vector& c) const {
-        if (parts_.compute) {
-            box_.each([&](std::size_t i) { a[i] = c[i] + factor * a[i]; });
-        }
+        if (parts_.compute) box_.each([&](std::size_t i) { a[i] = c[i] + factor * a[i]; });
     }
 
     int cg() {
@@ -107,24 +101,19 @@ class Solver {
     /** To be exact z's, the preconditioned one's. */
     template <typename F>
     void start_halo_of_residual(F value) {
-        if (residual_travels_) {
-            box_.start_halo(parts_, value);
-        }
+        if (residual_travels_) box_.start_halo(parts_, value);
     }
 
     void finish_halo_of_residual() {
-        if (residual_travels_) {
-            box_.finish_halo(parts_, [](std::size_t, double) {});
-        }
+        if (residual_travels_) box_.finish_halo(parts_, [](std::size_t, double) {});
     }
 
     /** s = A p. */
     void multiply_direction(double beta) {
-        if (residual_travels_) {
+        if (residual_travels_)
             box_.multiply(p_, s_, parts_, [&](std::size_t i, double z) { p_[i] = z + beta * p_[i]; });
-        } else {
+        else
             box_.multiply(p_, s_, parts_);
-        }
     }
 
     /** s = A p is carried along, and q = M s. */
@@ -135,9 +124,7 @@ class Solver {
         box_.multiply(p_, s_, parts_);
         double gamma = box_.sum(dot(r_, z_), parts_);
         for (int i = 0;; ++i) {
-            if (enough(i, gamma / inverse_diagonal)) {
-                return i;
-            }
+            if (enough(i, gamma / inverse_diagonal)) return i;
             sums = {dot(p_, s_), 0, 0};
             box_.start_sum(sums, parts_);
             precondition(s_, q_);
@@ -164,24 +151,18 @@ class Solver {
         box_.multiply(z_, w_, parts_);
         double gamma = 1;
         double alpha = 1;
-        for (Vector* v : {&p_, &s_, &q_, &t_}) {
-            std::fill(v->begin(), v->end(), 0);
-        }
+        for (Vector* v : {&p_, &s_, &q_, &t_}) std::fill(v->begin(), v->end(), 0);
         for (int i = 0;; ++i) {
             sums = {dot(r_, z_), dot(w_, z_), dot(r_, r_)};
             box_.start_sum(sums, parts_);
             precondition(w_, m_);
             box_.multiply(m_, n_, parts_);
             box_.finish_sum(parts_);
-            if (enough(i, sums[2])) {
-                return i;
-            }
+            if (enough(i, sums[2])) return i;
             const double beta = i > 0 ? sums[0] / gamma : 0;
             alpha = i > 0 ? sums[0] / (sums[1] - beta * sums[0] / alpha) : sums[0] / sums[1];
             gamma = sums[0];
-            if (!parts_.compute) {
-                continue;
-            }
+            if (!parts_.compute) continue;
             box_.each([&](std::size_t k) {
                 t_[k] = n_[k] + beta * t_[k];
                 q_[k] = m_[k] + beta * q_[k];
@@ -206,9 +187,7 @@ class Solver {
 /** The solution that is to be found: a number for each point, none like another, so that no face passes for
  * another. */
 double solution(const Settings& s, int x, int y, int z) {
-    if (x < 1 || y < 1 || z < 1 || x > s.n[0] || y > s.n[1] || z > s.n[2]) {
-        return 0;
-    }
+    if (x < 1 || y < 1 || z < 1 || x > s.n[0] || y > s.n[1] || z > s.n[2]) return 0;
     return apps::random_number((std::uint64_t(x) * (s.n[1] + 2) + y) * (s.n[2] + 2) + z);
 }
 
@@ -236,9 +215,7 @@ double relative_error(Box& box, const Vector& x) {
 /** The condition of the matrix, from its eigenvalues 6 - 2 (cos a + cos b + cos c). */
 double condition(const Settings& s) {
     double cosines = 0;
-    for (const int n : s.n) {
-        cosines += 2 * std::cos(std::acos(-1.) / (n + 1));
-    }
+    for (const int n : s.n) cosines += 2 * std::cos(std::acos(-1.) / (n + 1));
     return (6 + cosines) / (6 - cosines);
 }
 
@@ -276,20 +253,15 @@ int main(int argc, char** argv) {
                    "vectors, in mode nonblocking");
     program.option("--tolerance", settings.tolerance, "residual at the end, relative to the right side");
     program.option("--most", settings.most, "iterations", 1);
-    if (!program.parse()) {
-        return program.status;
-    }
-    if (program.quick) {
-        size = {20, 20, 20};
-    }
+    if (!program.parse()) return program.status;
+    if (program.quick) size = {20, 20, 20};
     for (int d = 0; d < 3; ++d) {
         settings.n[d] = size[d];
         settings.grid[d] = grid[d];
     }
     if (grid[0] * grid[1] * grid[2] != program.ranks || grid[0] > size[0] || grid[1] > size[1] ||
-        grid[2] > size[2]) {
+        grid[2] > size[2])
         return program.refuse("the grid must have as many places as there are ranks, and a point for each");
-    }
     if (of == "residual" && solver != "cg") {
         return program.refuse(
             "--halo-of residual is for --solver cg; the other solvers multiply a vector that "

@@ -63,9 +63,8 @@ class Codec {
     }
 
     bool decompress(const unsigned char* from, int length, Bytes& to) const {
-        if (s_.zstandard) {
+        if (s_.zstandard)
             return ZSTD_decompress(to.data(), to.size(), from, std::size_t(length)) == to.size();
-        }
         uLongf size = uLongf(to.size());
         return uncompress(to.data(), &size, from, uLong(length)) == Z_OK && size == to.size();
     }
@@ -86,9 +85,7 @@ class Gathering {
         MPI_Comm_dup(MPI_COMM_WORLD, &bytes_comm_);
         rounds_.resize(std::size_t(s_.chunks));
         slots_.resize(std::size_t(s_.window) + 2);
-        for (Bytes& slot : slots_) {
-            slot.resize(codec_.bound());
-        }
+        for (Bytes& slot : slots_) slot.resize(codec_.bound());
         for (int c = 0; c < s_.chunks; ++c) {
             rounds_[c].original.resize(std::size_t(s_.chunk));
             make_chunk(program.rank, c, rounds_[c].original);
@@ -106,17 +103,11 @@ class Gathering {
         for (int i = 0; i < s_.chunks; ++i) {
             compress(i);
             start_lengths(i);
-            if (i >= 1) {
-                start_bytes(i - 1);
-            }
-            if (i >= s_.window) {
-                finish_bytes(i - s_.window);
-            }
+            if (i >= 1) start_bytes(i - 1);
+            if (i >= s_.window) finish_bytes(i - s_.window);
         }
         start_bytes(s_.chunks - 1);
-        for (int i = std::max(s_.chunks - s_.window, 0); i < s_.chunks; ++i) {
-            finish_bytes(i);
-        }
+        for (int i = std::max(s_.chunks - s_.window, 0); i < s_.chunks; ++i) finish_bytes(i);
     }
 
     /** How many chunks rank 0 has wrong. */
@@ -154,9 +145,7 @@ class Gathering {
     Bytes& slot(int i) { return slots_[std::size_t(i) % slots_.size()]; }
 
     void compress(int i) {
-        if (!parts_.compute) {
-            return;
-        }
+        if (!parts_.compute) return;
         const apps::Timer timer(compress_seconds_);
         rounds_[i].length = codec_.compress(rounds_[i].original, slot(i));
         if (rounds_[i].length < 0) {
@@ -166,9 +155,7 @@ class Gathering {
     }
 
     void start_lengths(int i) {
-        if (!parts_.communicate) {
-            return;
-        }
+        if (!parts_.communicate) return;
         const apps::Timer timer(gather_seconds_);
         Round& round = rounds_[i];
         round.lengths.resize(std::size_t(program_.ranks));
@@ -182,9 +169,7 @@ class Gathering {
     }
 
     void start_bytes(int i) {
-        if (!parts_.communicate || !s_.overlap) {
-            return;
-        }
+        if (!parts_.communicate || !s_.overlap) return;
         const apps::Timer timer(gather_seconds_);
         MPI_Wait(&rounds_[i].lengths_request, MPI_STATUS_IGNORE);
         gather_bytes(i);
@@ -194,9 +179,8 @@ class Gathering {
         Round& round = rounds_[i];
         if (program_.rank == 0) {
             round.offsets.assign(std::size_t(program_.ranks), 0);
-            for (int r = 1; r < program_.ranks; ++r) {
+            for (int r = 1; r < program_.ranks; ++r)
                 round.offsets[r] = round.offsets[r - 1] + round.lengths[r - 1];
-            }
             round.gathered.resize(std::size_t(round.offsets.back() + round.lengths.back()));
         }
         if (s_.overlap) {
@@ -210,18 +194,14 @@ class Gathering {
     }
 
     void finish_bytes(int i) {
-        if (!parts_.communicate || !s_.overlap) {
-            return;
-        }
+        if (!parts_.communicate || !s_.overlap) return;
         const apps::Timer timer(gather_seconds_);
         MPI_Wait(&rounds_[i].bytes_request, MPI_STATUS_IGNORE);
         plant(rounds_[i]);
     }
 
     void plant(Round& round) {
-        if (program_.rank == 0 && program_.plant()) {
-            round.gathered.back() ^= 1;
-        }
+        if (program_.rank == 0 && program_.plant()) round.gathered.back() ^= 1;
     }
 
     Settings s_;
@@ -252,9 +232,7 @@ int main(int argc, char** argv) {
     program.option("--window", settings.window, "gathers in flight", 1);
     program.option("--mode", mode, "MPI_Gatherv or MPI_Igatherv", {"blocking", "nonblocking"});
     program.plant_on = 0;
-    if (!program.parse()) {
-        return program.status;
-    }
+    if (!program.parse()) return program.status;
     if (program.quick) {
         settings.chunks = 6;
         settings.chunk = 30000;

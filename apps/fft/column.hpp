@@ -35,9 +35,7 @@ struct Counts {
     void find_offsets() {
         for (auto [counts, at] : {std::pair(&send, &send_at), std::pair(&receive, &receive_at)}) {
             at->assign(counts->size(), 0);
-            for (std::size_t i = 1; i < counts->size(); ++i) {
-                (*at)[i] = (*at)[i - 1] + (*counts)[i - 1];
-            }
+            for (std::size_t i = 1; i < counts->size(); ++i) (*at)[i] = (*at)[i - 1] + (*counts)[i - 1];
         }
     }
 };
@@ -60,13 +58,10 @@ class Column {
           wait_seconds_(program.phase("wait")) {
         MPI_Comm_rank(comm_, &me_);
         // Open MPI makes no window on a communicator of one rank, which has nothing to put, anyway.
-        if (s_.columns == 1 && s_.mode == Mode::one_sided) {
-            s_.mode = Mode::blocking;
-        }
+        if (s_.columns == 1 && s_.mode == Mode::one_sided) s_.mode = Mode::blocking;
         int longest = 0;
-        for (int r = 0; r < s_.columns; ++r) {
+        for (int r = 0; r < s_.columns; ++r)
             longest += tile_of(r, 0).length;  // the first tile is the longest
-        }
         const std::size_t size = std::max(std::size_t(x_length_) * tile_of(me_, 0).length * s_.n[1],
                                           std::size_t(x_length_) * longest * y_of(me_).length);
         slots_.resize(s_.window);
@@ -78,18 +73,12 @@ class Column {
                                MPI_INFO_NULL, comm_, &slot.window);
             }
         }
-        for (int tile = 0; tile < s_.tiles; ++tile) {
-            for (const bool forward : {true, false}) {
-                counts_[forward].push_back(make_counts(tile, forward));
-            }
-        }
+        for (int tile = 0; tile < s_.tiles; ++tile)
+            for (const bool forward : {true, false}) counts_[forward].push_back(make_counts(tile, forward));
     }
     ~Column() {
-        for (Slot& slot : slots_) {
-            if (slot.window != MPI_WIN_NULL) {
-                MPI_Win_free(&slot.window);
-            }
-        }
+        for (Slot& slot : slots_)
+            if (slot.window != MPI_WIN_NULL) MPI_Win_free(&slot.window);
         MPI_Comm_free(&comm_);
     }
     Column(const Column&) = delete;
@@ -142,11 +131,10 @@ class Column {
 
     void wait_for(Slot& slot) {
         const apps::Timer timer(wait_seconds_);
-        if (s_.mode == Mode::one_sided) {
+        if (s_.mode == Mode::one_sided)
             MPI_Win_fence(MPI_MODE_NOSUCCEED, slot.window);
-        } else {
+        else
             MPI_Wait(&slot.request, MPI_STATUS_IGNORE);
-        }
     }
 
     void test() {
@@ -167,9 +155,7 @@ class Column {
             counts.receive.push_back(x_length_ * tile_of(r, tile).length * y_of(me_).length);
             counts.equal = counts.equal && tile_of(r, tile).length == mine;
         }
-        if (!forward) {
-            std::swap(counts.send, counts.receive);
-        }
+        if (!forward) std::swap(counts.send, counts.receive);
         counts.find_offsets();
         return counts;
     }

@@ -38,11 +38,9 @@ class Grid {
     void each_point(F f) const {
         std::size_t at = 0;
         for (int z = 0; z < transform.real_z().length; ++z) {
-            for (int y = 0; y < transform.real_y().length; ++y) {
-                for (int x = 0; x < n[0]; ++x) {
+            for (int y = 0; y < transform.real_y().length; ++y)
+                for (int x = 0; x < n[0]; ++x)
                     f(at++, x, y + transform.real_y().begin, z + transform.real_z().begin);
-                }
-            }
         }
     }
 
@@ -51,11 +49,9 @@ class Grid {
     void each_wave(F f) const {
         std::size_t at = 0;
         for (int x = 0; x < transform.spectrum_x().length; ++x) {
-            for (int y = 0; y < transform.spectrum_y().length; ++y) {
-                for (int z = 0; z < n[2]; ++z) {
+            for (int y = 0; y < transform.spectrum_y().length; ++y)
+                for (int z = 0; z < n[2]; ++z)
                     f(at++, x + transform.spectrum_x().begin, y + transform.spectrum_y().begin, z);
-                }
-            }
         }
     }
 
@@ -68,17 +64,13 @@ class Grid {
 
 std::vector<double*> real_of(std::vector<Field>& fields) {
     std::vector<double*> all;
-    for (Field& field : fields) {
-        all.push_back(field.real.data());
-    }
+    for (Field& field : fields) all.push_back(field.real.data());
     return all;
 }
 
 std::vector<Complex*> spectra_of(std::vector<Field>& fields) {
     std::vector<Complex*> all;
-    for (Field& field : fields) {
-        all.push_back(field.spectrum.data());
-    }
+    for (Field& field : fields) all.push_back(field.spectrum.data());
     return all;
 }
 
@@ -110,9 +102,7 @@ void check_transform(Grid& grid, int variables, double limit, apps::Program& pro
         });
         squares = sum_over_ranks(squares);
         error = std::max(error, std::abs(sum_over_ranks(waves) / double(grid.points()) / squares - 1));
-        if (grid.points() > 1000) {
-            continue;
-        }
+        if (grid.points() > 1000) continue;
         grid.each_wave([&](std::size_t at, int kx, int ky, int kz) {
             Complex sum = 0;
             for (int z = 0; z < grid.n[2]; ++z) {
@@ -175,11 +165,8 @@ class Sines {
         for (int i = 0; i < iterations_; ++i) {
             grid_.transform.forward(real_of(fields_), spectra_of(fields_), parts);
             if (parts.compute) {
-                for (Field& field : fields_) {
-                    for (Complex& wave : field.spectrum) {
-                        wave /= double(grid_.points());
-                    }
-                }
+                for (Field& field : fields_)
+                    for (Complex& wave : field.spectrum) wave /= double(grid_.points());
             }
             grid_.transform.backward(spectra_of(fields_), real_of(fields_), parts);
         }
@@ -218,13 +205,9 @@ class TaylorGreen {
             next_.push_back(velocity_[0]);
             stage_.push_back(velocity_[0]);
         }
-        for (int i = 0; i < 6; ++i) {
-            fields_.push_back(grid.field());
-        }
+        for (int i = 0; i < 6; ++i) fields_.push_back(grid.field());
         first_three_.resize(3);
-        for (Field& field : first_three_) {
-            field = grid.field();
-        }
+        for (Field& field : first_three_) field = grid.field();
     }
 
     void prepare() {
@@ -239,18 +222,14 @@ class TaylorGreen {
         grid_.transform.forward(real_of(first_three_), spectra_of(first_three_));
         for (int i = 0; i < 3; ++i) {
             velocity_[i] = first_three_[i].spectrum;
-            for (Complex& wave : velocity_[i]) {
-                wave /= double(grid_.points());
-            }
+            for (Complex& wave : velocity_[i]) wave /= double(grid_.points());
         }
         energies_ = {energy()};
         enstrophies_ = {enstrophy()};
     }
 
     void run(apps::Parts parts) {
-        for (int i = 0; i < steps_; ++i) {
-            step(parts);
-        }
+        for (int i = 0; i < steps_; ++i) step(parts);
     }
 
     /** Energy starts at 1/8 and enstrophy at 3/8. Energy is lost at the rate 2 nu enstrophy, whose integral
@@ -280,9 +259,7 @@ class TaylorGreen {
         grid_.each_wave([&](std::size_t at, int x, int y, int z) {
             const auto k = wave_vector(x, y, z);
             const auto curl = curl_at(velocity_, at, k);
-            for (const Complex& component : curl) {
-                sum += grid_.weight(x) * std::norm(component) / 2;
-            }
+            for (const Complex& component : curl) sum += grid_.weight(x) * std::norm(component) / 2;
         });
         return sum_over_ranks(sum);
     }
@@ -335,9 +312,7 @@ class TaylorGreen {
                 const Vector cross = {f[1].real[at] * f[5].real[at] - f[2].real[at] * f[4].real[at],
                                       f[2].real[at] * f[3].real[at] - f[0].real[at] * f[5].real[at],
                                       f[0].real[at] * f[4].real[at] - f[1].real[at] * f[3].real[at]};
-                for (int i = 0; i < 3; ++i) {
-                    first_three_[i].real[at] = cross[i];
-                }
+                for (int i = 0; i < 3; ++i) first_three_[i].real[at] = cross[i];
             }
         }
         grid_.transform.forward(real_of(first_three_), spectra_of(first_three_), parts);
@@ -365,9 +340,7 @@ class TaylorGreen {
         next_ = velocity_;
         for (int s = 0; s < 4; ++s) {
             evaluate(s == 0 ? velocity_ : stage_, parts);
-            if (!parts.compute) {
-                continue;
-            }
+            if (!parts.compute) continue;
             for (int i = 0; i < 3; ++i) {
                 for (std::size_t at = 0; at < next_[i].size(); ++at) {
                     const Complex change = step_ * first_three_[i].spectrum[at];
@@ -417,9 +390,7 @@ int main(int argc, char** argv) {
     program.option("--window", settings.window, "exchanges in flight; 1 overlaps nothing", 1);
     program.option("--tiles", settings.tiles, "parts of the exchange of a variable", 1);
     program.option("--tests", settings.tests, "calls of MPI_Test for each exchange, in mode nonblocking");
-    if (!program.parse()) {
-        return program.status;
-    }
+    if (!program.parse()) return program.status;
     if (program.quick) {
         size = {24, 24, 24};
         iterations = 2;
@@ -427,15 +398,12 @@ int main(int argc, char** argv) {
     settings.n = {size[0], size[1], size[2]};
     settings.rows = grid_of_ranks[0];
     settings.columns = grid_of_ranks[1];
-    if (settings.rows * settings.columns != program.ranks) {
+    if (settings.rows * settings.columns != program.ranks)
         return program.refuse("the grid must have as many places as there are ranks");
-    }
     settings.mode = mode == "blocking"    ? Mode::blocking
                     : mode == "one-sided" ? Mode::one_sided
                                           : Mode::nonblocking;
-    if (settings.mode != Mode::nonblocking) {
-        settings.tests = 0;
-    }
+    if (settings.mode != Mode::nonblocking) settings.tests = 0;
     program.variant = mode + (settings.tests > 0 ? " with " + std::to_string(settings.tests) + " tests" : "");
 
     Grid grid(settings, program);

@@ -34,20 +34,17 @@ inline void transpose(const Complex* source, std::size_t source_stride, int rows
     constexpr int tile = 8;
     for (int r0 = 0; r0 < rows; r0 += tile) {
         for (int c0 = 0; c0 < columns; c0 += tile) {
-            for (int c = c0; c < std::min(c0 + tile, columns); ++c) {
-                for (int r = r0; r < std::min(r0 + tile, rows); ++r) {
+            for (int c = c0; c < std::min(c0 + tile, columns); ++c)
+                for (int r = r0; r < std::min(r0 + tile, rows); ++r)
                     target[c * target_stride + r] = source[r * source_stride + c];
-                }
-            }
         }
     }
 }
 
 inline void copy_lines(const Complex* source, std::size_t source_stride, int lines, int length,
                        Complex* target, std::size_t target_stride) {
-    for (int line = 0; line < lines; ++line) {
+    for (int line = 0; line < lines; ++line)
         std::memcpy(target + line * target_stride, source + line * source_stride, length * sizeof(Complex));
-    }
 }
 
 /** In place. There is no plan where a rank has no lines. */
@@ -82,11 +79,8 @@ class Pencils {
         make_plans();
     }
     ~Pencils() {
-        for (fftw_plan plan : {forward_x_, forward_y_, forward_z_, backward_x_, backward_y_, backward_z_}) {
-            if (plan != nullptr) {
-                fftw_destroy_plan(plan);
-            }
-        }
+        for (fftw_plan plan : {forward_x_, forward_y_, forward_z_, backward_x_, backward_y_, backward_z_})
+            if (plan != nullptr) fftw_destroy_plan(plan);
         MPI_Comm_free(&row_);
     }
     Pencils(const Pencils&) = delete;
@@ -106,9 +100,7 @@ class Pencils {
             real.size(), true, parts,
             [&](std::size_t v, int tile, Column::Slot& slot) { planes_of(real[v], tile, slot, true, parts); },
             [&](std::size_t v, int tile, Column::Slot& slot) {
-                if (parts.compute) {
-                    lines_of(spectrum[v], tile, slot, true);
-                }
+                if (parts.compute) lines_of(spectrum[v], tile, slot, true);
             });
     }
 
@@ -118,9 +110,7 @@ class Pencils {
         pipeline(
             real.size(), false, parts,
             [&](std::size_t v, int tile, Column::Slot& slot) {
-                if (parts.compute) {
-                    lines_of(spectrum[v], tile, slot, false);
-                }
+                if (parts.compute) lines_of(spectrum[v], tile, slot, false);
             },
             [&](std::size_t v, int tile, Column::Slot& slot) {
                 planes_of(real[v], tile, slot, false, parts);
@@ -135,9 +125,7 @@ class Pencils {
             counts.send.push_back(planes * y_real_.length * x_of_[r].length);
             counts.receive.push_back(planes * y_of_row_[r].length * x_.length);
         }
-        if (!forward) {
-            std::swap(counts.send, counts.receive);
-        }
+        if (!forward) std::swap(counts.send, counts.receive);
         counts.find_offsets();
         return counts;
     }
@@ -189,32 +177,23 @@ class Pencils {
             Column::Slot& slot = column_->slot(unit);
             if (parts.communicate) {
                 column_->wait_for(slot);
-                if (!slot.received.empty() && program_.plant()) {
-                    slot.received.front() += 1000.;
-                }
+                if (!slot.received.empty() && program_.plant()) slot.received.front() += 1000.;
             }
             end(unit / s_.tiles, int(unit % s_.tiles), slot);
         };
         for (std::size_t unit = 0; unit < units; ++unit) {
             Column::Slot& slot = column_->slot(unit);
             begin(unit / s_.tiles, int(unit % s_.tiles), slot);
-            if (parts.communicate) {
-                column_->start(slot, int(unit % s_.tiles), forward);
-            }
-            if (unit + 1 >= std::size_t(s_.window)) {
-                finish(unit + 1 - s_.window);
-            }
+            if (parts.communicate) column_->start(slot, int(unit % s_.tiles), forward);
+            if (unit + 1 >= std::size_t(s_.window)) finish(unit + 1 - s_.window);
         }
-        for (std::size_t unit = units - std::min(units, std::size_t(s_.window) - 1); unit < units; ++unit) {
+        for (std::size_t unit = units - std::min(units, std::size_t(s_.window) - 1); unit < units; ++unit)
             finish(unit);
-        }
     }
 
     /** After each plane. */
     void progress() {
-        if (pace_.due()) {
-            column_->test();
-        }
+        if (pace_.due()) column_->test();
     }
 
     void exchange_row(int planes, bool forward) {
@@ -233,22 +212,17 @@ class Pencils {
         const auto in_x = [&](int plane) {
             double* lines = real + std::size_t(planes.begin + plane) * y_real_.length * s_.n[0];
             auto* waves = reinterpret_cast<fftw_complex*>(work_x_.data());
-            if (forward && forward_x_ != nullptr) {
-                fftw_execute_dft_r2c(forward_x_, lines, waves);
-            }
+            if (forward && forward_x_ != nullptr) fftw_execute_dft_r2c(forward_x_, lines, waves);
             for (int r = 0; s_.rows > 1 && r < s_.rows; ++r) {
                 const int length = x_of_[r].length;
                 const std::size_t at = row.send_at[r] + std::size_t(plane) * y_real_.length * length;
                 Complex* part = work_x_.data() + x_of_[r].begin;
-                if (forward) {
+                if (forward)
                     copy_lines(part, half_, y_real_.length, length, row_send_.data() + at, length);
-                } else {
+                else
                     copy_lines(row_received_.data() + at, length, y_real_.length, length, part, half_);
-                }
             }
-            if (!forward && backward_x_ != nullptr) {
-                fftw_execute_dft_c2r(backward_x_, waves, lines);
-            }
+            if (!forward && backward_x_ != nullptr) fftw_execute_dft_c2r(backward_x_, waves, lines);
         };
         const auto between_x_and_y = [&](int plane) {
             for (int r = 0; r < s_.rows; ++r) {
@@ -287,22 +261,14 @@ class Pencils {
             }
         };
         std::array<std::function<void(int)>, 2> steps = {in_x, in_y};
-        if (!forward) {
-            std::swap(steps[0], steps[1]);
-        }
+        if (!forward) std::swap(steps[0], steps[1]);
         for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
             steps[0](plane);
-            if (s_.rows == 1) {
-                steps[1](plane);
-            }
+            if (s_.rows == 1) steps[1](plane);
             progress();
         }
-        if (s_.rows == 1) {
-            return;
-        }
-        if (parts.communicate) {
-            exchange_row(planes.length, forward);
-        }
+        if (s_.rows == 1) return;
+        if (parts.communicate) exchange_row(planes.length, forward);
         for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
             steps[1](plane);
             progress();
@@ -314,23 +280,18 @@ class Pencils {
         const Counts& column = column_->counts(tile, true);
         for (int x = 0; x < x_.length; ++x) {
             Complex* plane = spectrum + std::size_t(x) * y_.length * s_.n[2];
-            if (!forward && tile == 0) {
-                transform_lines(backward_z_, plane);
-            }
+            if (!forward && tile == 0) transform_lines(backward_z_, plane);
             for (int r = 0; r < s_.columns; ++r) {
                 const apps::Range z = column_->tile_of(r, tile);
                 Complex* part = plane + column_->z_of(r).begin + z.begin;
                 Complex* block = (forward ? slot.received : slot.send).data() + column.receive_at[r] +
                                  std::size_t(x) * z.length * y_.length;
-                if (forward) {
+                if (forward)
                     transpose(block, y_.length, z.length, y_.length, part, s_.n[2]);
-                } else {
+                else
                     transpose(part, s_.n[2], y_.length, z.length, block, y_.length);
-                }
             }
-            if (forward && tile == s_.tiles - 1) {
-                transform_lines(forward_z_, plane);
-            }
+            if (forward && tile == s_.tiles - 1) transform_lines(forward_z_, plane);
             progress();
         }
     }

@@ -84,11 +84,10 @@ int __wrap_HPL_bcast(HPL_T_panel* panel, int* flag) {
 int __wrap_HPL_bwait(HPL_T_panel* panel) {
     if (panel->grid->npcol <= 1) return __real_HPL_bwait(panel);
     int result = HPL_SUCCESS;
-    if (mode == RING) {
+    if (mode == RING)
         result = __real_HPL_bwait(panel);
-    } else if (MPI_Wait(panel->request, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+    else if (MPI_Wait(panel->request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
         result = HPL_FAILURE;
-    }
     if (plant_error && panel->grid->mycol != panel->pcol) {
         panel->L2[0] += 1;
         plant_error = 0;

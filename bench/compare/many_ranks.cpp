@@ -24,9 +24,8 @@ double seconds() {
 // A line "VmHWM:   123 kB" of such a file; 0 when there is none.
 long kibibytes(const char* path, const std::string& key) {
     std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) {
+    for (std::string line; std::getline(file, line);)
         if (line.starts_with(key)) return std::stol(line.substr(key.size()));
-    }
     return 0;
 }
 

@@ -68,15 +68,14 @@ void add_part() {
 // The units of `amount` are operations, products, parts of a triad, or microseconds of sleep.
 void compute(const std::string& kind, long amount) {
     constexpr int order = 64;
-    if (kind == "work") {
+    if (kind == "work")
         lapwing::bench::work(static_cast<std::uint64_t>(amount));
-    } else if (kind == "sleep") {
+    else if (kind == "sleep")
         std::this_thread::sleep_for(std::chrono::microseconds(amount));
-    } else if (kind == "dgemm") {
+    else if (kind == "dgemm")
         for (long i = 0; i < amount; ++i) lapwing::bench::multiply(order);
-    } else if (kind != "none") {
+    else if (kind != "none")
         for (long i = 0; i < amount; ++i) add_part();
-    }
 }
 
 double time_of_computation(const std::string& kind, long amount) {
@@ -236,15 +235,14 @@ class Exchange {
         }
     }
     [[gnu::always_inline]] void start(std::size_t stage) {
-        if (form_ == "persistent") {
+        if (form_ == "persistent")
             MPI_Startall(int(requests_[stage].size()), requests_[stage].data());
-        } else if (form_ == "blocking") {
+        else if (form_ == "blocking")
             post(stage, send, receive);
-        } else if (form_ == "fortran") {
+        else if (form_ == "fortran")
             post(stage, StartByFortran{fortran().isend}, StartByFortran{fortran().irecv});
-        } else {
+        else
             post(stage, MPI_Isend, MPI_Irecv);
-        }
     }
     [[gnu::always_inline]] void wait(std::size_t stage) {
         if (form_ == "blocking") return;

@@ -19,11 +19,8 @@ class Transforms {
           scalings_(std::size_t(count), SPFFT_FULL_SCALING) {
         const apps::Range x = apps::part_of(n, program.ranks, program.rank);
         for (int i = x.begin; i < x.begin + x.length; ++i) {
-            for (int y = 0; y < n; ++y) {
-                for (int z = 0; z < n; ++z) {
-                    waves_.insert(waves_.end(), {i, y, z});
-                }
-            }
+            for (int y = 0; y < n; ++y)
+                for (int z = 0; z < n; ++z) waves_.insert(waves_.end(), {i, y, z});
         }
         const int local = int(waves_.size() / 3);
         for (int v = 0; v < count; ++v) {
@@ -54,9 +51,7 @@ class Transforms {
                                             places_.data());
             return;
         }
-        for (std::size_t v = 0; v < transforms_.size(); ++v) {
-            transforms_[v].backward(from_[v], SPFFT_PU_HOST);
-        }
+        for (std::size_t v = 0; v < transforms_.size(); ++v) transforms_[v].backward(from_[v], SPFFT_PU_HOST);
     }
 
     void run() {
@@ -65,13 +60,10 @@ class Transforms {
             spfft::multi_transform_forward(int(transforms_.size()), transforms_.data(), places_.data(),
                                            to_.data(), scalings_.data());
         } else {
-            for (std::size_t v = 0; v < transforms_.size(); ++v) {
+            for (std::size_t v = 0; v < transforms_.size(); ++v)
                 transforms_[v].forward(SPFFT_PU_HOST, to_[v], SPFFT_FULL_SCALING);
-            }
         }
-        if (program_.plant()) {
-            out_.back().back() += 1;
-        }
+        if (program_.plant()) out_.back().back() += 1;
     }
 
     /** The definition at one point of space, relative to the largest that the sum could be. */
@@ -83,9 +75,7 @@ class Transforms {
             std::complex<double> sum = 0;
             for (std::size_t i = 0; i < in_[v].size() / 2; ++i) {
                 double turns = 0;
-                for (int d = 0; d < 3; ++d) {
-                    turns += double(waves_[3 * i + d]) * at[d] / n_;
-                }
+                for (int d = 0; d < 3; ++d) turns += double(waves_[3 * i + d]) * at[d] / n_;
                 sum += std::complex<double>(in_[v][2 * i], in_[v][2 * i + 1]) *
                        std::polar(1., 2 * std::numbers::pi * turns);
             }
@@ -103,11 +93,9 @@ class Transforms {
 
     double round_trip_error() const {
         double error = 0;
-        for (std::size_t v = 0; v < in_.size(); ++v) {
-            for (std::size_t i = 0; i < in_[v].size(); ++i) {
+        for (std::size_t v = 0; v < in_.size(); ++v)
+            for (std::size_t i = 0; i < in_[v].size(); ++i)
                 error = std::max(error, std::abs(in_[v][i] - out_[v][i]));
-            }
-        }
         return error;
     }
 
@@ -138,13 +126,9 @@ int main(int argc, char** argv) {
     program.option("--variables", variables, "transforms", 1);
     program.option("--mode", mode, "one transform after the other, or all by multi_transform",
                    {"one-by-one", "together"});
-    if (!program.parse()) {
-        return program.status;
-    }
+    if (!program.parse()) return program.status;
     n = program.quick ? 16 : n;
-    if (n < program.ranks) {
-        return program.refuse("each rank needs a plane");
-    }
+    if (n < program.ranks) return program.refuse("each rank needs a plane");
     program.variant = mode;
     Transforms transforms(n, variables, mode == "together", program);
     program.note_error(transforms.point_error(), 1e-13);

@@ -15,11 +15,10 @@ namespace lapwing::bench {
 // processors, some MPIs spin for whole time slices in it.
 void Bench::gather_ranks() const {
     mesh->sleeping_barrier();
-    if (oversubscribed) {
+    if (oversubscribed)
         mesh->yielding_barrier();
-    } else {
+    else
         MPI_Barrier(world);
-    }
 }
 
 // The sleeping barrier comes first because ranks may spin in the MPI while others are still timed.
@@ -68,11 +67,10 @@ void calibrate(Bench& bench) {
         const double begin = now();
         work(operations);
         const double spent = bench.slowest(now() - begin);
-        if (spent < long_enough) {
+        if (spent < long_enough)
             operations *= 2;
-        } else {
+        else
             seconds.push_back(spent);
-        }
     }
     bench.operations_per_second =
         static_cast<double>(operations) / *std::min_element(seconds.begin(), seconds.end());
@@ -85,9 +83,8 @@ void run_rounds(const Bench& bench, const std::vector<std::function<void()>>& ph
     for (int round = 0; round < bench.settings.rounds; ++round) {
         if (round >= bench.settings.min_rounds && bench.settings.seconds > 0 && late()) break;
         begin();
-        for (std::size_t i = 0; i < phases.size(); ++i) {
+        for (std::size_t i = 0; i < phases.size(); ++i)
             phases[(i + static_cast<std::size_t>(round)) % phases.size()]();
-        }
         end();
         bench.report((round + 1.0) / bench.settings.rounds);
     }

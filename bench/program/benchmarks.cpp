@@ -55,11 +55,9 @@ std::vector<Row> overlap_rows(Bench& bench, Collective collective, std::uint64_t
 std::vector<RowGroup> overlap_groups(Bench& bench) {
     std::vector<RowGroup> groups;
     for (const Collective collective : bench.settings.collectives) {
-        for (const Method method : bench.settings.methods) {
-            for (const std::uint64_t bytes : sizes_of(bench.settings, collective)) {
+        for (const Method method : bench.settings.methods)
+            for (const std::uint64_t bytes : sizes_of(bench.settings, collective))
                 groups.emplace_back([=, &bench] { return overlap_rows(bench, collective, bytes, method); });
-            }
-        }
     }
     return groups;
 }

@@ -101,9 +101,8 @@ Dgemm load_dgemm() {
             fmt::format("matrix products need OpenBLAS (Debian's package libopenblas0): {}", dlerror()));
     }
     const auto dgemm = reinterpret_cast<Dgemm>(dlsym(library, "cblas_dgemm"));
-    if (dgemm == nullptr) {
+    if (dgemm == nullptr)
         throw Error(ErrorCode::unsupported, "libopenblas.so.0 has no cblas_dgemm; install one with CBLAS");
-    }
     return dgemm;
 }
 

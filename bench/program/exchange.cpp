@@ -66,9 +66,8 @@ std::uint64_t first_different(const unsigned char* bytes, const void* expected, 
 void fill_block(unsigned char* block, std::uint64_t bytes, std::uint64_t iteration, int from, int to) {
     std::uint64_t word = first_word(iteration, from, to);
     std::uint64_t at = 0;
-    for (; at + sizeof word <= bytes; at += sizeof word, word += stride) {
+    for (; at + sizeof word <= bytes; at += sizeof word, word += stride)
         std::memcpy(block + at, &word, sizeof word);
-    }
     std::memcpy(block + at, &word, bytes - at);
 }
 
@@ -77,11 +76,9 @@ std::uint64_t first_wrong(const unsigned char* block, std::uint64_t bytes, std::
                           int to) {
     std::uint64_t word = first_word(iteration, from, to);
     std::uint64_t at = 0;
-    for (; at + sizeof word <= bytes; at += sizeof word, word += stride) {
-        if (std::memcmp(block + at, &word, sizeof word) != 0) {
+    for (; at + sizeof word <= bytes; at += sizeof word, word += stride)
+        if (std::memcmp(block + at, &word, sizeof word) != 0)
             return at + first_different(block + at, &word, sizeof word);
-        }
-    }
     return at + first_different(block + at, &word, bytes - at);
 }
 
@@ -163,9 +160,8 @@ Exchange::Exchange(Collective collective, std::uint64_t bytes, int rank, int ran
 
 void Exchange::fill(std::uint64_t iteration) {
     iteration_ = iteration;
-    if (collective_ == Collective::allreduce) {
+    if (collective_ == Collective::allreduce)
         fill_vector(out_.buffer.data(), out_.buffer.size(), iteration, rank_);
-    }
     // MPI_Bcast has one buffer.
     Side& side = collective_ == Collective::broadcast ? in_ : out_;
     for (const Block& block : side.blocks) {

@@ -63,11 +63,9 @@ std::vector<std::uint64_t> sizes_of(const Settings& settings, Collective collect
 std::vector<RowGroup> for_each_case(const Bench& bench,
                                     const std::function<std::vector<Row>(Collective, std::uint64_t)>& rows) {
     std::vector<RowGroup> groups;
-    for (const Collective collective : bench.settings.collectives) {
-        for (const std::uint64_t bytes : sizes_of(bench.settings, collective)) {
+    for (const Collective collective : bench.settings.collectives)
+        for (const std::uint64_t bytes : sizes_of(bench.settings, collective))
             groups.emplace_back([=] { return rows(collective, bytes); });
-        }
-    }
     return groups;
 }
 
@@ -215,13 +213,12 @@ FixedTimeLine::Computed FixedTimeLine::compute() {
     while (moment < end) {
         const double next =
             result.tests < tests_ ? std::min(end, begin + (result.tests + 1) * distance) : end;
-        if (quantum_.kind == Compute::work) {
+        if (quantum_.kind == Compute::work)
             work(quantum_.amount);
-        } else if (next - moment > shortest_sleep) {
+        else if (next - moment > shortest_sleep)
             sleep_until(next);
-        } else {
+        else
             sched_yield();
-        }
         ++result.quanta;
         moment = now();
         if (moment < next || result.tests == tests_) continue;
@@ -341,11 +338,10 @@ void WorkLine::warm_up(const nlohmann::json& work) {
     subject_->warm_up();
     whole_ = block_of(subject_->base_seconds() * amount_.base_times);
     if (amount_.dgemm) whole_.kind = Compute::dgemm;
-    if (work.is_null()) {
+    if (work.is_null())
         fit();
-    } else {
+    else
         whole_.repeat(work);
-    }
     part_ = whole_.part(amount_.tests + 1);
 }
 
@@ -357,9 +353,8 @@ void WorkLine::fit() {
         choose_order(wanted / parts);
         whole_.scale(parts, parts);
     }
-    for (int tries = 0; tries < 3 && whole_.kind != Compute::sleep; ++tries) {
+    for (int tries = 0; tries < 3 && whole_.kind != Compute::sleep; ++tries)
         whole_.scale(std::clamp(wanted / slowest_run(), 0.25, 4.0), parts);
-    }
 }
 
 nlohmann::json WorkLine::chosen_work() const {
@@ -370,11 +365,10 @@ nlohmann::json WorkLine::chosen_work() const {
 
 // A sleep ends at its moment, so that wake-ups that come late do not add up.
 void WorkLine::run_part(double begin, int number) const {
-    if (part_.kind == Compute::sleep) {
+    if (part_.kind == Compute::sleep)
         sleep_until(begin + (number + 1) * part_.seconds);
-    } else {
+    else
         part_.run();
-    }
 }
 
 nlohmann::json WorkLine::beside() {
@@ -390,9 +384,8 @@ nlohmann::json WorkLine::beside() {
         return in_tests;
     });
     std::vector<double> overhead;
-    for (std::size_t i = 0; i < times.total.size(); ++i) {
+    for (std::size_t i = 0; i < times.total.size(); ++i)
         overhead.push_back(times.start[i] + times.test[i] + times.wait[i]);
-    }
     const auto slowest = [this](std::vector<double> seconds) {
         subject_->bench().slowest(seconds);
         return mean(seconds);

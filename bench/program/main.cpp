@@ -74,9 +74,8 @@ void measure_rows(Bench& bench, nlohmann::json& result, double begin, double end
 
 void run(Bench& bench, const char* settings) {
     bench.settings = read_settings(settings);
-    if (bench.ranks < 2) {
+    if (bench.ranks < 2)
         throw Error(ErrorCode::invalid_argument, "a collective needs at least two ranks: start two or more");
-    }
     bench.mesh = std::make_unique<Mesh>(bench.world);
     nlohmann::json result = surroundings_of(bench);
     Compute& compute = bench.settings.compute;

@@ -50,22 +50,19 @@ pid_t start_process(double frequency_hz, double burst_seconds, int processor) {
     arguments.push_back(nullptr);
     // It is no rank and needs no preload library.
     std::vector<char*> variables;
-    for (char** variable = environ; *variable != nullptr; ++variable) {
+    for (char** variable = environ; *variable != nullptr; ++variable)
         if (std::strncmp(*variable, "LD_PRELOAD=", 11) != 0) variables.push_back(*variable);
-    }
     variables.push_back(nullptr);
     pid_t process = 0;
     const int error =
         posix_spawn(&process, "/proc/self/exe", nullptr, nullptr, arguments.data(), variables.data());
-    if (error != 0) {
+    if (error != 0)
         throw Error(ErrorCode::system, fmt::format("cannot start a noise process: {}", std::strerror(error)));
-    }
     // It pauses itself when it is ready.
     int status = 0;
     while (waitpid(process, &status, WUNTRACED) < 0 && errno == EINTR) continue;
-    if (!WIFSTOPPED(status)) {
+    if (!WIFSTOPPED(status))
         throw Error(ErrorCode::system, fmt::format("the noise process on CPU {} ended", processor));
-    }
     return process;
 }
 
@@ -79,16 +76,14 @@ double processor_seconds() {
 
 NoiseProcesses::NoiseProcesses(MPI_Comm communicator, double frequency_hz, double burst_seconds) {
     multiply(1);  // throws here, with the reason, if the processes cannot
-    for (const int processor : own_processors(communicator)) {
+    for (const int processor : own_processors(communicator))
         processes_.push_back(start_process(frequency_hz, burst_seconds, processor));
-    }
 }
 
 NoiseProcesses::~NoiseProcesses() {
     signal_all(SIGKILL);
-    for (const pid_t process : processes_) {
+    for (const pid_t process : processes_)
         while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) continue;
-    }
 }
 
 void NoiseProcesses::go_on() {

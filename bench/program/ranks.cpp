@@ -34,9 +34,8 @@ std::vector<RankLocation> locations_of_ranks(MPI_Comm communicator) {
 
 std::string in_words(const cpu_set_t& processors) {
     std::vector<int> numbers;
-    for (int number = 0; number < CPU_SETSIZE; ++number) {
+    for (int number = 0; number < CPU_SETSIZE; ++number)
         if (CPU_ISSET(number, &processors)) numbers.push_back(number);
-    }
     return print_processors(numbers);
 }
 

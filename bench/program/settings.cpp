@@ -28,9 +28,8 @@ Kind find(const char* const (&names)[count], const std::string& written) {
 }
 
 Collective find_collective(const std::string& written) {
-    for (const Collective one : collectives) {
+    for (const Collective one : collectives)
         if (written == mpi_name(one)) return one;
-    }
     refuse(written);
 }
 
@@ -55,15 +54,12 @@ Settings read_settings(const char* text) {
     Settings settings;
     json.at("benchmark").get_to(settings.benchmark);
     json.at("engine").get_to(settings.engine);
-    for (const nlohmann::json& word : json.at("collectives")) {
+    for (const nlohmann::json& word : json.at("collectives"))
         settings.collectives.push_back(find_collective(word.get<std::string>()));
-    }
     json.at("bytes").get_to(settings.bytes);
-    if (json.contains("methods")) {
-        for (const nlohmann::json& word : json.at("methods")) {
+    if (json.contains("methods"))
+        for (const nlohmann::json& word : json.at("methods"))
             settings.methods.push_back(find<Method>(methods, word.get<std::string>()));
-        }
-    }
     settings.compute = find<Compute>(computes, json.at("compute").get<std::string>());
     json.at("rounds").get_to(settings.rounds);
     json.at("min_rounds").get_to(settings.min_rounds);

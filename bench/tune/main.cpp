@@ -220,9 +220,8 @@ class TuningRun {
         std::vector<Variant> variants;
         Collective collective{};
         const auto free_communicators = [&] {
-            for (Variant& variant : variants) {
+            for (Variant& variant : variants)
                 if (variant.communicator != MPI_COMM_NULL) MPI_Comm_free(&variant.communicator);
-            }
             variants.clear();
         };
         for (const Case& one : cases_of(settings_)) {
@@ -251,11 +250,10 @@ class TuningRun {
     // A barrier: the MPI's where each rank has its own processor; elsewhere some MPIs spin for whole time
     // slices in it.
     void gather() {
-        if (oversubscribed_) {
+        if (oversubscribed_)
             mesh_.yielding_barrier();
-        } else {
+        else
             MPI_Barrier(communicator_);
-        }
     }
 
     double median_of_all(std::vector<double>& begins, std::vector<double>& ends) const {
@@ -310,9 +308,8 @@ class TuningRun {
         for (std::size_t i = 0; i < variants.size(); ++i) {
             if (same[i] != static_cast<int>(i)) continue;
             Variant& variant = variants[i];
-            if (variant.communicator == MPI_COMM_NULL) {
+            if (variant.communicator == MPI_COMM_NULL)
                 variant.communicator = communicator_for(communicator_, engine, variant.choice);
-            }
             phase(variant.communicator, call, 1);  // connections are made, lists are built
             const std::string used = engine_used(variant.communicator);
             if (used != engine) {

@@ -58,9 +58,8 @@ std::vector<Choice> named_choices(const Study& study, Collective collective) {
     std::vector<Choice> choices;
     if (study.options.algorithms == "chosen") return choices;
     if (study.options.algorithms == "all") {
-        for (const Algorithm* algorithm : algorithms_of(collective)) {
+        for (const Algorithm* algorithm : algorithms_of(collective))
             choices.push_back({algorithm, default_parameters(*algorithm)});
-        }
         return choices;
     }
     read_list("--algorithm", study.options.algorithms, [&](const std::string& word) {
@@ -77,9 +76,8 @@ std::vector<Choice> named_choices(const Study& study, Collective collective) {
             return std::any_of(all.begin(), all.end(), [&](const Algorithm* a) { return a->name == wanted; });
         };
         // Of several collectives not all need to have it; of none, the message names the nearest.
-        if (has(collective) || std::none_of(study.collectives.begin(), study.collectives.end(), has)) {
+        if (has(collective) || std::none_of(study.collectives.begin(), study.collectives.end(), has))
             choices.push_back(read_choice(collective, word));
-        }
         return word;
     });
     return choices;
@@ -88,9 +86,8 @@ std::vector<Choice> named_choices(const Study& study, Collective collective) {
 }  // namespace
 
 Choice choice_of(const Study& study, const simulate::Engine& engine, const Problem& problem) {
-    for (const Choice& choice : named_choices(study, problem.collective)) {
+    for (const Choice& choice : named_choices(study, problem.collective))
         if (choice.applies(problem)) return choice;
-    }
     const Guidance guidance{study.tuning ? &*study.tuning : nullptr, {engine.tuned, true}};
     return select(problem, {}, guidance).choice;
 }
@@ -126,9 +123,8 @@ void add_case(const Study& study, const Problem& problem, std::uint64_t bytes, c
              bytes,
              choice,
              engines};
-    if (const auto network = make_network(study.network, problem.ranks)) {
+    if (const auto network = make_network(study.network, problem.ranks))
         one.memory += network->links() * sizeof(simulate::Time);
-    }
     if (const std::string refusal = one.refusal(study); !refusal.empty()) {
         // What was asked for by its name is not left out in silence.
         if (study.options.algorithms != "all") throw Error(ErrorCode::unsupported, refusal);
@@ -145,11 +141,10 @@ void add_chosen(const Study& study, const Problem& problem, std::uint64_t bytes,
         const Choice choice = choice_of(study, *engine, problem);
         const auto same =
             std::find_if(chosen.begin(), chosen.end(), [&](const auto& one) { return one.first == choice; });
-        if (same != chosen.end()) {
+        if (same != chosen.end())
             same->second.push_back(engine);
-        } else {
+        else
             chosen.push_back({choice, {engine}});
-        }
     }
     for (const auto& [choice, engines] : chosen) add_case(study, problem, bytes, choice, engines, found);
 }
@@ -234,11 +229,10 @@ class CaseRun {
                 row.total = seconds_of(setting, program);
                 row.overlap = 1 - (*row.total - *row.alone) / row.base;
             }
-            if (study_.disturbed()) {
+            if (study_.disturbed())
                 disturb(setting, program, row);
-            } else {
+            else
                 case_.rows.push_back(row);
-            }
         }
     }
 

@@ -28,9 +28,7 @@ std::vector<double> losses(double quiet, const std::vector<double>& disturbed) {
 
 std::string variant_of(const Study& study, const Case& of, const Predicted& row) {
     std::string variant = study.options.algorithms == "chosen" ? "" : print(of.choice);
-    if (study.tests.size() > 1) {
-        variant += (variant.empty() ? "" : ", ") + counted(row.tests, "test");
-    }
+    if (study.tests.size() > 1) variant += (variant.empty() ? "" : ", ") + counted(row.tests, "test");
     return variant;
 }
 
@@ -102,9 +100,8 @@ std::vector<std::string> left_out(const Cases& cases) {
         if (std::find(same->second.begin(), same->second.end(), ranks) == same->second.end())
             same->second.push_back(ranks);
     }
-    for (const auto& [line, ranks] : declined) {
+    for (const auto& [line, ranks] : declined)
         found.push_back(fmt::format("{} ({} ranks)", line, fmt::join(ranks, ", ")));
-    }
     return found;
 }
 
@@ -120,9 +117,8 @@ Json as_json(const Study& study, const Cases& cases) {
                          {"method", "wait"},
                          {"parameter", {{"name", "ranks"}, {"value", one.problem.ranks}}},
                          {"tests", row.tests}};
-            if (const std::string variant = variant_of(study, one, row); !variant.empty()) {
+            if (const std::string variant = variant_of(study, one, row); !variant.empty())
                 head["variant"] = variant;
-            }
             if (!row.noise.empty()) head["noise"] = row.noise;
             add_row(rows, std::move(head),
                     measurement_of(*row.engine, print(one.choice), row.messages, rounds_of(row)));
@@ -135,9 +131,8 @@ Json as_json(const Study& study, const Cases& cases) {
 
 std::string as_table(const Study& study, const Cases& cases) {
     std::vector<Columns> rows;
-    for (const Case& one : cases.cases) {
+    for (const Case& one : cases.cases)
         for (const Predicted& row : one.rows) rows.push_back(columns(study, one, row));
-    }
     return headline(study, cases.cases.front().problem) + "\n" + align(rows) + lines_of(left_out(cases));
 }
 

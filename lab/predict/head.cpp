@@ -121,9 +121,8 @@ std::string align(const std::vector<Columns>& rows) {
 
 std::string lines_of(const std::vector<std::string>& left_out) {
     std::string text;
-    for (std::size_t i = 0; i < left_out.size() && i < max_told; ++i) {
+    for (std::size_t i = 0; i < left_out.size() && i < max_told; ++i)
         text += fmt::format("{}left out: {}\n", i == 0 ? "\n" : "", left_out[i]);
-    }
     if (left_out.size() > max_told) text += fmt::format("and {} more\n", left_out.size() - max_told);
     return text;
 }

@@ -35,9 +35,7 @@ class Runs {
     void run() {
         std::vector<std::thread> threads;
         const auto count = std::min(static_cast<std::size_t>(study_.threads), jobs_.size());
-        for (std::size_t i = 0; i < count; ++i) {
-            threads.emplace_back([this] { work(); });
-        }
+        for (std::size_t i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
         for (std::thread& thread : threads) thread.join();
         if (failure_) std::rethrow_exception(failure_);
     }

@@ -72,9 +72,8 @@ std::unique_ptr<simulate::Network> empty_network(const NetworkOptions& options, 
         return simulate::crossbar((ranks + options.ranks_per_host - 1) / options.ranks_per_host,
                                   options.ranks_per_host);
     }
-    if (options.hop < simulate::nanosecond) {
+    if (options.hop < simulate::nanosecond)
         throw Error(ErrorCode::invalid_argument, "--hop must be at least 1ns in a network with links");
-    }
     if (kind == 4) return make_fat_tree(options, shape);
     const std::vector<int> extents = extents_of(shape);
     const char* const examples[] = {"torus:8x8x16", "one-way-torus:4x4", "mesh:8x8"};
@@ -88,13 +87,11 @@ std::unique_ptr<simulate::Network> empty_network(const NetworkOptions& options, 
 
 std::vector<std::int32_t> places_of(const NetworkOptions& options, int ranks) {
     std::vector<std::int32_t> hosts(static_cast<std::size_t>(ranks));
-    for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    for (std::size_t rank = 0; rank < hosts.size(); ++rank)
         hosts[rank] = static_cast<std::int32_t>(rank / static_cast<std::size_t>(options.ranks_per_host));
-    }
     if (!options.random_places) return hosts;
-    for (std::size_t left = hosts.size(); left > 1; --left) {
+    for (std::size_t left = hosts.size(); left > 1; --left)
         std::swap(hosts[left - 1], hosts[simulate::random_bits(options.seed, stream_of_places, left) % left]);
-    }
     return hosts;
 }
 
@@ -107,9 +104,8 @@ std::vector<std::int32_t> order_of_hosts(const NetworkOptions& options, int host
     const bool wraps = kind.ends_with("torus");
     if (!wraps && kind != "mesh") return order;
     std::int32_t position = 0;
-    for (const int cell : topology::path_through({wraps, extents_of(options.shape.substr(colon + 1))})) {
+    for (const int cell : topology::path_through({wraps, extents_of(options.shape.substr(colon + 1))}))
         if (cell < hosts) order[static_cast<std::size_t>(cell)] = position++;
-    }
     return order;
 }
 

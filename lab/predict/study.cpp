@@ -60,11 +60,10 @@ simulate::Lateness read_lateness(const std::string& written) {
 }
 
 void read_work(const std::string& written, Study& study) {
-    if (written.ends_with("s")) {
+    if (written.ends_with("s"))
         study.work = simulate::from_seconds(read_time("--work", written));
-    } else {
+    else
         study.work_factor = real_in("--work", written, 0, 1e6);
-    }
 }
 
 // "latency=2us,per_byte=0.04ns"
@@ -78,11 +77,10 @@ void set_constants(const std::string& written, simulate::Parameters& parameters)
         if (equals == word.size())
             throw_invalid(fmt::format("--constants: '{}' has no value, as in latency=2us", word));
         const double seconds = read_time("--constants", word.substr(equals + 1));
-        if (constant.time != nullptr) {
+        if (constant.time != nullptr)
             parameters.*constant.time = simulate::from_seconds(seconds);
-        } else {
+        else
             parameters.*constant.of_byte = seconds * 1e12;
-        }
         return word;
     });
 }

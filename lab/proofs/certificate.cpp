@@ -35,9 +35,8 @@ std::vector<Token> tokens_of(std::string_view text) {
         if (word(c)) {
             while (end < text.size() && word(text[end])) ++end;
         } else {
-            for (const std::string_view symbol : {"..", "==", "!=", "<=", ">=", "&&", "||"}) {
+            for (const std::string_view symbol : {"..", "==", "!=", "<=", ">=", "&&", "||"})
                 if (text.substr(at, 2) == symbol) end = at + 2;
-            }
         }
         tokens.push_back({std::string(text.substr(at, end - at)), line});
         at = end;
@@ -90,15 +89,14 @@ class Parser {
         while (std::find(levels[level].begin(), levels[level].end(), peek()) != levels[level].end()) {
             const std::string symbol = next();
             Expression right = binary(level + 1);
-            if (symbol == "||") {
+            if (symbol == "||")
                 left = any_of({left, right});
-            } else if (symbol == "&&") {
+            else if (symbol == "&&")
                 left = all_of({left, right});
-            } else if (symbol == "!=") {
+            else if (symbol == "!=")
                 left = negation(equal(left, right));
-            } else {
+            else
                 left = operation(symbol == "==" ? "=" : symbol, {left, right});
-            }
         }
         return left;
     }

@@ -30,9 +30,8 @@ class Instantiation {
         for (const Step& step : certificate.steps) {
             Compiled compiled;
             compiled.step = &step;
-            if (!step.variable.empty()) {
+            if (!step.variable.empty())
                 compiled.variable = static_cast<std::size_t>(slots_.of(step.variable));
-            }
             compiled.first = compile(step.first);
             compiled.last = compile(step.last);
             compiled.condition = compile(step.condition);
@@ -47,11 +46,10 @@ class Instantiation {
                 compiled.size = compile(replace(array.size, index));
                 compiled.layout = compile(array.layout == nullptr ? nullptr : replace(array.layout, index));
             }
-            if (step.kind == TaskKind::wait) {
+            if (step.kind == TaskKind::wait)
                 while (compiled.received < certificate.steps.size() &&
                        certificate.steps[compiled.received].label != step.receives)
                     ++compiled.received;
-            }
             steps_.push_back(std::move(compiled));
         }
         applies_ = compile(certificate.applies);
@@ -78,11 +76,10 @@ class Instantiation {
         parts_ = parts_program_(values_);
         slot("parts") = parts_;
         vector_.clear();
-        if (is_reduce_scatter(problem.collective)) {
+        if (is_reduce_scatter(problem.collective))
             vector_.emplace_back(problem);
-        } else if (is_reduction(problem.collective)) {
+        else if (is_reduction(problem.collective))
             vector_.emplace_back(problem.bytes, problem.element_bytes(), static_cast<int>(parts_));
-        }
         std::int64_t filled = 0;
         while (filled < parts_ && begin(filled + 1) > begin(filled)) ++filled;
         slot("filled") = filled;
@@ -101,9 +98,8 @@ class Instantiation {
             const Step& first = *steps_[begin].step;
             while (end < steps_.size() && steps_[end].step->section == first.section) ++end;
             const auto body = [&] {
-                for (std::size_t i = begin; i < end; ++i) {
+                for (std::size_t i = begin; i < end; ++i)
                     if (steps_[i].condition(values_) != 0) emit(steps_[i], builder);
-                }
             };
             if (first.variable.empty()) {
                 body();
@@ -168,15 +164,13 @@ class Instantiation {
         std::vector<Result> real = results(*problem_, rank);
         // A vector is one result there, and here as many as there are blocks.
         std::vector<Result> merged;
-        for (const Result& result : wanted) {
+        for (const Result& result : wanted)
             if (!merged.empty() && real.size() < wanted.size() && merged.back().first == result.first &&
                 merged.back().last == result.last && merged.back().out.end() == result.out.offset &&
-                merged.back().offset + merged.back().out.length == result.offset) {
+                merged.back().offset + merged.back().out.length == result.offset)
                 merged.back().out.length += result.out.length;
-            } else {
+            else
                 merged.push_back(result);
-            }
-        }
         if (merged == real) return {};
         return fmt::format("rank {}: {} results, not {}, or others", rank, merged.size(), real.size());
     }

@@ -139,9 +139,8 @@ Program compile(const Expression& expression, const Slots& slots) {
     }
     std::vector<Program> of;
     for (const Expression& operand : expression->operands) of.push_back(compile(operand, slots));
-    if (is(expression, "ite")) {
+    if (is(expression, "ite"))
         return [of](const Values& values) { return of[0](values) != 0 ? of[1](values) : of[2](values); };
-    }
     if (is(expression, "and")) {
         return [of](const Values& values) -> Number {
             return std::all_of(of.begin(), of.end(), [&](const Program& one) { return one(values) != 0; });

@@ -48,13 +48,12 @@ std::string to_smt(const Obligation& obligation, Sort sort, unsigned max_bits,
     std::set<std::string> truths;
     std::map<std::string, int> functions;
     for_each_name(negated, [&](const std::string& name, int arguments) {
-        if (arguments >= 0) {
+        if (arguments >= 0)
             functions[name] = arguments;
-        } else if (name == "in_place" || name == "ordered") {
+        else if (name == "in_place" || name == "ordered")
             truths.insert(name);
-        } else {
+        else
             numbers.insert(name);
-        }
     });
     const bool bits = sort == Sort::bits;
     std::vector<Expression> all = {negated};

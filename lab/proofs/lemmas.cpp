@@ -78,10 +78,9 @@ std::vector<Expression> lemmas_for(const std::vector<Expression>& formulas) {
         for (const auto& [name, terms] : places) {
             if (!uses(lemma, name)) continue;
             std::vector<Expression> next;
-            for (const Expression& one : partial) {
+            for (const Expression& one : partial)
                 for (const auto& [term_text, substitution] : *terms)
                     next.push_back(replace(one, substitution));
-            }
             partial = std::move(next);
         }
         all.insert(all.end(), partial.begin(), partial.end());

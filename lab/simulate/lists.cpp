@@ -97,9 +97,8 @@ class Maker {
                 lengths[step.slot] = step.length;
             }
         }
-        for (Step& step : lists_.steps) {
+        for (Step& step : lists_.steps)
             if (step.what() == Step::Kind::wait) step.length = lengths[step.slot] & 0x3fffffffU;
-        }
         return std::move(lists_);
     }
 
@@ -121,9 +120,8 @@ class Maker {
                 for (std::uint64_t i = 0; i < task.count; ++i) {
                     const std::uint32_t number = waits_for_.next(task.peer);
                     if (senders_.end() - found <= static_cast<std::ptrdiff_t>(number) ||
-                        found[number] != task.peer) {
+                        found[number] != task.peer)
                         refuse(list, "waits for a receive that it has not posted");
-                    }
                     push(Step::Kind::wait, 0, static_cast<std::uint32_t>(found - senders_.begin()) + number,
                          task.peer);
                 }
@@ -191,13 +189,11 @@ Needs estimate(const Problem& problem, const Choice& choice) {
     double steps = 0;
     // Rank 0, the root, represents itself; a random sample represents the other ranks.
     const auto count = [&](int rank, double weight) {
-        for (const Task& task : build(problem, rank, choice).tasks) {
-            if (task.kind == Kind::recv) {
+        for (const Task& task : build(problem, rank, choice).tasks)
+            if (task.kind == Kind::recv)
                 messages += weight;
-            } else {
+            else
                 steps += weight * static_cast<double>(task.kind == Kind::wait ? task.count : 1);
-            }
-        }
     };
     count(0, 1);
     const int others = problem.ranks - 1;
@@ -218,9 +214,7 @@ Needs estimate(const Problem& problem, const Choice& choice) {
 Lists make_lists(const Problem& problem, const Choice& choice, std::uint64_t max_memory) {
     Maker maker(problem.ranks, max_memory);
     maker.reserve(estimate(problem, choice));
-    for (int rank = 0; rank < problem.ranks; ++rank) {
-        maker.add(build(problem, rank, choice));
-    }
+    for (int rank = 0; rank < problem.ranks; ++rank) maker.add(build(problem, rank, choice));
     return maker.finish();
 }
 

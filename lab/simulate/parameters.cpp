@@ -25,9 +25,8 @@ void check(const Parameters& parameters) {
         throw Error(ErrorCode::invalid_argument, fmt::format("{} of {} ns must be from {} to {} ns", what,
                                                              value / 1e3, least / 1e3, most / 1e3));
     };
-    if (parameters.window_bytes == 0) {
+    if (parameters.window_bytes == 0)
         throw Error(ErrorCode::invalid_argument, "a rendezvous needs a window of at least one byte");
-    }
     const auto most = static_cast<double>(max_time);
     within("a latency", static_cast<double>(parameters.latency), nanosecond, most);
     within("a latency inside a host", static_cast<double>(parameters.near_latency), 0, most);
@@ -36,9 +35,8 @@ void check(const Parameters& parameters) {
     within("a gap", static_cast<double>(parameters.gap), 0, most);
     within("a copy", static_cast<double>(parameters.copy), 0, most);
     for (const double per_byte : {parameters.per_byte, parameters.overhead_per_byte, parameters.near_per_byte,
-                                  parameters.copy_per_byte}) {
+                                  parameters.copy_per_byte})
         within("a byte", per_byte, 0, max_per_byte);
-    }
 }
 
 }  // namespace lapwing::simulate

@@ -41,9 +41,8 @@ class CalendarQueue {
         events.clear();
         if (near_ == 0) today_ = std::max(today_, far_.begin()->first);
         while (ring_[static_cast<std::size_t>(today_) % days].empty() &&
-               (far_.empty() || far_.begin()->first != today_)) {
+               (far_.empty() || far_.begin()->first != today_))
             ++today_;
-        }
         // Reuse the memory of a few buckets, not of the whole ring.
         if (spare_.size() < max_spare) spare_.push_back(std::move(events));
         events = std::move(ring_[static_cast<std::size_t>(today_) % days]);

@@ -29,9 +29,8 @@ Ranks::Ranks(const Lists& lists, const Setting& setting, bool timed)
       costs_(costs_of(lists, parameters_)),
       states_(static_cast<std::size_t>(lists.ranks)),
       arrivals_(lists.messages(), none) {
-    if (messages_ == Runner::offload) {
+    if (messages_ == Runner::offload)
         for (Cost& cost : costs_) cost.windows = 0;
-    }
     if (!noisy_) return;
     const bool threads = messages_ == Runner::thread || local_ == Runner::thread;
     for (std::uint64_t number = 0; number < states_.size(); ++number) {
@@ -88,9 +87,8 @@ void Ranks::work_until(int rank, State& state, Time until) {
 // A start or a test deals with what is there when it begins, a wait with everything.
 Time Ranks::attend(int rank, Time ready) {
     State& state = state_of(rank);
-    if (messages_ == Runner::calls && state.pieces > 0 && ready > state.call) {
+    if (messages_ == Runner::calls && state.pieces > 0 && ready > state.call)
         work_until(rank, state, std::max(ready, state.program + 1));
-    }
     return perform(rank, state, messages_, ready, parameters_.overhead);
 }
 

@@ -50,11 +50,10 @@ class Ranks {
             place = time;
             return true;
         }
-        if (place == none) {
+        if (place == none)
             place = time;
-        } else {
+        else
             early_[slot].push_back(time);  // of a later start: the sender is ahead
-        }
         return false;
     }
 
@@ -172,9 +171,8 @@ void Ranks::perform_step(int rank, State& state, Send&& send) {
             const SentMessage message{step.slot, step.peer, step.length};
             if (is_near(rank, step.peer)) {
                 const Time done = perform(rank, state, local_, 0, cost.near_processor);
-                if (arrive(message.slot, done + cost.near_latency + cost.near_wire)) {
+                if (arrive(message.slot, done + cost.near_latency + cost.near_wire))
                     woken_.push_back(step.peer);
-                }
             } else {
                 if (by_rendezvous(message.cost)) ++state.handshakes;
                 send(rank, message, perform(rank, state, messages_, 0, cost.processor));

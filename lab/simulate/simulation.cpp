@@ -53,9 +53,8 @@ Outcome by_worklist(const Lists& lists, const Setting& setting) {
     const auto send = [&](int rank, const SentMessage& message, Time done) {
         const Cost& cost = ranks.cost(message.cost);
         const Time begin = ranks.enter_interface(rank, done, cost.wire);
-        if (ranks.arrive(message.slot, begin + setting.parameters.latency + cost.wire)) {
+        if (ranks.arrive(message.slot, begin + setting.parameters.latency + cost.wire))
             ready.push_back(message.peer);
-        }
     };
     for (int iteration = 0; iteration < setting.program.iterations; ++iteration) {
         std::uint64_t ended = 0;
@@ -128,9 +127,7 @@ class Queue {
     }
 
     Outcome run() {
-        for (int i = 0; i < count_; ++i) {
-            run(setting_.backwards ? count_ - 1 - i : i, 0);
-        }
+        for (int i = 0; i < count_; ++i) run(setting_.backwards ? count_ - 1 - i : i, 0);
         std::vector<Event> events;
         while (!queue_->empty()) {
             queue_->take(events);
@@ -189,13 +186,12 @@ class Queue {
     }
 
     void begin(int rank, Time now, Time bucket_end, std::vector<int>& ready) {
-        if (now < bucket_end) {
+        if (now < bucket_end)
             ready.push_back(rank);
-        } else if (!wakes_.empty()) {
+        else if (!wakes_.empty())
             wake(rank, now);
-        } else {
+        else
             queue_->push({.time = now, .slot = UINT32_MAX, .peer = rank, .kind = Event::Kind::rank});
-        }
     }
 
     void send(int rank, const SentMessage& message, Time done) {
@@ -213,11 +209,10 @@ class Queue {
         Event event{.slot = message.slot, .peer = message.peer, .cost = message.cost, .kind = kind};
         const Time wire = wire_of(event);
         Time leaves = done;
-        if (network_ == nullptr) {
+        if (network_ == nullptr)
             leaves = ranks_.enter_interface(rank, done, wire);
-        } else {
+        else
             event.node = host_of_[static_cast<std::size_t>(rank)];
-        }
         // From the sender to the first link.
         const Time latency = std::max(ranks_.cost(message.cost).latency - in_links_, Time{1});
         event.time = leaves + latency;
@@ -271,21 +266,19 @@ class Queue {
             queue_->push(next);
             return;
         }
-        if (event.kind == Event::Kind::request) {
+        if (event.kind == Event::Kind::request)
             request(event.slot, leaves + wire);
-        } else if (event.kind == Event::Kind::answer) {
+        else if (event.kind == Event::Kind::answer)
             answered(event.slot, leaves + wire);
-        } else if (event.kind != Event::Kind::window && ranks_.arrive(event.slot, leaves + wire)) {
+        else if (event.kind != Event::Kind::window && ranks_.arrive(event.slot, leaves + wire))
             run(event.peer, queue_->bucket_end());
-        }
     }
 
     void request(std::uint32_t slot, Time there) {
-        if (there < queue_->bucket_end()) {
+        if (there < queue_->bucket_end())
             answer(slot, there);
-        } else {
+        else
             queue_->push({.time = there, .slot = slot, .kind = Event::Kind::requested});
-        }
     }
 
     // The receiver has posted its receive when it has started the collective.
@@ -304,11 +297,10 @@ class Queue {
     }
 
     void answered(std::uint32_t slot, Time there) {
-        if (there < queue_->bucket_end()) {
+        if (there < queue_->bucket_end())
             go_on(slot, there);
-        } else {
+        else
             queue_->push({.time = there, .slot = slot, .kind = Event::Kind::answered});
-        }
     }
 
     // A receive finds a request that the MPI has taken in before, in an earlier call, and answers it at once:
@@ -395,9 +387,8 @@ Outcome simulate(const Lists& lists, const Setting& setting) {
     }
     const bool timed = has_rendezvous(lists, setting);
     const bool queue = needs_queue(lists, setting);
-    if (setting.evaluation == Evaluation::worklist && queue) {
+    if (setting.evaluation == Evaluation::worklist && queue)
         refuse("interfaces are shared: the order of messages matters");
-    }
     const bool by_queue = queue || setting.evaluation == Evaluation::queue;
     if (!by_queue) return by_worklist(lists, setting);
     return timed ? Queue<HeapQueue<Event>>(lists, setting, true).run()

@@ -78,9 +78,8 @@ class Verification {
     explicit Verification(const Work& work) : work_(work) {
         // Few ranks first: the shortest counter-examples come first, and every algorithm is tried early.
         if (work.samples > 0) draw_jobs();
-        for (int ranks = work.ranks.first; work.samples == 0 && ranks <= work.ranks.last; ++ranks) {
+        for (int ranks = work.ranks.first; work.samples == 0 && ranks <= work.ranks.last; ++ranks)
             for (const Choice& choice : work.choices) jobs_.push_back({choice, ranks});
-        }
     }
 
     Outcome run() {
@@ -223,11 +222,10 @@ std::vector<Choice> choices_to_verify(std::optional<Collective> collective, cons
         if (collective && row->collective != *collective) continue;
         valid.emplace_back(row->name);
         if (!algorithm.empty() && row->name != wanted) continue;
-        if (wanted != algorithm) {
+        if (wanted != algorithm)
             result.push_back(parse_choice(row->collective, algorithm));
-        } else {
+        else
             for (const Choice& choice : variations(*row)) result.push_back(choice);
-        }
     }
     if (!result.empty()) return result;
     if (valid.empty())

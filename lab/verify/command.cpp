@@ -32,12 +32,10 @@ constexpr const char* ranks_of_samples = "1:4096";
 // In the order of the catalogue; then those of files.
 std::vector<const Algorithm*> algorithms_of(const Outcome& outcome) {
     std::vector<const Algorithm*> algorithms;
-    for (const Algorithm* algorithm : catalogue()) {
+    for (const Algorithm* algorithm : catalogue())
         if (outcome.tallies.contains(algorithm)) algorithms.push_back(algorithm);
-    }
-    for (const auto& [algorithm, tally] : outcome.tallies) {
+    for (const auto& [algorithm, tally] : outcome.tallies)
         if (algorithm->lists != nullptr) algorithms.push_back(algorithm);
-    }
     return algorithms;
 }
 
@@ -56,9 +54,8 @@ void print_outcome(const Outcome& outcome) {
         fmt::print("{} by {}\n", print(example.problem), print(example.choice));
         // For larger groups there would be too much to read.
         const std::vector<Parts>& parts = example.problem.parts;
-        for (std::size_t rank = 0; parts.size() <= max_parts_to_read && rank < parts.size(); ++rank) {
+        for (std::size_t rank = 0; parts.size() <= max_parts_to_read && rank < parts.size(); ++rank)
             fmt::print("  parts {} {}\n", rank, print(parts[rank]));
-        }
         fmt::print("  {}\n", example.what);
     }
     if (outcome.nothing_applied()) {

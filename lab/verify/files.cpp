@@ -90,9 +90,8 @@ Verified verify(const std::string& file, ParsedSet parsed, const CheckLimits& li
         }
     }
     if (result.violations.empty()) {
-        for (const List& list : result.set.lists) {
+        for (const List& list : result.set.lists)
             result.longest_queue = std::max(result.longest_queue, depth(lower(list)));
-        }
         if (result.set.chunks) result.unaligned = first_unaligned(result.set);
     }
     return result;

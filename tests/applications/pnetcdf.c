@@ -27,14 +27,10 @@ int main(int argc, char** argv) {
     MUST(ncmpi_def_var(file, "blocks", NC_DOUBLE, 1, &axis, &variable[0]));
     MUST(ncmpi_def_var(file, "cyclic", NC_DOUBLE, 1, &axis, &variable[1]));
     MUST(ncmpi_enddef(file));
-    for (int i = 0; i < EACH; ++i) {
-        written[i] = start + i + 0.25;
-    }
+    for (int i = 0; i < EACH; ++i) written[i] = start + i + 0.25;
     MUST(ncmpi_put_vara_double_all(file, variable[0], &start, &count, written));
     start = rank;
-    for (int i = 0; i < EACH; ++i) {
-        written[i] = rank + (double)i * size + 0.25;
-    }
+    for (int i = 0; i < EACH; ++i) written[i] = rank + (double)i * size + 0.25;
     MUST(ncmpi_iput_vars_double(file, variable[1], &start, &count, &stride, written, request));
     MUST(ncmpi_wait_all(file, 1, request, status));
     MUST(status[0]);
@@ -47,14 +43,10 @@ int main(int argc, char** argv) {
                                     &request[which]));
     }
     MUST(ncmpi_wait_all(file, 2, request, status));
-    for (int i = 0; i < EACH; ++i) {
-        wrong += (read[0][i] != written[i]) + (read[1][i] != written[i]);
-    }
+    for (int i = 0; i < EACH; ++i) wrong += (read[0][i] != written[i]) + (read[1][i] != written[i]);
     MUST(ncmpi_close(file));
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (rank == 0) {
-        printf("wrong elements: %d\n", wrong);
-    }
+    if (rank == 0) printf("wrong elements: %d\n", wrong);
     MPI_Finalize();
     return wrong != 0;
 }

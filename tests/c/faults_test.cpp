@@ -25,13 +25,11 @@ using Strings = std::vector<std::string>;
 // The options of each engine and network that this machine has.
 std::vector<Strings> all_options() {
     std::vector<Strings> all;
-    for (const Engine* engine : engines()) {
+    for (const Engine* engine : engines())
         if (engine->available()) all.push_back({std::string("engine=") + engine->name()});
-    }
-    for (const FabricKind& network : fabrics()) {
+    for (const FabricKind& network : fabrics())
         if (testing_links::why_not({network.name, network.name}).empty())
             all.push_back({"engine=host", "shared_memory=0", std::string("network=") + network.name});
-    }
     return all;
 }
 

@@ -31,11 +31,10 @@ std::string exchange_blocks(lapwing_group* group, int rank) {
         const lapwing_status status = lapwing_alltoall(group, in.data(), out.data(), bytes, &operation);
         if (status != LAPWING_SUCCESS) return told(status);
         if (const lapwing_status end = lapwing_wait(&operation); end != LAPWING_SUCCESS) return told(end);
-        for (std::size_t i = 0; i < out.size(); ++i) {
+        for (std::size_t i = 0; i < out.size(); ++i)
             if (out[i] !=
                 static_cast<unsigned char>(i / bytes * 50 + static_cast<std::size_t>(rank) * 7 + i % bytes))
                 return "wrong data";
-        }
     }
     return "";
 }

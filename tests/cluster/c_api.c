@@ -42,15 +42,13 @@ static int all_to_all(lapwing_group* group, size_t bytes) {
     unsigned char* out = malloc(bytes * (size_t)size);
     lapwing_operation* operation;
     int right = 1;
-    for (int peer = 0; peer < size; ++peer) {
+    for (int peer = 0; peer < size; ++peer)
         for (size_t i = 0; i < bytes; ++i) in[(size_t)peer * bytes + i] = value(rank, peer, i);
-    }
     check(lapwing_alltoall(group, in, out, bytes, &operation));
     check(lapwing_wait(&operation));
-    for (int peer = 0; peer < size; ++peer) {
+    for (int peer = 0; peer < size; ++peer)
         for (size_t i = 0; i < bytes; ++i)
             right = right && out[(size_t)peer * bytes + i] == value(peer, rank, i);
-    }
     free(in);
     free(out);
     return right;

@@ -73,11 +73,9 @@ TEST(ScatterBroadcasts, TheRootSendsTheDataAboutTwice) {
 }
 
 TEST(BinaryGather, NobodyReceivesFromMoreThanTwo) {
-    for (int ranks = 1; ranks <= 40; ++ranks) {
-        for (int rank = 1; rank < ranks; ++rank) {
+    for (int ranks = 1; ranks <= 40; ++ranks)
+        for (int rank = 1; rank < ranks; ++rank)
             EXPECT_LE(count(list_of(Collective::gather, "binary", ranks, rank), Kind::recv), 2U);
-        }
-    }
 }
 
 TEST(BinomialGather, EachBlockTravelsAtMostLogarithmicallyOften) {
@@ -148,9 +146,8 @@ TEST(PairwiseAlltoall, WindowBoundsTheSendsInFlight) {
     for (const int ranks : {2, 5, 8, 12, 17}) {
         for (const std::size_t window : {1U, 3U, 6U}) {
             const std::string choice = "pairwise:window=" + std::to_string(window);
-            for (int rank = 0; rank < ranks; ++rank) {
+            for (int rank = 0; rank < ranks; ++rank)
                 EXPECT_LE(max_in_flight(list_of(Collective::alltoall, choice.c_str(), ranks, rank)), window);
-            }
         }
     }
 }

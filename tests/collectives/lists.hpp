@@ -15,9 +15,8 @@ inline List list_of(Collective collective, const char* choice, int ranks, int ra
 
 inline std::set<int> peers_of(const List& list) {
     std::set<int> peers;
-    for (const Task& task : list.tasks) {
+    for (const Task& task : list.tasks)
         if (task.peer >= 0) peers.insert(task.peer);
-    }
     return peers;
 }
 
@@ -28,9 +27,8 @@ inline std::size_t count(const List& list, Kind kind) {
 
 inline std::uint64_t bytes_sent(const List& list) {
     std::uint64_t bytes = 0;
-    for (const Task& task : list.tasks) {
+    for (const Task& task : list.tasks)
         if (sends(task.kind)) bytes += task.source.length;
-    }
     return bytes;
 }
 

@@ -65,9 +65,8 @@ inline Problem on_hosts(Problem problem, const Hosts& hosts, std::span<const int
 
 inline Hosts blocks_of_ranks(int hosts, int each) {
     Hosts all;
-    for (int host = 0; host < hosts; ++host) {
+    for (int host = 0; host < hosts; ++host)
         for (int i = 0; i < each; ++i) all.push_back(static_cast<std::uint64_t>(host));
-    }
     return all;
 }
 

@@ -100,10 +100,9 @@ TEST(Proofs, OnlyTheRootNeedKnowWhatIsInPlace) {
 
 TEST(Proofs, ARankNeedsItsOwnPartsOnly) {
     for_each_problem(7, 8, [](const Problem& problem, const Choice& choice) {
-        for (int rank = 0; rank < problem.ranks; ++rank) {
+        for (int rank = 0; rank < problem.ranks; ++rank)
             ASSERT_EQ(build(problem, rank, choice), build(seen_by(problem, rank), rank, choice))
                 << print(problem) << " " << print(choice);
-        }
     });
 }
 

@@ -26,9 +26,8 @@ TEST(Reductions, DeclineWhatNeedsTooMuchScratch) {
     for (const Algorithm* algorithm : catalogue()) {
         if (!is_reduction(algorithm->collective)) continue;
         Problem problem = problem_of(algorithm->collective, 64, 0, std::uint64_t{1} << 30);
-        if (has_parts(problem.collective)) {
+        if (has_parts(problem.collective))
             problem.parts = all_parts(problem, [](int, int) { return std::uint64_t{1} << 32; });
-        }
         EXPECT_FALSE(algorithm->applies(problem, default_parameters(*algorithm))) << algorithm->name;
     }
 }
@@ -50,10 +49,9 @@ TEST(Reductions, WhatTheyTakeNeedsNoMoreThanThat) {
         for (const int ranks : {2, 3, 7, 8, 13, 64}) {
             for (const int how : {0, 1, 2, 3}) {
                 std::uint64_t elements = std::uint64_t{1} << 30;
-                while (elements > 0 && !algorithm->applies(problem_with(*algorithm, ranks, elements, how),
-                                                           choice.parameters)) {
+                while (elements > 0 &&
+                       !algorithm->applies(problem_with(*algorithm, ranks, elements, how), choice.parameters))
                     elements -= elements / 16 + 1;
-                }
                 const Problem problem = problem_with(*algorithm, ranks, elements, how);
                 for (int rank = 0; rank < ranks && elements > 0; ++rank) {
                     // What lies between spans, so that each is aligned, is not counted.
@@ -69,14 +67,12 @@ TEST(Reductions, WhatTheyTakeNeedsNoMoreThanThat) {
 TEST(ReduceScatter, TakesNoNoticeOfThePlaceOfEmptyBlocks) {
     for (const Problem& problem : with_parts(problem_of(Collective::reduce_scatter, 7, 0, 0, true))) {
         Problem other = problem;
-        for (Parts& parts : other.parts) {
+        for (Parts& parts : other.parts)
             for (Part& part : parts.sends) part.offset = part.bytes == 0 ? 0 : part.offset;
-        }
         for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
             const Choice choice{algorithm, default_parameters(*algorithm)};
-            for (int rank = 0; rank < problem.ranks; ++rank) {
+            for (int rank = 0; rank < problem.ranks; ++rank)
                 EXPECT_EQ(build(other, rank, choice), build(problem, rank, choice)) << print(choice);
-            }
         }
     }
 }
@@ -109,23 +105,19 @@ TEST(RecursiveDoublingAllreduce, CombinesInOut) {
 }
 
 TEST(LongAllreduces, SendTheVectorLessThanTwice) {
-    for (int rank = 0; rank < 16; ++rank) {
-        for (const char* algorithm : {"rabenseifner", "ring"}) {
+    for (int rank = 0; rank < 16; ++rank)
+        for (const char* algorithm : {"rabenseifner", "ring"})
             EXPECT_EQ(bytes_sent(list_of(Collective::allreduce, algorithm, 16, rank, 4000)), 30000U);
-        }
-    }
-    for (int rank = 0; rank < 10; ++rank) {
+    for (int rank = 0; rank < 10; ++rank)
         EXPECT_EQ(bytes_sent(list_of(Collective::allreduce, "ring", 10, rank, 4000)), 28800U);
-    }
 }
 
 TEST(PairwiseReduceScatter, NeedsTheProcessorOnlyAtTheEnd) {
     for (const bool ordered : {false, true}) {
         const Problem problem = problem_of(Collective::reduce_scatter_block, 9, 0, 1000, false, ordered);
         const Choice choice = parse_choice(problem.collective, "pairwise");
-        for (int rank = 0; rank < problem.ranks; ++rank) {
+        for (int rank = 0; rank < problem.ranks; ++rank)
             EXPECT_EQ(lower_to_chains(build(problem, rank, choice)).stages.size(), 1U);
-        }
     }
 }
 

@@ -107,9 +107,8 @@ TEST(TwoLevelBroadcast, DataComesToAHostOnceAndSegmentsFollowOneAnother) {
         EXPECT_EQ(inter_node.max_into_one_host, 1U << 20) << choice;
         EXPECT_EQ(inter_node.messages, 3U * 32) << choice;
     }
-    for (int rank = 0; rank < 16; ++rank) {
+    for (int rank = 0; rank < 16; ++rank)
         EXPECT_EQ(build(problem, rank, parse_choice(Collective::broadcast, "two_level")).scratch_bytes, 0U);
-    }
     // A chain of hosts: nobody sends to more than one other.
     const List root = build(problem, 5, parse_choice(Collective::broadcast, "two_level"));
     EXPECT_EQ(peers_of(root), (std::set<int>{4, 6, 7, 8}));

@@ -94,9 +94,8 @@ void run_all(EngineInJobs& opened, const Problem& problem, const Choice& choice,
 }
 
 Choice with_two_leaders(Choice choice) {
-    for (std::size_t i = 0; i < choice.algorithm->parameters.size(); ++i) {
+    for (std::size_t i = 0; i < choice.algorithm->parameters.size(); ++i)
         if (std::string_view(choice.algorithm->parameters[i].name) == "leaders") choice.parameters[i] = 2;
-    }
     return choice;
 }
 

@@ -67,19 +67,17 @@ inline Bytes out_after(const Problem& problem, int rank, int run, const Bytes& n
     Bytes out(out_bytes(problem, rank), untouched);
     const Span own = whole_input(problem, rank);
     const auto place = [](const Span& span) { return static_cast<std::ptrdiff_t>(span.offset); };
-    if (own.space == Space::out && now.size() == out.size()) {
+    if (own.space == Space::out && now.size() == out.size())
         std::copy_n(now.begin() + place(own), own.length, out.begin() + place(own));
-    }
     for (const Result& result : results(problem, rank)) {
         const std::uint64_t length = result.out.length;
         Bytes bytes = input_of(result.last, result.offset, length, run);
         for (int from = result.last - 1; from >= result.first; --from) {
             const Bytes left = input_of(from, result.offset, length, run);
-            if (problem.op == Operator::user) {
+            if (problem.op == Operator::user)
                 Composition().reduce(bytes.data(), left.data(), length);
-            } else {
+            else
                 reduce(problem.op, problem.type, bytes.data(), left.data(), length);
-            }
         }
         std::copy(bytes.begin(), bytes.end(), out.begin() + place(result.out));
     }

@@ -60,10 +60,9 @@ class ShmHosts {
     }
     std::vector<int> ranks_with(int rank) const {  // on its host
         std::vector<int> all;
-        for (std::size_t other = 0; other < host_of_.size(); ++other) {
+        for (std::size_t other = 0; other < host_of_.size(); ++other)
             if (host_of_[other] == host_of_[static_cast<std::size_t>(rank)])
                 all.push_back(static_cast<int>(other));
-        }
         return all;
     }
 

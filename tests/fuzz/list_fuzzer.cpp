@@ -21,8 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (parse(printed) != set) std::abort();
     if (print(parse(printed)) != printed) std::abort();
     // What parses can be lowered, also where the checker would refuse it.
-    for (const List& list : set.lists) {
+    for (const List& list : set.lists)
         if (depth(lower(list)) > list.tasks.size()) std::abort();
-    }
     return 0;
 }

@@ -12,9 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
         const auto order = topology::HostOrder::parse({reinterpret_cast<const char*>(data), size}, "fuzz");
         int place = 0;
-        for (const std::string& host : order.hosts()) {
+        for (const std::string& host : order.hosts())
             if (order.find(host) != place++) std::abort();
-        }
     } catch (const Error& error) {
         if (error.code() != ErrorCode::parse || std::string_view(error.what()).empty()) std::abort();
     }

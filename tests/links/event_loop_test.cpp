@@ -117,11 +117,10 @@ TEST(EventLoop, RunsLaterWhatIsPostedForLater) {
     ASSERT_TRUE(done.reaches(4));
     for (const Post& one : posts) {
         EXPECT_GE(one.ran, one.earliest);
-        for (const Post& other : posts) {
+        for (const Post& other : posts)
             if (one.latest < other.earliest) {
                 EXPECT_LT(one.place, other.place);
             }
-        }
     }
 }
 

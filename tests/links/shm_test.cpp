@@ -111,9 +111,8 @@ TEST_P(ShmTest, TrafficOfManyRanksAndGroupsAtOnce) {
             for (Exchange& exchange : exchanges) {
                 Link& link = *groups[exchange.group];
                 for (Link::Transfer* transfer : {&exchange.receive, &exchange.send}) {
-                    for (int looks = 0; !link.test(*transfer); ++looks) {
+                    for (int looks = 0; !link.test(*transfer); ++looks)
                         if (looks % 4 == 3) node.sleep(1ms);
-                    }
                 }
                 const int from = (rank + ranks - exchange.peer) % ranks;
                 ASSERT_EQ(exchange.in, message(exchange.in.size(), from + round));

@@ -23,9 +23,8 @@ class SocketPairs final : public Connections {
           descriptors_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(lanes), -1),
           event_loop_(std::move(event_loop)) {}
     ~SocketPairs() override {
-        for (const int descriptor : descriptors_) {
+        for (const int descriptor : descriptors_)
             if (descriptor >= 0) ::close(descriptor);
-        }
     }
 
     int lanes() const override { return lanes_; }
@@ -34,9 +33,8 @@ class SocketPairs final : public Connections {
     void on_change(std::function<void()>) override {}
     std::string describe(int peer) const override { return fmt::format("rank {}", peer); }
     void give_up(const std::string&) override {
-        for (const int descriptor : descriptors_) {
+        for (const int descriptor : descriptors_)
             if (descriptor >= 0) ::shutdown(descriptor, SHUT_RDWR);
-        }
     }
     EventLoop& event_loop() override { return *event_loop_; }
 
@@ -66,15 +64,13 @@ inline std::vector<std::unique_ptr<Connections>> socket_pairs(int ranks, int lan
         for (int second = first + 1; second < ranks; ++second) {
             for (int lane = 0; lane < lanes; ++lane) {
                 int pair[2];
-                if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
+                if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
                     throw_system("socketpair");
-                }
                 of(first).at(second, lane) = pair[0];
                 of(second).at(first, lane) = pair[1];
-                for (const int end : pair) {
+                for (const int end : pair)
                     if (buffer_bytes > 0)
                         ::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof buffer_bytes);
-                }
             }
         }
     }

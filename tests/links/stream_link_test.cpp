@@ -38,9 +38,8 @@ class StreamLinkTest : public testing::Test {
     void poke(int at) { links[at]->test(pending(at)); }
     std::string failure_of(int at, Link::Transfer& transfer) {
         try {
-            for (int tries = 0; tries < 1000; ++tries) {
+            for (int tries = 0; tries < 1000; ++tries)
                 if (links[at]->test(transfer)) return "complete";
-            }
             return "waits";
         } catch (const Error& error) {
             return error.what();

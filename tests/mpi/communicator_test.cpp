@@ -119,11 +119,10 @@ TEST(Communicator, TruncationIsToldByTheCommunicatorsOwnHandler) {
         if (all) MPI_Ibarrier(world, &requests[1]);
         int error = MPI_SUCCESS;
         MPI_Status statuses[2];
-        if (all) {
+        if (all)
             error = MPI_Waitall(2, requests, statuses);
-        } else {
+        else
             error = MPI_Wait(&requests[0], &statuses[0]);
-        }
         EXPECT_EQ(requests[0], MPI_REQUEST_NULL);
         if (!is_root) continue;
         EXPECT_EQ(told_communicator, own);

@@ -154,9 +154,8 @@ int main(int argc, char** argv) {
     action.sa_sigaction = note_trap;
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGFPE, &action, nullptr);
-    for (const auto& [name, enter] : environments) {
+    for (const auto& [name, enter] : environments)
         if (argc > 1 && name == std::string(argv[1])) enter();
-    }
     MPI_Init(nullptr, nullptr);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     // The first reduction of each type may do more than the others.

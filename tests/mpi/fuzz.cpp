@@ -32,12 +32,11 @@ std::vector<bool> complete_some(Requests& some, Random& random) {
     std::vector<bool> done(some.size(), false);
     std::vector<MPI_Status> statuses;
     const auto call = static_cast<CompletionCall>(random.below(completion_calls));
-    for (const int index : complete_by(call, some, random.one_in(2) ? &statuses : nullptr)) {
+    for (const int index : complete_by(call, some, random.one_in(2) ? &statuses : nullptr))
         if (index == MPI_UNDEFINED)
             done.assign(done.size(), true);
         else
             done[static_cast<std::size_t>(index)] = true;
-    }
     return done;
 }
 
@@ -240,9 +239,8 @@ bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
         }
     }
     calls_made += count;
-    if (mpi_first && own_random.one_in(2)) {
+    if (mpi_first && own_random.one_in(2))
         for (const auto& operation : operations) operation->forget_arguments();
-    }
     // Each rank starts them in an order of its own.
     if (own_random.one_in(2)) std::reverse(inactive.begin(), inactive.end());
     if (!inactive.empty()) MPI_Startall(static_cast<int>(inactive.size()), inactive.data());
@@ -260,15 +258,13 @@ bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
     }
     for (int start = 1; start < starts && same && !inactive.empty(); ++start) {
         // The MPI's own functions cannot use again what a rank has freed.
-        for (std::size_t i = 0; i < operations.size(); ++i) {
+        for (std::size_t i = 0; i < operations.size(); ++i)
             if (persistent[i]) mpi_first ? operations[i]->rewind() : operations[i]->refill(start);
-        }
         for (MPI_Request& request : inactive) MPI_Start(&request);
         calls_made += static_cast<long long>(inactive.size());
         complete(inactive, own_random);
-        for (std::size_t i = 0; i < operations.size(); ++i) {
+        for (std::size_t i = 0; i < operations.size(); ++i)
             if (persistent[i] && !mpi_first) operations[i]->run_by_mpi();
-        }
         same = is_same(operations, seed, rank);
     }
     for (MPI_Request& request : inactive) MPI_Request_free(&request);
@@ -289,15 +285,13 @@ int main(int argc, char** argv) {
     if (argc > 3 && std::string(argv[3]) == "device" && (rank + 1 < ranks || ranks == 1))
         Operation::use_device();
     use_once(places);
-    for (int done = 0; done < sequences; ++done) {
+    for (int done = 0; done < sequences; ++done)
         if (!run(places, first + static_cast<std::uint64_t>(done), rank)) MPI_Abort(MPI_COMM_WORLD, 1);
-    }
     long long all_calls = 0;
     PMPI_Reduce(&calls_made, &all_calls, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0) std::printf("%d sequences, %lld calls, nothing differs\n", sequences, all_calls);
-    for (Place& place : places) {
+    for (Place& place : places)
         if (place.communicator != MPI_COMM_WORLD) MPI_Comm_free(&place.communicator);
-    }
     MPI_Finalize();
     return 0;
 }

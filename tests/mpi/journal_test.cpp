@@ -26,9 +26,8 @@ watch::RankSnapshot snapshot() {
 }
 
 const watch::CommunicatorSnapshot* find(const watch::RankSnapshot& snapshot, const std::string& name) {
-    for (const auto& one : snapshot.communicators) {
+    for (const auto& one : snapshot.communicators)
         if (one.name == name) return &one;
-    }
     return nullptr;
 }
 

@@ -61,11 +61,10 @@ TEST_P(Libraries, HasTheAddressesThatTheLoaderSays) {
         const auto* const address = reinterpret_cast<const void*>(base + symbol.st_value);
         Dl_info info{};
         ASSERT_NE(::dladdr(address, &info), 0) << name;
-        for (const Library& one : all) {
+        for (const Library& one : all)
             EXPECT_EQ(one.contains(address),
                       info.dli_fbase == reinterpret_cast<void*>(base) && &one == &*library)
                 << name << one.path();
-        }
     });
 }
 

@@ -28,9 +28,8 @@ class RankPrinter : public testing::EmptyTestEventListener {
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
     int wanted = MPI_THREAD_SINGLE;
-    for (int i = 1; i < argc; ++i) {
+    for (int i = 1; i < argc; ++i)
         if (std::strcmp(argv[i], "--threads") == 0) wanted = MPI_THREAD_MULTIPLE;
-    }
     int provided = 0;
     MPI_Init_thread(&argc, &argv, wanted, &provided);
     int rank = 0;

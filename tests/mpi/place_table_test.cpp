@@ -12,9 +12,8 @@ TEST(PlaceTable, PlacesThatCollideStayApart) {
     PlaceTable<Score> table;
     // The first slot is the same.
     std::vector<std::uintptr_t> keys;
-    for (std::uintptr_t key = 1; keys.size() < 10; ++key) {
+    for (std::uintptr_t key = 1; keys.size() < 10; ++key)
         if ((key * 0x9E3779B97F4A7C15U) >> 55 == 7) keys.push_back(key);
-    }
     std::set<Score*> entries;
     for (int i = 0; i < 8; ++i) {
         table.find(keys[i]).value = i;

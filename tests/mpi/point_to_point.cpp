@@ -87,12 +87,11 @@ using namespace point_to_point;
 
 void live(Program& program, bool turns) {
     const int rounds = program.rounds();
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < rounds; ++i)
         if (turns)
             std::thread([&] { program.run(i); }).join();
         else
             program.run(i);
-    }
     program.end();
 }
 

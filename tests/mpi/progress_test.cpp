@@ -127,12 +127,11 @@ TEST(Progress, InsideSend) {
     const int last = size_of(world) - 1;
     call_inside_barrier([&] {
         int data = 0;
-        if (rank_in(world) == last) {
+        if (rank_in(world) == last)
             for (int from = 0; from < last; ++from)
                 MPI_Recv(&data, 1, MPI_INT, from, 5, world, MPI_STATUS_IGNORE);
-        } else {
+        else
             MPI_Ssend(&data, 1, MPI_INT, last, 5, world);
-        }
     });
 }
 
@@ -213,9 +212,8 @@ TEST(Progress, ALongAlltoallComesToItsEndWithoutACall) {
         const volatile int* const here = exchange.received.data();
         const auto has_come = [&] {
             for (int from = ranks; from-- > 0;) {
-                for (int i = count; i-- > 0;) {
+                for (int i = count; i-- > 0;)
                     if (here[from * count + i] != value(from, mine, i, round)) return false;
-                }
             }
             return true;
         };

@@ -23,10 +23,9 @@ struct Elements {
         PMPI_Type_get_extent(type.type, &lower, &extent);
         memory.assign((numbers.size() + 1) * static_cast<std::size_t>(extent),
                       static_cast<std::byte>(0xa0 + rank));
-        for (std::size_t i = 0; i < numbers.size(); ++i) {
+        for (std::size_t i = 0; i < numbers.size(); ++i)
             for (std::size_t part = 0; part < type.parts.size(); ++part)
                 write_number(type.parts[part].type, at(i) + type.parts[part].offset, numbers[i][part]);
-        }
     }
     std::byte* at(std::size_t element) { return memory.data() + element * static_cast<std::size_t>(extent); }
     // A NaN equals any NaN.
@@ -58,10 +57,9 @@ std::vector<std::vector<double>> samples_of(const TypeRow& type, bool special) {
         return samples;
     }
     const bool pair = type.group == operator_table::PAIR;
-    for (const double number : numbers) {
+    for (const double number : numbers)
         for (const double other : pair ? std::vector<double>{2, 1} : numbers)
             samples.push_back({number, other});
-    }
     return samples;
 }
 

@@ -50,10 +50,9 @@ struct Exchange {
                       &request);
     }
     bool right() const {
-        for (int at = 0; at < ranks_ * count_; ++at) {
+        for (int at = 0; at < ranks_ * count_; ++at)
             if (received[static_cast<std::size_t>(at)] != value(at / count_, rank_, at % count_, round_))
                 return false;
-        }
         return true;
     }
 

@@ -34,11 +34,10 @@ TEST(Threads, EachWithItsCommunicator) {
             exchange.start();
             MPI_Request barrier;
             MPI_Ibarrier(communicator, &barrier);
-            if (round % 2 == 0) {
+            if (round % 2 == 0)
                 MPI_Wait(&exchange.request, MPI_STATUS_IGNORE);
-            } else {
+            else
                 for (int flag = 0; !flag;) MPI_Test(&exchange.request, &flag, MPI_STATUS_IGNORE);
-            }
             // A call that is not Lapwing's, while another thread is inside Lapwing.
             int one = 1;
             int sum = 0;

@@ -13,9 +13,8 @@ using testing::ElementsAre;
 // Those that apply, the cheapest first.
 std::vector<std::string> order(const Problem& problem) {
     std::vector<std::string> names;
-    for (const Candidate& candidate : candidates(problem)) {
+    for (const Candidate& candidate : candidates(problem))
         if (candidate.applies) names.emplace_back(candidate.choice.algorithm->name);
-    }
     return names;
 }
 std::string first(Collective collective, int ranks, std::uint64_t bytes) {

@@ -15,9 +15,8 @@ std::vector<Measured> measured_on(const Machine& machine, int ranks,
         for (const std::uint64_t bytes : {8U, 1U << 12, 1U << 19}) {
             Measured one{collective, ranks, bytes, measured_problem(collective, ranks, bytes), {}};
             one.problem.placement = placement;
-            for (const Candidate& candidate : candidates(one.problem, machine)) {
+            for (const Candidate& candidate : candidates(one.problem, machine))
                 if (candidate.applies) one.seconds.emplace_back(candidate.choice, candidate.cost);
-            }
             all.push_back(one);
         }
     }

@@ -75,11 +75,9 @@ TEST_F(PlannerTest, ForgetsWhatWasNotUsedForLongestButNothingInFlight) {
 TEST_F(PlannerTest, EveryCollectiveHasPlans) {
     options.check = true;
     Planner planner(1, by_host(), options);
-    for (const Collective collective : all_collectives()) {
-        for (const Problem& problem : sample_problems(collective, 4, 24)) {
+    for (const Collective collective : all_collectives())
+        for (const Problem& problem : sample_problems(collective, 4, 24))
             EXPECT_NO_THROW(planner.plan(problem)) << print(problem);
-        }
-    }
 }
 
 TEST_F(PlannerTest, AReductionIsPlannedByItsOperator) {

@@ -144,9 +144,8 @@ TEST(Tuning, TablesOfEnginesThatThisBuildLacksDoNotMatter) {
 }
 
 TEST(Tuning, AFileThatCannotBeReadSaysSo) {
-    for (const char* path : {"/nowhere/tuning.json", "/"}) {
+    for (const char* path : {"/nowhere/tuning.json", "/"})
         EXPECT_THAT(error_of([&] { Tuning::read(path); }, ErrorCode::system), HasSubstr(path));
-    }
 }
 
 TEST(Tuning, TheFingerprintIsThatOfTheText) {

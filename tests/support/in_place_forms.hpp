@@ -19,10 +19,9 @@ void for_each_problem(const Body& body) {
         if (!in_place_by_itself(collective) || has_parts(collective) || algorithm->knows_hosts) continue;
         const Choice choice{algorithm, default_parameters(*algorithm)};
         for (const int ranks : {2, 3, 4, 6, 8}) {
-            for (const Problem& problem : sample_problems(collective, ranks, 40)) {
+            for (const Problem& problem : sample_problems(collective, ranks, 40))
                 if (!problem.in_place && algorithm->applies(problem, choice.parameters))
                     body(problem, choice);
-            }
         }
     }
 }

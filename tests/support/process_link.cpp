@@ -64,11 +64,10 @@ class Switchboard {
         while (!queue.sends.empty() && !queue.receives.empty()) {
             Entry& sent = *queue.sends.front();
             Entry& received = *queue.receives.front();
-            if (sent.bytes > received.bytes) {
+            if (sent.bytes > received.bytes)
                 received.truncated = true;
-            } else if (sent.bytes > 0) {
+            else if (sent.bytes > 0)
                 std::memcpy(received.target, sent.source, sent.bytes);
-            }
             sent.complete = received.complete = true;
             queue.sends.pop_front();
             queue.receives.pop_front();

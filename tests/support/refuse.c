@@ -24,9 +24,8 @@ static const struct {
 };
 
 static int find(const char* name) {
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i) {
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i)
         if (strcmp(known[i].name, name) == 0) return (int)known[i].number;
-    }
     return -1;
 }
 

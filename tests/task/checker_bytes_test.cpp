@@ -141,9 +141,8 @@ TEST(CheckerProvenance, ContributionCountsTwice) {
 
 TEST(CheckerProvenance, ContributionThatDoublesOverAndOver) {
     std::string doublings;
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 100; ++i)
         doublings += "  copy scratch[8+8] out[0+8]\n  reduce sum uint32 out[0+8] scratch[8+8]\n";
-    }
     EXPECT_THAT(verdict(with(allreduce_of_3, "  send 1 out[0+8]\n", doublings + "  send 1 out[0+8]\n")),
                 HasSubstr("counts twice in out[0+8]"));
 }

@@ -24,16 +24,13 @@ class Executor {
     Outcome run() {
         while (step()) {
         }
-        for (int rank = 0; rank < count(); ++rank) {
+        for (int rank = 0; rank < count(); ++rank)
             if (!finished(rank)) return Outcome::stuck;
-        }
-        for (const auto& [pair, flow] : flows_) {
+        for (const auto& [pair, flow] : flows_)
             if (flow.sent.size() != flow.landed || flow.posted.size() != flow.landed) return Outcome::stuck;
-        }
         if (mangled_) return Outcome::wrong;
-        for (int rank = 0; rank < count(); ++rank) {
+        for (int rank = 0; rank < count(); ++rank)
             if (!memories_.right(rank)) return Outcome::wrong;
-        }
         return Outcome::right;
     }
 
@@ -58,20 +55,17 @@ class Executor {
     // One thing that can happen, at random; false when nothing can.
     bool step() {
         std::vector<int> able;
-        for (int rank = 0; rank < count(); ++rank) {
+        for (int rank = 0; rank < count(); ++rank)
             if (rank != late_ && !finished(rank) && can_go_on(rank)) able.push_back(rank);
-        }
         std::vector<Pair> travelling;
-        for (const auto& [pair, flow] : flows_) {
+        for (const auto& [pair, flow] : flows_)
             if (flow.landed < std::min(flow.sent.size(), flow.posted.size())) travelling.push_back(pair);
-        }
         if (able.empty() && travelling.empty()) return false;
         const std::size_t chosen = random_() % (able.size() + travelling.size());
-        if (chosen < able.size()) {
+        if (chosen < able.size())
             go_on(able[chosen]);
-        } else {
+        else
             land(travelling[chosen - able.size()]);
-        }
         return true;
     }
 
@@ -116,11 +110,10 @@ class Executor {
         const Span& source = flow.sent[flow.landed];
         const Span& target = flow.posted[flow.landed];
         ++flow.landed;
-        if (source.length != target.length) {
+        if (source.length != target.length)
             mangled_ = true;
-        } else if (source.length > 0) {
+        else if (source.length > 0)
             std::memmove(at(pair.second, target), at(pair.first, source), source.length);
-        }
     }
 
     const ListSet& set_;
@@ -140,9 +133,8 @@ inline Outcome execute(const ListSet& set, std::mt19937& random, bool buffered) 
     for (int late = 0; late < set.problem.ranks; ++late) {
         Executor without(set, random, buffered, late);
         without.run();
-        for (int rank = 0; rank < set.problem.ranks; ++rank) {
+        for (int rank = 0; rank < set.problem.ranks; ++rank)
             if (rank != late && without.finished(rank)) return Outcome::wrong;
-        }
     }
     return Outcome::right;
 }

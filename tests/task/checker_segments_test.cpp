@@ -15,11 +15,10 @@ TEST(Segments, AgreeWithOneValuePerByteAndJoinNeighbours) {
             std::size_t end = random() % (size + 1);
             if (offset > end) std::swap(offset, end);
             const int value = static_cast<int>(random() % 4);
-            if (value == 0) {
+            if (value == 0)
                 segments.erase(offset, end);
-            } else {
+            else
                 segments.assign(offset, end, value);
-            }
             for (std::size_t i = offset; i < end; ++i) bytes[i] = value;
 
             const std::size_t from = random() % size;

@@ -112,9 +112,8 @@ TEST(Placement, RefusesLevelsWithoutANumberForEachRank) {
 }
 
 TEST(Placement, RefusesWhatIsNoOrder) {
-    for (const Order& order : {Order{0, 1}, Order{0, 1, 1}, Order{0, 1, 3}, Order{0, 1, -1}}) {
+    for (const Order& order : {Order{0, 1}, Order{0, 1, 1}, Order{0, 1, 3}, Order{0, 1, -1}})
         EXPECT_THROW(Placement(Hosts{0, 0, 1}, order), Error);
-    }
     EXPECT_THROW(Placement(Hosts{}), Error);
 }
 

@@ -41,18 +41,15 @@ std::string validation_fault(const Problem& problem) {
 }
 
 TEST(Collective, IsFoundByAllOfItsNames) {
-    for (const char* written : {"broadcast", "bcast", "ibcast", "MPI_Ibcast", "mpi_bcast", "IBROADCAST"}) {
+    for (const char* written : {"broadcast", "bcast", "ibcast", "MPI_Ibcast", "mpi_bcast", "IBROADCAST"})
         EXPECT_EQ(find_collective(written), Collective::broadcast) << written;
-    }
-    for (const char* written : {"ialltoallw", "MPI_Alltoallw", "MPI_Ialltoallv", "alltoallv"}) {
+    for (const char* written : {"ialltoallw", "MPI_Alltoallw", "MPI_Ialltoallv", "alltoallv"})
         EXPECT_EQ(find_collective(written), Collective::alltoallv) << written;
-    }
     EXPECT_EQ(find_collective("MPI_Ineighbor_allgatherv"), Collective::neighbor_allgather);
     EXPECT_EQ(find_collective("ineighbor_alltoallv"), Collective::neighbor_alltoall);
     EXPECT_EQ(find_collective("neighbor_alltoallw"), Collective::neighbor_alltoall);
-    for (const char* written : {"", "b", "bcas", "MPI_", "MPI_Ireduce_local", "ii", "MPI_Ialltoallw "}) {
+    for (const char* written : {"", "b", "bcas", "MPI_", "MPI_Ireduce_local", "ii", "MPI_Ialltoallw "})
         EXPECT_EQ(find_collective(written), std::nullopt) << written;
-    }
     for (const Collective collective : all_collectives()) {
         EXPECT_EQ(find_collective(name(collective)), collective);
         EXPECT_EQ(find_collective(mpi_name(collective)), collective);
@@ -234,15 +231,12 @@ TEST(Task, NamesAreFoundAgain) {
         const auto kind = static_cast<Kind>(i);
         EXPECT_EQ(find_kind(name(kind)), kind);
     }
-    for (int i = 0; i <= static_cast<int>(Operator::user); ++i) {
+    for (int i = 0; i <= static_cast<int>(Operator::user); ++i)
         EXPECT_EQ(find_operator(name(static_cast<Operator>(i))), static_cast<Operator>(i));
-    }
-    for (int i = 0; i <= static_cast<int>(Type::opaque); ++i) {
+    for (int i = 0; i <= static_cast<int>(Type::opaque); ++i)
         EXPECT_EQ(find_type(name(static_cast<Type>(i))), static_cast<Type>(i));
-    }
-    for (const Space space : {Space::in, Space::out, Space::scratch}) {
+    for (const Space space : {Space::in, Space::out, Space::scratch})
         EXPECT_EQ(find_space(name(space)), space);
-    }
     EXPECT_EQ(find_kind("Send"), std::nullopt);
     EXPECT_EQ(find_space(""), std::nullopt);
     EXPECT_EQ(size_in_bytes(Type::int16), 2U);
@@ -357,9 +351,8 @@ TEST(Results, FitTheMemories) {
                         EXPECT_GT(result.out.length, 0U);
                         EXPECT_GE(result.out.offset, end);
                         end = result.out.end();
-                        for (int from = result.first; from <= result.last; ++from) {
+                        for (int from = result.first; from <= result.last; ++from)
                             EXPECT_LE(result.offset + result.out.length, whole_input(problem, from).length);
-                        }
                         EXPECT_TRUE(result.first == result.last || is_reduction(collective));
                     }
                     EXPECT_LE(end, out_bytes(problem, rank));

@@ -25,9 +25,8 @@ TEST(Sample, BlocksHaveTheSizesThatAreAskedFor) {
     EXPECT_EQ(with_blocks(alltoallv, 10, random), with_blocks(alltoallv, 10, random));
     EXPECT_NE(with_blocks(alltoallv, 10, random),
               with_blocks(alltoallv, 10, {.kind = Sizes::Kind::random, .seed = 5}));
-    for (const Parts& parts : with_blocks(alltoallv, 10, random).parts) {
+    for (const Parts& parts : with_blocks(alltoallv, 10, random).parts)
         for (const Part& part : parts.sends) EXPECT_LE(part.bytes, 20U);
-    }
 }
 
 TEST(Sample, BlocksOfReductionsAreWholeElements) {
@@ -97,9 +96,8 @@ TEST(Sample, ProblemsOfEveryForm) {
                     }
                     if (end_of(parts.receives) > bytes) blocks.insert("gap");
                     for (const auto* row : {&parts.sends, &parts.receives}) {
-                        for (const Part& part : *row) {
+                        for (const Part& part : *row)
                             if (part.bytes == 0) blocks.insert("empty");
-                        }
                     }
                 }
             }

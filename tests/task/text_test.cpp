@@ -191,9 +191,8 @@ TEST(Parse, EveryTruncationIsRefused) {
     for (const char* whole : {broadcast, hand_written::neighbors_of_2, hand_written::reduce_in_order}) {
         const std::string text = whole;
         // All but the last newline, without which the file is still whole.
-        for (std::size_t length = 0; length + 1 < text.size(); ++length) {
+        for (std::size_t length = 0; length + 1 < text.size(); ++length)
             EXPECT_NE(fault(text.substr(0, length)), "parsed") << length;
-        }
     }
 }
 

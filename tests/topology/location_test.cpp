@@ -69,9 +69,8 @@ class Files {
     }
     Processors where(const std::function<bool(const Position&)>& is) const {
         Processors found;
-        for (int i = 0; i < count(); ++i) {
+        for (int i = 0; i < count(); ++i)
             if (is(position(i))) found.push_back(i);
-        }
         return found;
     }
     std::string directory(int processor) const { return system() + "/cpu/cpu" + std::to_string(processor); }

@@ -405,9 +405,8 @@ Ranks
 
 TEST(Text, NamesTheFindingsThenTheCommunicatorsThenTheRanks) {
     HandMadeJob job(4);
-    for (int i = 0; i < 16; ++i) {
+    for (int i = 0; i < 16; ++i)
         for (int rank = 0; rank < 4; ++rank) job.completed(rank, 0, allreduce);
-    }
     for (const int rank : {0, 1, 2}) job.start_and_wait(rank, 0, broadcast, "a.c:12");
     job.last(3, "MPI_Iallreduce", "solver.c:88");
     const Finding finding = job.finding();

@@ -151,9 +151,8 @@ TEST(Generated, CorrectProgramsHaveNoFalseFindings) {
             ASSERT_THAT(finding.kind, testing::AnyOf(Kind::missing, Kind::idle))
                 << "seed " << seed << ": " << finding.sentence;
             if (finding.kind == Kind::missing) ++missing;
-            for (const int rank : finding.ranks) {
+            for (const int rank : finding.ranks)
                 ASSERT_FALSE(program.waits(rank)) << "seed " << seed << ": " << finding.sentence;
-            }
         }
         if (!waits) {
             ASSERT_THAT(findings, testing::IsEmpty()) << "seed " << seed;
@@ -243,9 +242,8 @@ TEST(Planted, EachMistakeIsNamedInAHang) {
         EXPECT_THAT(findings[0].ranks, testing::ElementsAre(3));
         for (const std::string& part :
              {mistake.what, watch::describe(mistake.call) + watch::at(mistake.call.where),
-              "rank 3 called " + watch::describe(mistake.wrong) + watch::at(mistake.wrong.where)}) {
+              "rank 3 called " + watch::describe(mistake.wrong) + watch::at(mistake.wrong.where)})
             EXPECT_THAT(findings[0].sentence, HasSubstr(part));
-        }
     }
 }
 

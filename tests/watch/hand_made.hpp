@@ -96,9 +96,8 @@ class HandMadeJob {
         return number;
     }
     void complete(int member, int communicator, std::uint64_t number) {
-        for (CollectiveCall& call : of(member, communicator).recent) {
+        for (CollectiveCall& call : of(member, communicator).recent)
             if (call.number == number) call.in_flight = false;
-        }
     }
     CurrentCall& inside(int member, const std::string& function, const std::string& where,
                         int communicator = -1, std::uint64_t age = 41 * second) {

@@ -26,9 +26,8 @@ class JournalTest : public testing::Test {
                               {{}, ++creations_});
     }
     static CommunicatorSnapshot shown(const CommunicatorRecord& record) {
-        for (const CommunicatorSnapshot& one : journal().snapshot().communicators) {
+        for (const CommunicatorSnapshot& one : journal().snapshot().communicators)
             if (one.id == record.id()) return one;
-        }
         return {};
     }
     static inline std::uint64_t creations_ = 0;

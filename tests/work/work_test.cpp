@@ -68,9 +68,8 @@ Problem large_problem(Collective collective, int ranks, int rank) {
     Parts parts;
     const auto to_all = [&] {
         std::vector<Part> all;
-        for (int peer = 0; peer < ranks; ++peer) {
+        for (int peer = 0; peer < ranks; ++peer)
             all.push_back({peer, all.size() * problem.element_bytes(), problem.element_bytes()});
-        }
         return all;
     };
     const std::vector<Part> to_one = {{rank == 1 ? 2 : 1, 0, problem.element_bytes()}};
@@ -222,9 +221,8 @@ TEST_F(NewShapes, ShareTheMemoryOfTheirRuns) {
     EXPECT_LE(work_of([&] { run(999); }).bytes, 24 * bytes);
     // Rising sizes rarely need more.
     std::uint64_t grown = 0;
-    for (std::uint64_t i = 1001; i < 1101; ++i) {
+    for (std::uint64_t i = 1001; i < 1101; ++i)
         if (work_of([&] { run(i); }).bytes > 24 * bytes) ++grown;
-    }
     EXPECT_LE(grown, 1U);
 }
 

@@ -27,9 +27,8 @@ class FatTree : public Network {
             levels_.push_back({place, below, alike, links_, 0});
             const std::int32_t nodes = hosts() / below * alike;
             const std::int64_t ways = level < down_.size() ? up_[level] : 0;
-            if (std::int64_t{hosts()} / below * alike * std::max<std::int64_t>(ways, 1) > max_links) {
+            if (std::int64_t{hosts()} / below * alike * std::max<std::int64_t>(ways, 1) > max_links)
                 throw Error(ErrorCode::invalid_argument, "a fat tree with more than 2^28 links on a level");
-            }
             place += nodes;
             if (level < down_.size()) links_ += static_cast<std::uint32_t>(nodes * up_[level]);
             levels_.back().down = links_;

@@ -7,9 +7,8 @@
 namespace lapwing::simulate {
 
 inline const Engine& engine(std::string_view name) {
-    for (const Engine& one : engines()) {
+    for (const Engine& one : engines())
         if (one.name == name) return one;
-    }
     return engines().front();
 }
 

@@ -242,9 +242,8 @@ TEST(Order, APermutationOfTheRanksPermutesTheirTimes) {
     std::vector<List> others(set.lists.size());
     for (List list : set.lists) {
         list.rank = renamed(list.rank);
-        for (Task& task : list.tasks) {
+        for (Task& task : list.tasks)
             if (task.peer >= 0) task.peer = renamed(task.peer);
-        }
         others[static_cast<std::size_t>(list.rank)] = list;
     }
     Setting setting{.parameters = parameters(1000, 130, 1.5)};
@@ -252,9 +251,8 @@ TEST(Order, APermutationOfTheRanksPermutesTheirTimes) {
     const std::vector<Time> ends = simulate(make_lists(set.lists), setting).ends;
     setting.program.lateness.rank = renamed(2);
     const std::vector<Time> of_others = simulate(make_lists(others), setting).ends;
-    for (int rank = 0; rank < ranks; ++rank) {
+    for (int rank = 0; rank < ranks; ++rank)
         EXPECT_EQ(of_others[static_cast<std::size_t>(renamed(rank))], ends[static_cast<std::size_t>(rank)]);
-    }
 }
 
 TEST(Order, ARootThatIsAheadDoesNotChangeWhatTheOthersReceive) {

@@ -115,9 +115,8 @@ class DeviceMemory {
 
     bool overlaps(const void* host, std::uint64_t bytes) const {
         const auto begin = reinterpret_cast<std::uint64_t>(host);
-        for (const auto& [address, allocation] : all_) {
+        for (const auto& [address, allocation] : all_)
             if (begin < address + allocation.mapped && address < begin + bytes) return true;
-        }
         return false;
     }
 

@@ -73,9 +73,8 @@ TEST_F(KernelIntraNodePeers, InterNodePeersDoNotWaitForIntraNodeOnes) {
     std::atomic<int> started = 0;
     on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
         // Rank 3 starts last, so that no message has arrived when rank 1 starts.
-        if (rank == 3) {
+        if (rank == 3)
             while (started < 3) std::this_thread::yield();
-        }
         one.start();
         ++started;
         if (rank == 0) {
@@ -130,9 +129,8 @@ TEST_F(KernelIntraNodePeers, TheEventThreadReduces) {
                               .hosts = hosts_of_line};
         std::atomic<bool> rank_2_has_started = false;
         on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
-            if (rank == 1) {
+            if (rank == 1)
                 while (!rank_2_has_started) std::this_thread::yield();
-            }
             for (int run = 0; run < 3; ++run) one.start();
             if (rank == 2) {
                 rank_2_has_started = true;

@@ -64,10 +64,9 @@ class AgainstRawPeer : public LowWaterMark {
     }
     void take_the_rest() {
         std::vector<std::byte> taken(65536);
-        while (!prepared_test()) {
+        while (!prepared_test())
             while (::recv(connections_[1]->descriptor(0, 0), taken.data(), taken.size(), MSG_DONTWAIT) > 0)
                 continue;
-        }
     }
     bool prepared_test() { return one_->prepared().test(one_->operation()); }
 

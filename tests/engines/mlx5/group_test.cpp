@@ -38,9 +38,8 @@ class Ranks {
     void start(int rank) { runs(rank).start(0); }
     // All cards go on, and that rank tests. True when its run is complete.
     bool test(int rank) {
-        for (CardRank& of : ranks_) {
+        for (CardRank& of : ranks_)
             if (of.card != nullptr) of.card->card().round();
-        }
         return runs(rank).test_one(random_);
     }
     void complete(const std::vector<int>& ranks) {

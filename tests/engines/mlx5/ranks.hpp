@@ -13,9 +13,8 @@
 namespace lapwing::testing_engines {
 
 inline const WorkVariant& variant(std::string_view name) {
-    for (const WorkVariant& each : work_variants()) {
+    for (const WorkVariant& each : work_variants())
         if (each.name == name) return each;
-    }
     throw Error(ErrorCode::internal, std::string(name));
 }
 

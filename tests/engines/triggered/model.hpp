@@ -246,12 +246,11 @@ class Model {
             run.writes_left = run.schedule.writes.size();
             plant(run);
             // What waits for nothing happens while it is queued.
-            for (std::size_t i = 0; i < run.pending.size();) {
+            for (std::size_t i = 0; i < run.pending.size();)
                 if (run.pending[i].trigger.counter.kind == Counter::Kind::none)
                     fire(run, i);
                 else
                     ++i;
-            }
         }
 
         void plant(ModelRun& run) {

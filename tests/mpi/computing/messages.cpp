@@ -153,9 +153,8 @@ void freed_window() {
 long sleeps_of(int process) {
     std::ifstream status("/proc/" + std::to_string(process) + "/status");
     const std::string field = "voluntary_ctxt_switches:";
-    for (std::string line; std::getline(status, line);) {
+    for (std::string line; std::getline(status, line);)
         if (line.starts_with(field)) return std::stol(line.substr(field.size()));
-    }
     return -1;
 }
 

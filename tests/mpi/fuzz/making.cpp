@@ -36,10 +36,9 @@ void Operation::Making::gather(bool scatters) {
     const int all_count = all.count(length);
     made.start_ = [=, &one, &all, comm = place.communicator](void* sent, void* received,
                                                              MPI_Request* request) {
-        if (scatters) {
+        if (scatters)
             return EITHER(Iscatter, Scatter, sent, all_count, all.type(), received, one_count, one.type(),
                           root, comm);
-        }
         return EITHER(Igather, Gather, sent, one_count, one.type(), received, all_count, all.type(), root,
                       comm);
     };
@@ -63,10 +62,9 @@ void Operation::Making::gatherv(bool scatters) {
     const Numbers all_counts = counts(all, all_lengths);
     made.start_ = [=, &one, &all, comm = place.communicator](void* sent, void* received,
                                                              MPI_Request* request) {
-        if (scatters) {
+        if (scatters)
             return EITHER(Iscatterv, Scatterv, sent, all_counts.data(), displacements.data(), all.type(),
                           received, one_count, one.type(), root, comm);
-        }
         return EITHER(Igatherv, Gatherv, sent, one_count, one.type(), received, all_counts.data(),
                       displacements.data(), all.type(), root, comm);
     };

@@ -49,11 +49,10 @@ void Program::cancel() {
             compute();
         }
         MPI_Cancel(&one->request);
-        if (own_.one_in(2)) {
+        if (own_.one_in(2))
             MPI_Wait(&one->request, &status);
-        } else {
+        else
             while (flag == 0) MPI_Test(&one->request, &flag, &status);
-        }
         MPI_Test_cancelled(&status, &flag);
         check(flag != 0, "a receive without a message is not cancelled");
         check(one->buffer.untouched(), "a cancelled receive has data");

@@ -87,13 +87,12 @@ void Program::completed(std::size_t index, const MPI_Status* status) {
         default:
             break;
     }
-    if (operation->kind == Kind::receive && operation->expected == nullptr) {
+    if (operation->kind == Kind::receive && operation->expected == nullptr)
         unknown_.push_back(std::move(operation));
-    } else if (operation->persistent && operation->kind != Kind::partitioned) {
+    else if (operation->persistent && operation->kind != Kind::partitioned)
         persistent_.push_back(std::move(operation));
-    } else {
+    else
         operation->buffer.free_type();
-    }
     active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
@@ -117,12 +116,11 @@ void Program::check_classes() {
             sent.pop_front();
         }
     }
-    for (auto& one : unknown_) {
+    for (auto& one : unknown_)
         if (one->persistent)
             persistent_.push_back(std::move(one));
         else
             one->buffer.free_type();
-    }
     unknown_.clear();
 }
 

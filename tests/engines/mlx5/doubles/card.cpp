@@ -187,9 +187,8 @@ Card::~Card() {
 
 // Messages that a program has seen arrive must not be reported as lost because the program ends at once.
 void Card::send_answers(Pair& pair) {
-    for (int tries = 0; !pair.answers.empty() && tries < 1000; ++tries) {
+    for (int tries = 0; !pair.answers.empty() && tries < 1000; ++tries)
         if (network_->send(pair.peer_card, pair.answers.front(), {})) pair.answers.pop_front();
-    }
 }
 
 bool Card::chance(unsigned in) {
@@ -565,22 +564,20 @@ Round Card::execute(Pair& pair) {
     Request request;
     Refusal refusal = read_request(next.bytes, request);
     const Control& head = request.control;
-    if (head.index != next.index) {
+    if (head.index != next.index)
         refusal = "wrong index of the entry in its queue";  // not the index of the block where it lies
-    } else if (head.queue != pair.number) {
+    else if (head.queue != pair.number)
         refusal = wrong_queue;
-    }
     if (refusal == nullptr && is_message(head.opcode)) {
         if (pair.messages.size() >= max_messages) return Round::idle;
         start_message(pair, request, refusal);
     } else if (refusal == nullptr) {
-        if (pair.rings.role != mlx5::Role::master && (rules_.strict || head.opcode != wait)) {
+        if (pair.rings.role != mlx5::Role::master && (rules_.strict || head.opcode != wait))
             refusal = "management request in a queue that is no master";
-        } else if (head.opcode == send_enable) {
+        else if (head.opcode == send_enable)
             refusal = enable_sends(request);
-        } else if (!wait_is_over(request, refusal) && refusal == nullptr) {
+        else if (!wait_is_over(request, refusal) && refusal == nullptr)
             return Round::idle;
-        }
         if (refusal == nullptr) add_pending(pair, request).done = true;
     }
     if (refusal != nullptr) fail(pair, next.index, head.opcode, refusal, print(request));
@@ -675,11 +672,10 @@ Refusal Card::enable_sends(const Request& request) {
                                                                        : "enable 2^15 or more ahead";
     if (distance(slave.retired, limit) > slave.rings.send_blocks) return beyond_posted;
     // Software rings no bell for such a queue: only the index of a request shows that it is posted.
-    for (std::uint16_t index = slave.limit; index != limit; ++index) {
+    for (std::uint16_t index = slave.limit; index != limit; ++index)
         if (read_control({slave.send_block(index), block_bytes}).index != index &&
             rules_.fault != Fault::enable_one_more)
             return beyond_posted;
-    }
     slave.enabled_once = slave.enabled_once || ahead > 0;
     slave.limit = limit;
     if (rules_.delay == 0 || !chance(4)) fetch(slave, limit);
