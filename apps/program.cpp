@@ -42,8 +42,6 @@ Program::Program(int argc, char** argv, const std::string& name, const std::stri
         "--plant-error", plant_error_,
         "change one received number in the last repetition: the program must notice and fail");
     command_line_->add_flag("--json", json_, "print one JSON object instead of text");
-    command_line_->add_flag("--quick", quick,
-                            "sizes of a test, which takes a few seconds; overrides the sizes given");
 }
 
 Program::~Program() {

@@ -127,7 +127,6 @@ class Program {
     std::string variant;
     bool separable = true;  // computation and communication can run alone: --bound
     int plant_on = -1;      // the rank that plants errors; usually the last
-    bool quick = false;
     int rank = 0;
     int ranks = 1;
     int status = 0;

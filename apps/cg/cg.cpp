@@ -252,9 +252,7 @@ int main(int argc, char** argv) {
                    "calls of MPI_Test in each product and, while a halo is under way, in each pass over "
                    "vectors, in mode nonblocking");
     program.option("--tolerance", settings.tolerance, "residual at the end, relative to the right side");
-    program.option("--most", settings.most, "iterations", 1);
     if (!program.parse()) return program.status;
-    if (program.quick) size = {20, 20, 20};
     for (int d = 0; d < 3; ++d) {
         settings.n[d] = size[d];
         settings.grid[d] = grid[d];

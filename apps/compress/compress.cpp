@@ -233,10 +233,6 @@ int main(int argc, char** argv) {
     program.option("--mode", mode, "MPI_Gatherv or MPI_Igatherv", {"blocking", "nonblocking"});
     program.plant_on = 0;
     if (!program.parse()) return program.status;
-    if (program.quick) {
-        settings.chunks = 6;
-        settings.chunk = 30000;
-    }
     settings.chunk = (settings.chunk + 3) / 4 * 4;
     settings.level = std::min(settings.level, 9);
     settings.zstandard = codec == "zstd";

@@ -375,15 +375,13 @@ int main(int argc, char** argv) {
     std::string mode = "nonblocking";
     int variables = 3;
     int iterations = 5;
-    double viscosity = 0.01;
-    double step = 0.002;
+    constexpr double viscosity = 0.01;  // of the flow
+    constexpr double step = 0.002;      // of its time
     program.option("--size", size, "points in x, y and z");
     program.option("--grid", grid_of_ranks, "ranks in a row (cuts y) and in a column (cuts z)");
     program.option("--task", task, "what to transform", {"sine", "taylor-green"});
     program.option("--variables", variables, "of the task sine; taylor-green has 6 and 3", 1);
     program.option("--iterations", iterations, "times forward and backward, or steps", 1);
-    program.option("--viscosity", viscosity, "of the flow");
-    program.option("--step", step, "of time");
     program.option("--mode", mode,
                    "exchange in the column: MPI_Alltoallv, MPI_Ialltoallv, or MPI_Put between fences",
                    {"blocking", "nonblocking", "one-sided"});
@@ -391,10 +389,6 @@ int main(int argc, char** argv) {
     program.option("--tiles", settings.tiles, "parts of the exchange of a variable", 1);
     program.option("--tests", settings.tests, "calls of MPI_Test for each exchange, in mode nonblocking");
     if (!program.parse()) return program.status;
-    if (program.quick) {
-        size = {24, 24, 24};
-        iterations = 2;
-    }
     settings.n = {size[0], size[1], size[2]};
     settings.rows = grid_of_ranks[0];
     settings.columns = grid_of_ranks[1];

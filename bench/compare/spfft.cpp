@@ -127,7 +127,6 @@ int main(int argc, char** argv) {
     program.option("--mode", mode, "one transform after the other, or all by multi_transform",
                    {"one-by-one", "together"});
     if (!program.parse()) return program.status;
-    n = program.quick ? 16 : n;
     if (n < program.ranks) return program.refuse("each rank needs a plane");
     program.variant = mode;
     Transforms transforms(n, variables, mode == "together", program);
