@@ -42,21 +42,6 @@ UNALIGNED = IN_CHUNKS.replace("scratch 0", "scratch 2", 1).replace(
     "  send 1 in[0+1]\n", "  copy scratch[1+1] in[0+1]\n  send 1 scratch[1+1]\n")
 
 
-WITH_PARTS = """problem neighbor_alltoall ranks 2
-parts 0 sends 1:0+4 1:4+4
-parts 1 receives 0:0+4 0:4+4
-list 0 in 8 out 0 scratch 0
-  send 1 in[0+4]
-  send 1 in[4+4]
-end
-list 1 in 0 out 8 scratch 0
-  recv 0 out[0+4]
-  recv 0 out[4+4]
-  wait 0 2
-end
-"""
-
-
 class Files(ToolTest):
     def file(self, text, name="lists.txt"):
         path = self.scratch / name
@@ -117,16 +102,6 @@ class Files(ToolTest):
         wrong = f"file:{self.file(IN_CHUNKS.replace('in[1+1]', 'in[0+1]', 1), 'wrong')}"
         out, _ = self.call("explain", "allgather", "--ranks", "2", "--bytes", "4", LAPWING_ALGORITHM=f"iallgather={wrong}")
         self.assertRegex(out, r"wrong declined: .*wrong:\d+: provenance: rank \d")
-
-    def test_parts(self):
-        out, _ = self.call("verify", self.file(WITH_PARTS))
-        self.assertIn("proved 2 lists and their chain forms: problem neighbor_alltoall ranks 2;", out)
-        swapped = WITH_PARTS.replace("  send 1 in[0+4]\n  send 1 in[4+4]\n", "  send 1 in[4+4]\n  send 1 in[0+4]\n")
-        out, _ = self.call("verify", self.file(swapped), status=1)
-        self.assertIn("out[0+4] holds in[4+4] of rank 0, must hold in[0+4] of rank 0", out)
-        file = self.file(WITH_PARTS.replace("0:4+4\n", "0:4+8\n"))
-        _, err = self.call("verify", file, status=125)
-        self.assertEqual(err, f"{file}:3:1: neighbor_alltoall: rank 0 sends 4 bytes to rank 1, which expects 8\n")
 
     def test_list(self):
         out, _ = self.call("verify", "--list")
