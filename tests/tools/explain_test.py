@@ -154,24 +154,6 @@ class EveryCollective(ToolTest):
         self.refused("explain", "alltoallv", "--ranks", "100000", "--rank", "5", because="4096")
 
 
-class Choice(ToolTest):
-    def test_says_which_and_why(self):
-        out, _ = self.call("explain", "alltoall", "--ranks", "8")
-        self.assertIn("  chosen ", out)
-        self.assertIn("  candidates ", out)
-
-    def test_obeys_the_variable(self):
-        wish = "ialltoall=pairwise:window=3"
-        out, _ = self.call("explain", "alltoall", "--ranks", "8", LAPWING_ALGORITHM=wish)
-        self.assertIn("pairwise:window=3\n", out)
-        self.assertIn("window = 3", out)
-
-    def test_every_spelling_of_a_collective(self):
-        first, _ = self.call("explain", "broadcast", "--ranks", "4")
-        for spelling in ("bcast", "ibcast", "MPI_Ibcast", "MPI_Bcast", "Broadcast"):
-            self.assertEqual(self.call("explain", spelling, "--ranks", "4")[0], first)
-
-
 class Formats(ToolTest):
     def test_text_of_one_rank_is_its_list_only(self):
         out, _ = self.call(*BARRIER, "--rank", "1", "--format", "text")
