@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
+#include "engines/host/engine.hpp"
 #include "engines/ranks.hpp"
 #include "links/socket_pairs.hpp"
 #include "links/streams/stream_link.hpp"
@@ -190,6 +191,28 @@ INSTANTIATE_TEST_SUITE_P(Engines, FailedJobs, testing::ValuesIn([] {
                              return names;
                          }()),
                          [](const auto& one) { return one.param; });
+
+TEST(HostEngine, ALinkThatFailsIsAnErrorOfTheRun) {
+    const auto links = process_links(2, true);
+    const ListSet set = parse(
+        "problem broadcast ranks 2 root 0 bytes 8\n"
+        "list 0 in 8 out 0 scratch 0\n  send 1 in[0+8]\nend\n"
+        "list 1 in 0 out 8 scratch 0\n  recv 0 out[0+4]\n  wait 0 1\nend\n");
+    std::byte data[8]{};
+    const auto root = open_host_group(*links[0])->prepare({}, set.lists[0], {});
+    const auto other = open_host_group(*links[1])->prepare({}, set.lists[1], {});
+    wait(*root, root->start({data, nullptr}, 0));
+    Operation* operation = other->start({nullptr, data}, 0);
+    EXPECT_THROW(wait(*other, operation), Error);
+    // Another run of the same plan is not affected.
+    EXPECT_NE(other->start({nullptr, data}, 1), operation);
+}
+
+TEST(HostEngine, RefusesQueues) {
+    List list;
+    list.tasks.emplace_back().kind = Kind::enable_send;
+    EXPECT_THROW(open_host_group(*process_links(1, true)[0])->prepare({}, list, {}), Error);
+}
 
 TEST(EngineCatalogue, NamesTheNearest) {
     EXPECT_STREQ(find_engine("host").name(), "host");
