@@ -18,9 +18,11 @@ class OverlapMore(Measured):
         self.check_rows(result, output, [(name, one) for name in names for one in (1, size)])
 
     def test_repetitions_are_found_and_limited(self):
-        result, _ = self.measure("--seconds", "1e-9", "--collective", "ibarrier", "--form", "nonblocking", "--engine", "mpi,auto",
+        result, output = self.measure("--seconds", "1e-9", "--collective", "ibarrier", "--form", "nonblocking", "--engine", "mpi,auto",
                                  what="latency", rounds=50, passes=2, iterations=0)
         (row,) = result["rows"]
+        self.assertEqual(row["engines"][1]["used"], "host")
+        self.assertIn("auto (host)", " ".join(output.split()))
         for engine in row["engines"]:
             self.assertEqual([sample["pass"] for sample in engine["rounds"]], [0, 0, 1, 1])
             self.assertGreaterEqual(engine["iterations"], 1)

@@ -68,26 +68,6 @@ class Overlap(Measured):
         self.assertNotIn("NOT ", output)
         self.assertRegex(output, "MPI_Ialltoall, MPI_Ibcast, MPI_Igather of 33000 bytes: .* alone hides")
 
-    def test_latency(self):
-        result, output = self.measure("--bytes", "8,4Ki", "--engine", "native,host,auto", "--form", "nonblocking", "--collective",
-                                      "ibarrier,ibcast,igather,ialltoall,iallreduce", what="latency")
-        self.assertEqual(result["benchmark"], "latency")
-        self.assertEqual([(row["collective"], row["bytes"]) for row in result["rows"]],
-                         [("MPI_Ibarrier", 0)]
-                         + [(name, size) for name in ("MPI_Ibcast", "MPI_Igather", "MPI_Ialltoall",
-                                                      "MPI_Iallreduce") for size in (8, 4096)])
-        for row in result["rows"]:
-            native, host, auto = row["engines"]
-            self.assertEqual([engine["used"] for engine in (native, host, auto)], ["native", "host", "host"])
-            self.assertEqual([engine["iterations"] for engine in (native, host, auto)], [2, 2, 2])
-            alone = statistics.median(sample["latency"] for sample in native["rounds"])
-            for engine in (native, host, auto):
-                self.assertTrue(engine["confirmed"])
-                ratios = [sample["latency"] / alone for sample in engine["rounds"]]
-                self.assertAlmostEqual(engine["summary"]["ratio"]["median"], statistics.median(ratios))
-        lines = [line.split() for line in output.splitlines()]
-        self.assertEqual(len([words for words in lines if words[:4] == ["4096", "nonblocking", "auto", "(host)"]]), 4)
-
     def test_an_engine_that_did_not_run_is_noticed(self):
         # An installation whose preload library is not a library: the loader continues without it.
         (self.scratch / "bin").mkdir()

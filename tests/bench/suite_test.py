@@ -101,6 +101,11 @@ class Suite(LaunchedTest):
     def check_samples(self, name, rows):
         for row in rows:
             for engine in row["engines"]:
+                if name == "latency":
+                    self.assertEqual((engine["used"], engine["iterations"]), (engine["engine"], 2))
+                    alone = statistics.median(sample["latency"] for sample in row["engines"][0]["rounds"])
+                    self.assertAlmostEqual(engine["summary"]["ratio"]["median"],
+                                           statistics.median(sample["latency"] / alone for sample in engine["rounds"]))
                 for sample in engine["rounds"]:
                     if row["method"] == "fixed":
                         self.assertAlmostEqual(sample["overlap"], 1 - sample["calls_of_all"] / sample["total_of_all"])
