@@ -83,18 +83,11 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     const int rank = rank_in(MPI_COMM_WORLD);
     const int ranks = size_of(MPI_COMM_WORLD);
-    for (const std::vector<int>& sizes : std::vector<std::vector<int>>{{1},
-                                                                       {2},
-                                                                       {3},
-                                                                       {1, 1},
-                                                                       {1, 2},
-                                                                       {2, 1},
-                                                                       {2, 2},
-                                                                       {1, 3},
-                                                                       {3, 1},
-                                                                       {1, 1, 1},
-                                                                       {1, 2, 2},
-                                                                       {2, 1, 1}}) {
+    // Each digit is the ranks of a dimension.
+    for (const std::string grid_of :
+         {"1", "2", "3", "11", "12", "21", "22", "13", "31", "111", "122", "211"}) {
+        std::vector<int> sizes;
+        for (const char digit : grid_of) sizes.push_back(digit - '0');
         int members = 1;
         place = "grid";
         for (const int size : sizes) {
