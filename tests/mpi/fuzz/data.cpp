@@ -63,34 +63,24 @@ Layout::Layout(const Basic& basic, int units, Kind kind) {
     const MPI_Aint step = basic.bytes;
     MPI_Datatype made = MPI_DATATYPE_NULL;
     std::vector<int> places;
-    switch (kind) {
-        case Kind::plain:
-            type_ = basic.row.type;
-            owned_ = false;
-            per_block_ = units;
-            break;
-        case Kind::contiguous:
-            MPI_Type_contiguous(units, basic.row.type, &type_);
-            break;
-        case Kind::strided:
-            MPI_Type_create_hvector(units, 1, 2 * step, basic.row.type, &type_);
-            break;
-        case Kind::reversed:
-            for (int i = units; i-- > 0;) places.push_back(i);
-            MPI_Type_create_indexed_block(units, 1, places.data(), basic.row.type, &type_);
-            break;
-        case Kind::spread:  // a hole before and behind
-            MPI_Type_contiguous(units, basic.row.type, &made);
-            MPI_Type_create_resized(made, -step, (units + 2) * step, &type_);
-            MPI_Type_free(&made);
-            break;
-        case Kind::backwards:  // each element stands below the one before
-            MPI_Type_contiguous(units, basic.row.type, &made);
-            MPI_Type_create_resized(made, 0, -(units + 1) * step, &type_);
-            MPI_Type_free(&made);
-            break;
+    if (kind == Kind::contiguous) MPI_Type_contiguous(units, basic.row.type, &type_);
+    if (kind == Kind::strided) MPI_Type_create_hvector(units, 1, 2 * step, basic.row.type, &type_);
+    if (kind == Kind::reversed) {
+        for (int i = units; i-- > 0;) places.push_back(i);
+        MPI_Type_create_indexed_block(units, 1, places.data(), basic.row.type, &type_);
     }
-    if (owned_) MPI_Type_commit(&type_);
+    // A hole before and behind; or each element stands below the one before.
+    if (kind == Kind::spread || kind == Kind::backwards) MPI_Type_contiguous(units, basic.row.type, &made);
+    if (kind == Kind::spread) MPI_Type_create_resized(made, -step, (units + 2) * step, &type_);
+    if (kind == Kind::backwards) MPI_Type_create_resized(made, 0, -(units + 1) * step, &type_);
+    if (made != MPI_DATATYPE_NULL) MPI_Type_free(&made);
+    if (kind == Kind::plain) {
+        type_ = basic.row.type;
+        owned_ = false;
+        per_block_ = units;
+    } else {
+        MPI_Type_commit(&type_);
+    }
     MPI_Aint lower = 0;
     MPI_Type_get_extent(type_, &lower, &extent_);
     MPI_Aint length = 0;

@@ -31,36 +31,28 @@ const std::vector<Basic>& basics();
 // that are made of types with padding.
 const std::vector<Basic>& basics_to_move();
 
+#ifdef OPEN_MPI
+constexpr int number_of_kinds = 5;  // its own collectives refuse types that grow downwards, or mix them up
+#else
+constexpr int number_of_kinds = 6;
+#endif
+
 // A datatype of `units` basic elements, laid out in one way or another; owns it.
 class Layout {
   public:
     enum class Kind { plain, contiguous, strided, reversed, spread, backwards };
-#ifdef OPEN_MPI
-    static constexpr int kinds = 5;  // its own collectives refuse types that grow downwards, or mix them up
-#else
-    static constexpr int kinds = 6;
-#endif
+    static constexpr int kinds = number_of_kinds;
     Layout(const Basic& basic, int units, Kind kind);
     ~Layout();
     Layout(const Layout&) = delete;
     Layout& operator=(const Layout&) = delete;
 
-    MPI_Datatype type() const {
-        return type_;
-    }
+    MPI_Datatype type() const { return type_; }
     // Elements of the type that carry `units` basic elements.
-    int count(int blocks) const {
-        return per_block_ * blocks;
-    }
-    MPI_Aint extent() const {
-        return extent_;
-    }
-    MPI_Aint lower() const {
-        return lower_;
-    }
-    MPI_Aint upper() const {
-        return upper_;
-    }
+    int count(int blocks) const { return per_block_ * blocks; }
+    MPI_Aint extent() const { return extent_; }
+    MPI_Aint lower() const { return lower_; }
+    MPI_Aint upper() const { return upper_; }
 
   private:
     MPI_Datatype type_ = MPI_DATATYPE_NULL;

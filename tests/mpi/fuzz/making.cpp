@@ -3,19 +3,15 @@
 namespace fuzz {
 
 void Operation::Making::barrier() {
-    made.start_ = [comm = place.communicator](void*, void*, MPI_Request* request) {
-        return EITHER(Ibarrier, Barrier, comm);
-    };
+    START(Ibarrier, Barrier, comm);
 }
 
 void Operation::Making::broadcast() {
     const int root = random.below(place.ranks);
-    const Layout& type = received_layout();
-    const int count = type.count(random.between(0, longest));
-    received_blocks.push_back({0, &type, count});
-    made.start_ = [=, &type, comm = place.communicator](void*, void* buffer, MPI_Request* request) {
-        return EITHER(Ibcast, Bcast, buffer, count, type.type(), root, comm);
-    };
+    const Layout* const type = &received_layout();
+    const int count = type->count(random.between(0, longest));
+    received_blocks.push_back({0, type, count});
+    START(Ibcast, Bcast, received, count, type->type(), root, comm);
 }
 
 void Operation::Making::gather(bool scatters) {
@@ -24,24 +20,20 @@ void Operation::Making::gather(bool scatters) {
     const int length = random.between(0, longest);
     const bool root_in_place = random.one_in(3);
     in_place = root_in_place && is_root;
-    const Layout& one = sent_layout();
-    const Layout& all = received_layout();
-    const Memory::Block own{0, &one, one.count(length)};
-    const Memory::Block everything{0, &all, all.count(length) * place.ranks};
+    const Layout* const one = &sent_layout();
+    const Layout* const all = &received_layout();
+    const Memory::Block own{0, one, one->count(length)};
+    const Memory::Block everything{0, all, all->count(length) * place.ranks};
     std::vector<Memory::Block>& small = scatters ? received_blocks : sent_blocks;
     std::vector<Memory::Block>& large = scatters ? sent_blocks : received_blocks;
     if (!in_place) small.push_back(own);
     if (is_root) large.push_back(everything);
-    const int one_count = one.count(length);
-    const int all_count = all.count(length);
-    made.start_ = [=, &one, &all, comm = place.communicator](void* sent, void* received,
-                                                             MPI_Request* request) {
-        if (scatters)
-            return EITHER(Iscatter, Scatter, sent, all_count, all.type(), received, one_count, one.type(),
-                          root, comm);
-        return EITHER(Igather, Gather, sent, one_count, one.type(), received, all_count, all.type(), root,
-                      comm);
-    };
+    const int one_count = one->count(length);
+    const int all_count = all->count(length);
+    if (scatters)
+        START(Iscatter, Scatter, sent, all_count, all->type(), received, one_count, one->type(), root, comm);
+    else
+        START(Igather, Gather, sent, one_count, one->type(), received, all_count, all->type(), root, comm);
 }
 
 void Operation::Making::gatherv(bool scatters) {
@@ -51,71 +43,59 @@ void Operation::Making::gatherv(bool scatters) {
     in_place = random.one_in(3) && is_root;
     const std::uint64_t how = static_cast<std::uint64_t>(random.below(1 << 20));
     Random own_random(how);
-    const Layout& one = sent_layout();
-    const Layout& all = received_layout();
+    const Layout* const one = &sent_layout();
+    const Layout* const all = &received_layout();
     std::vector<Memory::Block>& small = scatters ? received_blocks : sent_blocks;
     std::vector<Memory::Block>& large = scatters ? sent_blocks : received_blocks;
-    const int one_count = one.count(all_lengths[own()]);
-    if (!in_place) small.push_back({0, &one, one_count});
+    const int one_count = one->count(all_lengths[own()]);
+    if (!in_place) small.push_back({0, one, one_count});
     Numbers displacements(ranks());
-    if (is_root) displacements = spread(all, all_lengths, own_random, large);
-    const Numbers all_counts = counts(all, all_lengths);
-    made.start_ = [=, &one, &all, comm = place.communicator](void* sent, void* received,
-                                                             MPI_Request* request) {
-        if (scatters)
-            return EITHER(Iscatterv, Scatterv, sent, all_counts.data(), displacements.data(), all.type(),
-                          received, one_count, one.type(), root, comm);
-        return EITHER(Igatherv, Gatherv, sent, one_count, one.type(), received, all_counts.data(),
-                      displacements.data(), all.type(), root, comm);
-    };
+    if (is_root) displacements = spread(*all, all_lengths, own_random, large);
+    const Numbers all_counts = counts(*all, all_lengths);
+    if (scatters)
+        START(Iscatterv, Scatterv, sent, all_counts.data(), displacements.data(), all->type(), received,
+              one_count, one->type(), root, comm);
+    else
+        START(Igatherv, Gatherv, sent, one_count, one->type(), received, all_counts.data(),
+              displacements.data(), all->type(), root, comm);
 }
 
 void Operation::Making::allgather() {
     const int length = random.between(0, longest);
     in_place = random.one_in(3);
-    const Layout& one = sent_layout();
-    const Layout& all = received_layout();
-    const int one_count = one.count(length);
-    const int all_count = all.count(length);
-    if (!in_place) sent_blocks.push_back({0, &one, one_count});
-    received_blocks.push_back({0, &all, all_count * place.ranks});
-    made.start_ = [=, &one, &all, comm = place.communicator](void* sent, void* received,
-                                                             MPI_Request* request) {
-        return EITHER(Iallgather, Allgather, sent, one_count, one.type(), received, all_count, all.type(),
-                      comm);
-    };
+    const Layout* const one = &sent_layout();
+    const Layout* const all = &received_layout();
+    const int one_count = one->count(length);
+    const int all_count = all->count(length);
+    if (!in_place) sent_blocks.push_back({0, one, one_count});
+    received_blocks.push_back({0, all, all_count * place.ranks});
+    START(Iallgather, Allgather, sent, one_count, one->type(), received, all_count, all->type(), comm);
 }
 
 void Operation::Making::allgatherv() {
     const Numbers all_lengths = lengths(ranks());
     in_place = random.one_in(3);
     Random own_random(static_cast<std::uint64_t>(random.below(1 << 20) + place.rank));
-    const Layout& one = sent_layout();
-    const Layout& all = received_layout();
-    const int one_count = one.count(all_lengths[own()]);
-    if (!in_place) sent_blocks.push_back({0, &one, one_count});
-    const Numbers displacements = spread(all, all_lengths, own_random, received_blocks);
-    const Numbers all_counts = counts(all, all_lengths);
-    made.start_ = [=, &one, &all, comm = place.communicator](void* sent, void* received,
-                                                             MPI_Request* request) {
-        return EITHER(Iallgatherv, Allgatherv, sent, one_count, one.type(), received, all_counts.data(),
-                      displacements.data(), all.type(), comm);
-    };
+    const Layout* const one = &sent_layout();
+    const Layout* const all = &received_layout();
+    const int one_count = one->count(all_lengths[own()]);
+    if (!in_place) sent_blocks.push_back({0, one, one_count});
+    const Numbers displacements = spread(*all, all_lengths, own_random, received_blocks);
+    const Numbers all_counts = counts(*all, all_lengths);
+    START(Iallgatherv, Allgatherv, sent, one_count, one->type(), received, all_counts.data(),
+          displacements.data(), all->type(), comm);
 }
 
 void Operation::Making::alltoall() {
     const int length = random.between(0, longest);
     in_place = random.one_in(4);
     if (in_place) grow_upwards();
-    const Layout& from = sent_layout();
-    const Layout& to = received_layout();
-    if (!in_place) sent_blocks.push_back({0, &from, from.count(length) * place.ranks});
-    received_blocks.push_back({0, &to, to.count(length) * place.ranks});
-    made.start_ = [=, &from, &to, comm = place.communicator](void* sent, void* received,
-                                                             MPI_Request* request) {
-        return EITHER(Ialltoall, Alltoall, sent, from.count(length), from.type(), received, to.count(length),
-                      to.type(), comm);
-    };
+    const Layout* const from = &sent_layout();
+    const Layout* const to = &received_layout();
+    if (!in_place) sent_blocks.push_back({0, from, from->count(length) * place.ranks});
+    received_blocks.push_back({0, to, to->count(length) * place.ranks});
+    START(Ialltoall, Alltoall, sent, from->count(length), from->type(), received, to->count(length),
+          to->type(), comm);
 }
 
 void Operation::Making::alltoallv() {
@@ -132,18 +112,15 @@ void Operation::Making::alltoallv() {
         going[other] = matrix[own()][other];
     }
     Random own_random(static_cast<std::uint64_t>(random.below(1 << 20) + place.rank));
-    const Layout& from = sent_layout();
-    const Layout& to = received_layout();
+    const Layout* const from = &sent_layout();
+    const Layout* const to = &received_layout();
     Numbers sent_at(ranks());
-    if (!in_place) sent_at = spread(from, going, own_random, sent_blocks);
-    const Numbers received_at = spread(to, coming, own_random, received_blocks);
-    const Numbers sent_counts = counts(from, going);
-    const Numbers received_counts = counts(to, coming);
-    made.start_ = [=, &from, &to, comm = place.communicator](void* sent, void* received,
-                                                             MPI_Request* request) {
-        return EITHER(Ialltoallv, Alltoallv, sent, sent_counts.data(), sent_at.data(), from.type(), received,
-                      received_counts.data(), received_at.data(), to.type(), comm);
-    };
+    if (!in_place) sent_at = spread(*from, going, own_random, sent_blocks);
+    const Numbers received_at = spread(*to, coming, own_random, received_blocks);
+    const Numbers sent_counts = counts(*from, going);
+    const Numbers received_counts = counts(*to, coming);
+    START(Ialltoallv, Alltoallv, sent, sent_counts.data(), sent_at.data(), from->type(), received,
+          received_counts.data(), received_at.data(), to->type(), comm);
 }
 
 void Operation::Making::alltoallw() {
@@ -172,10 +149,8 @@ void Operation::Making::alltoallw() {
     };
     const Side from = side(true, sent_blocks);
     const Side to = side(false, received_blocks);
-    made.start_ = [=, comm = place.communicator](void* sent, void* received, MPI_Request* request) {
-        return EITHER(Ialltoallw, Alltoallw, sent, from.counts.data(), from.places.data(), from.types.data(),
-                      received, to.counts.data(), to.places.data(), to.types.data(), comm);
-    };
+    START(Ialltoallw, Alltoallw, sent, from.counts.data(), from.places.data(), from.types.data(), received,
+          to.counts.data(), to.places.data(), to.types.data(), comm);
 }
 
 void Operation::Making::reduction(int which) {
@@ -183,47 +158,39 @@ void Operation::Making::reduction(int which) {
     const int length = random.between(0, longest + 2);
     const bool all_in_place = random.one_in(3);
     in_place = all_in_place && (which != 0 || place.rank == root);
-    const Layout& type = layout(kinds[0]);
-    const int count = type.count(length);
-    if (!in_place) sent_blocks.push_back({0, &type, count});
-    received_blocks.push_back({0, &type, count});
-    made.start_ = [=, &type, op = made.op_, comm = place.communicator](void* sent, void* received,
-                                                                       MPI_Request* request) {
-        switch (which) {
-            case 0:
-                return EITHER(Ireduce, Reduce, sent, received, count, type.type(), op, root, comm);
-            case 1:
-                return EITHER(Iallreduce, Allreduce, sent, received, count, type.type(), op, comm);
-            case 2:
-                return EITHER(Iscan, Scan, sent, received, count, type.type(), op, comm);
-            case 3:
-                return EITHER(Iexscan, Exscan, sent, received, count, type.type(), op, comm);
-            default:
-                return EITHER(Ireduce_scatter_block, Reduce_scatter_block, sent, received, count, type.type(),
-                              op, comm);
-        }
-    };
+    const Layout* const type = &layout(kinds[0]);
+    const int count = type->count(length);
+    if (!in_place) sent_blocks.push_back({0, type, count});
+    received_blocks.push_back({0, type, count});
+    const MPI_Op op = made.op_;
+    if (which == 0)
+        START(Ireduce, Reduce, sent, received, count, type->type(), op, root, comm);
+    else if (which == 1)
+        START(Iallreduce, Allreduce, sent, received, count, type->type(), op, comm);
+    else if (which == 2)
+        START(Iscan, Scan, sent, received, count, type->type(), op, comm);
+    else if (which == 3)
+        START(Iexscan, Exscan, sent, received, count, type->type(), op, comm);
+    else
+        START(Ireduce_scatter_block, Reduce_scatter_block, sent, received, count, type->type(), op, comm);
     if (which == 4) {
         std::vector<Memory::Block>& large = in_place ? received_blocks : sent_blocks;
         large.front().count = count * place.ranks;
-        if (in_place) made.compared_ = count * type.extent();
+        if (in_place) made.compared_ = count * type->extent();
     }
 }
 
 void Operation::Making::reduce_scatter() {
     const Numbers all_lengths = lengths(ranks());
     in_place = random.one_in(3);
-    const Layout& type = layout(kinds[0]);
-    const Numbers all_counts = counts(type, all_lengths);
+    const Layout* const type = &layout(kinds[0]);
+    const Numbers all_counts = counts(*type, all_lengths);
     const int all = std::accumulate(all_counts.begin(), all_counts.end(), 0);
-    if (!in_place) sent_blocks.push_back({0, &type, all});
-    received_blocks.push_back({0, &type, in_place ? all : all_counts[own()]});
-    if (in_place) made.compared_ = all_counts[own()] * type.extent();
-    made.start_ = [=, &type, op = made.op_, comm = place.communicator](void* sent, void* received,
-                                                                       MPI_Request* request) {
-        return EITHER(Ireduce_scatter, Reduce_scatter, sent, received, all_counts.data(), type.type(), op,
-                      comm);
-    };
+    if (!in_place) sent_blocks.push_back({0, type, all});
+    received_blocks.push_back({0, type, in_place ? all : all_counts[own()]});
+    if (in_place) made.compared_ = all_counts[own()] * type->extent();
+    const MPI_Op op = made.op_;
+    START(Ireduce_scatter, Reduce_scatter, sent, received, all_counts.data(), type->type(), op, comm);
 }
 
 // Edges between the same two ranks carry blocks of one length, so that the order in which MPIs match them
@@ -263,50 +230,41 @@ void Operation::Making::neighbors(int which) {
         return Random(how + pair).between(0, longest);
     };
     Random own_random(how + 1000 + static_cast<std::uint64_t>(place.rank));
-    const Layout& from = sent_layout();
-    const Layout& to = received_layout();
+    const Layout* const from = &sent_layout();
+    const Layout* const to = &received_layout();
     Numbers going;
     Numbers coming;
     for (const int rank : destinations) going.push_back(rank == MPI_PROC_NULL ? 1 : length(place.rank, rank));
     for (const int rank : sources) coming.push_back(rank == MPI_PROC_NULL ? 1 : length(rank, place.rank));
-    const MPI_Comm comm = place.communicator;
     if (which <= 1) {
-        const int count = from.count(vary ? length(place.rank, 0) : equal);
-        sent_blocks.push_back({0, &from, count});
+        const int count = from->count(vary ? length(place.rank, 0) : equal);
+        sent_blocks.push_back({0, from, count});
         if (which == 0) {
-            received_blocks.push_back({0, &to, to.count(equal) * static_cast<int>(sources.size())});
-            made.start_ = [=, &from, &to](void* sent, void* received, MPI_Request* request) {
-                return EITHER(Ineighbor_allgather, Neighbor_allgather, sent, count, from.type(), received,
-                              to.count(equal), to.type(), comm);
-            };
+            received_blocks.push_back({0, to, to->count(equal) * static_cast<int>(sources.size())});
+            START(Ineighbor_allgather, Neighbor_allgather, sent, count, from->type(), received,
+                  to->count(equal), to->type(), comm);
             return;
         }
-        const Numbers at = spread(to, coming, own_random, received_blocks);
-        const Numbers received_counts = counts(to, coming);
-        made.start_ = [=, &from, &to](void* sent, void* received, MPI_Request* request) {
-            return EITHER(Ineighbor_allgatherv, Neighbor_allgatherv, sent, count, from.type(), received,
-                          received_counts.data(), at.data(), to.type(), comm);
-        };
+        const Numbers at = spread(*to, coming, own_random, received_blocks);
+        const Numbers received_counts = counts(*to, coming);
+        START(Ineighbor_allgatherv, Neighbor_allgatherv, sent, count, from->type(), received,
+              received_counts.data(), at.data(), to->type(), comm);
         return;
     }
     if (which == 2) {
-        sent_blocks.push_back({0, &from, from.count(equal) * static_cast<int>(destinations.size())});
-        received_blocks.push_back({0, &to, to.count(equal) * static_cast<int>(sources.size())});
-        made.start_ = [=, &from, &to](void* sent, void* received, MPI_Request* request) {
-            return EITHER(Ineighbor_alltoall, Neighbor_alltoall, sent, from.count(equal), from.type(),
-                          received, to.count(equal), to.type(), comm);
-        };
+        sent_blocks.push_back({0, from, from->count(equal) * static_cast<int>(destinations.size())});
+        received_blocks.push_back({0, to, to->count(equal) * static_cast<int>(sources.size())});
+        START(Ineighbor_alltoall, Neighbor_alltoall, sent, from->count(equal), from->type(), received,
+              to->count(equal), to->type(), comm);
         return;
     }
-    const Numbers sent_at = spread(from, going, own_random, sent_blocks);
-    const Numbers received_at = spread(to, coming, own_random, received_blocks);
-    const Numbers sent_counts = counts(from, going);
-    const Numbers received_counts = counts(to, coming);
+    const Numbers sent_at = spread(*from, going, own_random, sent_blocks);
+    const Numbers received_at = spread(*to, coming, own_random, received_blocks);
+    const Numbers sent_counts = counts(*from, going);
+    const Numbers received_counts = counts(*to, coming);
     if (which == 3) {
-        made.start_ = [=, &from, &to](void* sent, void* received, MPI_Request* request) {
-            return EITHER(Ineighbor_alltoallv, Neighbor_alltoallv, sent, sent_counts.data(), sent_at.data(),
-                          from.type(), received, received_counts.data(), received_at.data(), to.type(), comm);
-        };
+        START(Ineighbor_alltoallv, Neighbor_alltoallv, sent, sent_counts.data(), sent_at.data(), from->type(),
+              received, received_counts.data(), received_at.data(), to->type(), comm);
         return;
     }
     const auto in_bytes = [](const Layout& type, const Numbers& places) {
@@ -314,15 +272,13 @@ void Operation::Making::neighbors(int which) {
         for (const int at : places) result.push_back(at * type.extent());
         return result;
     };
-    const std::vector<MPI_Aint> sent_bytes = in_bytes(from, sent_at);
-    const std::vector<MPI_Aint> received_bytes = in_bytes(to, received_at);
-    const std::vector<MPI_Datatype> sent_types(destinations.size(), from.type());
-    const std::vector<MPI_Datatype> received_types(sources.size(), to.type());
-    made.start_ = [=](void* sent, void* received, MPI_Request* request) {
-        return EITHER(Ineighbor_alltoallw, Neighbor_alltoallw, sent, sent_counts.data(), sent_bytes.data(),
-                      sent_types.data(), received, received_counts.data(), received_bytes.data(),
-                      received_types.data(), comm);
-    };
+    const std::vector<MPI_Aint> sent_bytes = in_bytes(*from, sent_at);
+    const std::vector<MPI_Aint> received_bytes = in_bytes(*to, received_at);
+    const std::vector<MPI_Datatype> sent_types(destinations.size(), from->type());
+    const std::vector<MPI_Datatype> received_types(sources.size(), to->type());
+    START(Ineighbor_alltoallw, Neighbor_alltoallw, sent, sent_counts.data(), sent_bytes.data(),
+          sent_types.data(), received, received_counts.data(), received_bytes.data(), received_types.data(),
+          comm);
 }
 
 }  // namespace fuzz

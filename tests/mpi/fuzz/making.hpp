@@ -7,12 +7,15 @@
 #include "fuzz/operations.hpp"
 #include "persistent_forms.hpp"
 
-// The program's function: nonblocking, or persistent. And, without a request, the MPI's own: the blocking
-// functions are the better tested ones of most MPIs.
-#define EITHER(nonblocking, blocking, ...)                                                    \
-    (request == nullptr           ? PMPI_##blocking(__VA_ARGS__)                              \
-     : Operation::is_persistent() ? PERSISTENT(blocking)(__VA_ARGS__, MPI_INFO_NULL, request) \
-                                  : MPI_##nonblocking(__VA_ARGS__, request))
+// Sets the start of the operation: the program's function, nonblocking or persistent; and, without a request,
+// the MPI's own, blocking: the blocking functions are the better tested ones of most MPIs.
+#define START(nonblocking, blocking, ...)                                                                 \
+    made.start_ = [=, comm = place.communicator]([[maybe_unused]] void* sent,                             \
+                                                 [[maybe_unused]] void* received, MPI_Request* request) { \
+        return request == nullptr           ? PMPI_##blocking(__VA_ARGS__)                                \
+               : Operation::is_persistent() ? PERSISTENT(blocking)(__VA_ARGS__, MPI_INFO_NULL, request)   \
+                                            : MPI_##nonblocking(__VA_ARGS__, request);                    \
+    }
 
 namespace fuzz {
 

@@ -20,20 +20,28 @@ void compose(void* left, void* right, int* count, MPI_Datatype* type) {
     }
 }
 
-// The calls that are drawn, in groups: collectives that move data, reductions, neighbour collectives.
+// The calls that are drawn, and what makes them, in groups: collectives that move data, reductions, neighbour
+// collectives.
 // clang-format off
-#define FUZZ_CALLS(each)                                                                            \
-    each(Ibarrier) each(Ibcast) each(Igather) each(Iscatter) each(Igatherv) each(Iscatterv)         \
-    each(Iallgather) each(Iallgatherv) each(Ialltoall) each(Ialltoallv) each(Ialltoallw)            \
-    each(Ireduce) each(Iallreduce) each(Iscan) each(Iexscan) each(Ireduce_scatter_block)            \
-    each(Ireduce_scatter)                                                                           \
-    each(Ineighbor_allgather) each(Ineighbor_allgatherv) each(Ineighbor_alltoall)                   \
-    each(Ineighbor_alltoallv) each(Ineighbor_alltoallw)
+#define FUZZ_CALLS(each)                                                                                \
+    each(Ibarrier, barrier()) each(Ibcast, broadcast())                                                 \
+    each(Igather, gather(false)) each(Iscatter, gather(true))                                           \
+    each(Igatherv, gatherv(false)) each(Iscatterv, gatherv(true))                                       \
+    each(Iallgather, allgather()) each(Iallgatherv, allgatherv())                                       \
+    each(Ialltoall, alltoall()) each(Ialltoallv, alltoallv()) each(Ialltoallw, alltoallw())             \
+    each(Ireduce, reduction(0)) each(Iallreduce, reduction(1)) each(Iscan, reduction(2))                \
+    each(Iexscan, reduction(3)) each(Ireduce_scatter_block, reduction(4))                               \
+    each(Ireduce_scatter, reduce_scatter())                                                             \
+    each(Ineighbor_allgather, neighbors(0)) each(Ineighbor_allgatherv, neighbors(1))                    \
+    each(Ineighbor_alltoall, neighbors(2)) each(Ineighbor_alltoallv, neighbors(3))                      \
+    each(Ineighbor_alltoallw, neighbors(4))
 // clang-format on
-#define FUZZ_ENUMERATOR(name) name,
+#define FUZZ_ENUMERATOR(name, make) name,
 enum Call : int { FUZZ_CALLS(FUZZ_ENUMERATOR) };
-#define FUZZ_NAME(name) #name,
+#define FUZZ_NAME(name, make) #name,
 constexpr const char* names[] = {FUZZ_CALLS(FUZZ_NAME)};
+#define FUZZ_MAKE(name, make) \
+    if (number == name) making.make;
 constexpr int first_reduction = Ireduce;
 constexpr int first_neighbor = Ineighbor_allgather;
 #ifdef OPEN_MPI
@@ -103,45 +111,7 @@ Operation::Operation(const Place& place, Random& random) {
     if (reduces) making.kinds[0] = std::min(making.kinds[0], max_kind);
     seed_ = static_cast<std::uint64_t>(random.below(seeds)) * seeds_of_operation +
             static_cast<std::uint64_t>(place.rank) * seeds_of_rank;
-    switch (number) {
-        case Ibarrier:
-            making.barrier();
-            break;
-        case Ibcast:
-            making.broadcast();
-            break;
-        case Igather:
-        case Iscatter:
-            making.gather(number == Iscatter);
-            break;
-        case Igatherv:
-        case Iscatterv:
-            making.gatherv(number == Iscatterv);
-            break;
-        case Iallgather:
-            making.allgather();
-            break;
-        case Iallgatherv:
-            making.allgatherv();
-            break;
-        case Ialltoall:
-            making.alltoall();
-            break;
-        case Ialltoallv:
-            making.alltoallv();
-            break;
-        case Ialltoallw:
-            making.alltoallw();
-            break;
-        case Ireduce_scatter:
-            making.reduce_scatter();
-            break;
-        default:
-            if (number < first_neighbor)
-                making.reduction(number - first_reduction);
-            else
-                making.neighbors(number - first_neighbor);
-    }
+    FUZZ_CALLS(FUZZ_MAKE)
     making.buffers();
     what_ = std::string(names[number]) + op_name + " of " + basic->row.name + " on " + place.name +
             (in_place_ ? " in place" : "") + ", layouts";
