@@ -67,14 +67,8 @@ struct Collective {
     std::function<int(const Arguments&, MPI_Comm, MPI_Request*)> start;
 };
 
-const std::vector<int>& zeros() {
-    static const std::vector<int> all(room, 0);
-    return all;
-}
-const std::vector<MPI_Aint>& zero_addresses() {
-    static const std::vector<MPI_Aint> all(room, 0);
-    return all;
-}
+const int zeros[room] = {};
+const MPI_Aint zero_addresses[room] = {};
 
 // Kind, who looks at what is sent and at what is received, the function's name, and its arguments without the
 // request. A persistent collective is made only.
@@ -92,52 +86,43 @@ const std::vector<MPI_Aint>& zero_addresses() {
         }                                                                                                \
     }
 
+// What most calls of one kind are given.
+#define SEND a.sent, a.count, a.sent_type
+#define RECEIVE a.received, a.count, a.received_type
+#define SENDV a.sent, a.counts.data(), zeros, a.sent_type
+#define RECEIVEV a.received, a.counts.data(), zeros, a.received_type
+#define REDUCE a.sent, a.received, a.count, a.sent_type, a.op
+using enum Kind;
+using enum Who;
+
 const Collective collectives[] = {
-    COLLECTIVE(Kind::data, Who::all, Who::nobody, bcast, Bcast, const_cast<void*>(a.sent), a.count,
-               a.sent_type, a.root, comm),
-    COLLECTIVE(Kind::data, Who::all, Who::root, gather, Gather, a.sent, a.count, a.sent_type, a.received,
-               a.count, a.received_type, a.root, comm),
-    COLLECTIVE(Kind::data, Who::all, Who::root, gatherv, Gatherv, a.sent, a.count, a.sent_type, a.received,
-               a.counts.data(), zeros().data(), a.received_type, a.root, comm),
-    COLLECTIVE(Kind::data, Who::root, Who::all, scatter, Scatter, a.sent, a.count, a.sent_type, a.received,
-               a.count, a.received_type, a.root, comm),
-    COLLECTIVE(Kind::data, Who::root, Who::all, scatterv, Scatterv, a.sent, a.counts.data(), zeros().data(),
-               a.sent_type, a.received, a.count, a.received_type, a.root, comm),
-    COLLECTIVE(Kind::data, Who::all, Who::all, allgather, Allgather, a.sent, a.count, a.sent_type, a.received,
-               a.count, a.received_type, comm),
-    COLLECTIVE(Kind::data, Who::all, Who::all, allgatherv, Allgatherv, a.sent, a.count, a.sent_type,
-               a.received, a.counts.data(), zeros().data(), a.received_type, comm),
-    COLLECTIVE(Kind::data, Who::all, Who::all, alltoall, Alltoall, a.sent, a.count, a.sent_type, a.received,
-               a.count, a.received_type, comm),
-    COLLECTIVE(Kind::data, Who::all, Who::all, alltoallv, Alltoallv, a.sent, a.counts.data(), zeros().data(),
-               a.sent_type, a.received, a.counts.data(), zeros().data(), a.received_type, comm),
-    COLLECTIVE(Kind::data, Who::all, Who::all, alltoallw, Alltoallw, a.sent, a.counts.data(), zeros().data(),
-               a.sent_types.data(), a.received, a.counts.data(), zeros().data(),
+    COLLECTIVE(data, all, nobody, bcast, Bcast, const_cast<void*>(a.sent), a.count, a.sent_type, a.root,
+               comm),
+    COLLECTIVE(data, all, root, gather, Gather, SEND, RECEIVE, a.root, comm),
+    COLLECTIVE(data, all, root, gatherv, Gatherv, SEND, RECEIVEV, a.root, comm),
+    COLLECTIVE(data, root, all, scatter, Scatter, SEND, RECEIVE, a.root, comm),
+    COLLECTIVE(data, root, all, scatterv, Scatterv, SENDV, RECEIVE, a.root, comm),
+    COLLECTIVE(data, all, all, allgather, Allgather, SEND, RECEIVE, comm),
+    COLLECTIVE(data, all, all, allgatherv, Allgatherv, SEND, RECEIVEV, comm),
+    COLLECTIVE(data, all, all, alltoall, Alltoall, SEND, RECEIVE, comm),
+    COLLECTIVE(data, all, all, alltoallv, Alltoallv, SENDV, RECEIVEV, comm),
+    COLLECTIVE(data, all, all, alltoallw, Alltoallw, a.sent, a.counts.data(), zeros, a.sent_types.data(),
+               a.received, a.counts.data(), zeros,
                (a.sent_type == a.received_type ? a.sent_types : a.received_types).data(), comm),
-    COLLECTIVE(Kind::reduction, Who::all, Who::root, reduce, Reduce, a.sent, a.received, a.count, a.sent_type,
-               a.op, a.root, comm),
-    COLLECTIVE(Kind::reduction, Who::all, Who::all, allreduce, Allreduce, a.sent, a.received, a.count,
+    COLLECTIVE(reduction, all, root, reduce, Reduce, REDUCE, a.root, comm),
+    COLLECTIVE(reduction, all, all, allreduce, Allreduce, REDUCE, comm),
+    COLLECTIVE(reduction, all, all, scan, Scan, REDUCE, comm),
+    COLLECTIVE(reduction, all, all, exscan, Exscan, REDUCE, comm),
+    COLLECTIVE(reduction, all, all, reduce_scatter_block, Reduce_scatter_block, REDUCE, comm),
+    COLLECTIVE(reduction, all, all, reduce_scatter, Reduce_scatter, a.sent, a.received, a.counts.data(),
                a.sent_type, a.op, comm),
-    COLLECTIVE(Kind::reduction, Who::all, Who::all, scan, Scan, a.sent, a.received, a.count, a.sent_type,
-               a.op, comm),
-    COLLECTIVE(Kind::reduction, Who::all, Who::all, exscan, Exscan, a.sent, a.received, a.count, a.sent_type,
-               a.op, comm),
-    COLLECTIVE(Kind::reduction, Who::all, Who::all, reduce_scatter_block, Reduce_scatter_block, a.sent,
-               a.received, a.count, a.sent_type, a.op, comm),
-    COLLECTIVE(Kind::reduction, Who::all, Who::all, reduce_scatter, Reduce_scatter, a.sent, a.received,
-               a.counts.data(), a.sent_type, a.op, comm),
-    COLLECTIVE(Kind::neighbors, Who::all, Who::all, neighbor_allgather, Neighbor_allgather, a.sent, a.count,
-               a.sent_type, a.received, a.count, a.received_type, comm),
-    COLLECTIVE(Kind::neighbors, Who::all, Who::all, neighbor_allgatherv, Neighbor_allgatherv, a.sent, a.count,
-               a.sent_type, a.received, a.counts.data(), zeros().data(), a.received_type, comm),
-    COLLECTIVE(Kind::neighbors, Who::all, Who::all, neighbor_alltoall, Neighbor_alltoall, a.sent, a.count,
-               a.sent_type, a.received, a.count, a.received_type, comm),
-    COLLECTIVE(Kind::neighbors, Who::all, Who::all, neighbor_alltoallv, Neighbor_alltoallv, a.sent,
-               a.counts.data(), zeros().data(), a.sent_type, a.received, a.counts.data(), zeros().data(),
-               a.received_type, comm),
-    COLLECTIVE(Kind::neighbors, Who::all, Who::all, neighbor_alltoallw, Neighbor_alltoallw, a.sent,
-               a.counts.data(), zero_addresses().data(), a.sent_types.data(), a.received, a.counts.data(),
-               zero_addresses().data(), a.received_types.data(), comm),
+    COLLECTIVE(neighbors, all, all, neighbor_allgather, Neighbor_allgather, SEND, RECEIVE, comm),
+    COLLECTIVE(neighbors, all, all, neighbor_allgatherv, Neighbor_allgatherv, SEND, RECEIVEV, comm),
+    COLLECTIVE(neighbors, all, all, neighbor_alltoall, Neighbor_alltoall, SEND, RECEIVE, comm),
+    COLLECTIVE(neighbors, all, all, neighbor_alltoallv, Neighbor_alltoallv, SENDV, RECEIVEV, comm),
+    COLLECTIVE(neighbors, all, all, neighbor_alltoallw, Neighbor_alltoallw, a.sent, a.counts.data(),
+               zero_addresses, a.sent_types.data(), a.received, a.counts.data(), zero_addresses,
+               a.received_types.data(), comm),
 };
 
 // Of all ranks, or of this one alone: with neighbours on a ring.
