@@ -131,26 +131,19 @@ void Exchange::Side::tell_mpi() {
 Exchange::Exchange(Collective collective, std::uint64_t bytes, int rank, int ranks, std::uint64_t& calls,
                    int root)
     : collective_(collective), bytes_(bytes), rank_(rank), ranks_(ranks), calls_(calls), root_(root) {
-    switch (collective) {
-        case Collective::barrier:
-            break;
-        case Collective::broadcast:
-            in_.add(bytes, root, to_all);
-            break;
-        case Collective::allreduce:
-            out_.buffer.resize(vector_bytes(bytes));
-            in_.buffer.resize(vector_bytes(bytes));
-            break;
-        case Collective::allgather:
-            out_.add(bytes, rank, to_all);
-            for (int peer = 0; peer < ranks; ++peer) in_.add(bytes, peer, to_all);
-            break;
-        default:
-            for (int peer = 0; peer < ranks; ++peer) {
-                out_.add(block_bytes(collective, bytes, rank, peer, root), rank, peer);
-                in_.add(block_bytes(collective, bytes, peer, rank, root), peer, rank);
-            }
-            break;
+    if (collective == Collective::broadcast) {
+        in_.add(bytes, root, to_all);
+    } else if (collective == Collective::allreduce) {
+        out_.buffer.resize(vector_bytes(bytes));
+        in_.buffer.resize(vector_bytes(bytes));
+    } else if (collective == Collective::allgather) {
+        out_.add(bytes, rank, to_all);
+        for (int peer = 0; peer < ranks; ++peer) in_.add(bytes, peer, to_all);
+    } else if (collective != Collective::barrier) {
+        for (int peer = 0; peer < ranks; ++peer) {
+            out_.add(block_bytes(collective, bytes, rank, peer, root), rank, peer);
+            in_.add(block_bytes(collective, bytes, peer, rank, root), peer, rank);
+        }
     }
     if (collective == Collective::gatherv || collective == Collective::alltoallv) {
         out_.tell_mpi();
@@ -170,6 +163,10 @@ void Exchange::fill(std::uint64_t iteration) {
     }
 }
 
+#define ACT(collective, ...)     \
+    case Collective::collective: \
+        return act(__VA_ARGS__)
+
 // Gives `act` the nonblocking function, the blocking one, and what both take.
 template <typename Act>
 void Exchange::with_arguments(MPI_Comm where, Act act) {
@@ -178,36 +175,18 @@ void Exchange::with_arguments(MPI_Comm where, Act act) {
     const void* out = out_.buffer.data();
     void* in = in_.buffer.data();
     switch (collective_) {
-        case Collective::barrier:
-            act(MPI_Ibarrier, MPI_Barrier, where);
-            break;
-        case Collective::broadcast:
-            act(MPI_Ibcast, MPI_Bcast, in, count, MPI_BYTE, root_, where);
-            break;
-        case Collective::gather:
-            act(MPI_Igather, MPI_Gather, out, count, MPI_BYTE, in, count, MPI_BYTE, root_, where);
-            break;
-        case Collective::gatherv:
-            act(MPI_Igatherv, MPI_Gatherv, out, out_.counts[static_cast<std::size_t>(root_)], MPI_BYTE, in,
-                in_.counts.data(), in_.displacements.data(), MPI_BYTE, root_, where);
-            break;
-        case Collective::scatter:
-            act(MPI_Iscatter, MPI_Scatter, out, count, MPI_BYTE, in, count, MPI_BYTE, root_, where);
-            break;
-        case Collective::allgather:
-            act(MPI_Iallgather, MPI_Allgather, out, count, MPI_BYTE, in, count, MPI_BYTE, where);
-            break;
-        case Collective::alltoall:
-            act(MPI_Ialltoall, MPI_Alltoall, out, count, MPI_BYTE, in, count, MPI_BYTE, where);
-            break;
-        case Collective::alltoallv:
-            act(MPI_Ialltoallv, MPI_Alltoallv, out, out_.counts.data(), out_.displacements.data(), MPI_BYTE,
-                in, in_.counts.data(), in_.displacements.data(), MPI_BYTE, where);
-            break;
-        case Collective::allreduce:
-            act(MPI_Iallreduce, MPI_Allreduce, out, in, static_cast<int>(out_.buffer.size() / sizeof(double)),
-                MPI_DOUBLE, MPI_SUM, where);
-            break;
+        ACT(barrier, MPI_Ibarrier, MPI_Barrier, where);
+        ACT(broadcast, MPI_Ibcast, MPI_Bcast, in, count, MPI_BYTE, root_, where);
+        ACT(gather, MPI_Igather, MPI_Gather, out, count, MPI_BYTE, in, count, MPI_BYTE, root_, where);
+        ACT(gatherv, MPI_Igatherv, MPI_Gatherv, out, out_.counts[static_cast<std::size_t>(root_)], MPI_BYTE,
+            in, in_.counts.data(), in_.displacements.data(), MPI_BYTE, root_, where);
+        ACT(scatter, MPI_Iscatter, MPI_Scatter, out, count, MPI_BYTE, in, count, MPI_BYTE, root_, where);
+        ACT(allgather, MPI_Iallgather, MPI_Allgather, out, count, MPI_BYTE, in, count, MPI_BYTE, where);
+        ACT(alltoall, MPI_Ialltoall, MPI_Alltoall, out, count, MPI_BYTE, in, count, MPI_BYTE, where);
+        ACT(alltoallv, MPI_Ialltoallv, MPI_Alltoallv, out, out_.counts.data(), out_.displacements.data(),
+            MPI_BYTE, in, in_.counts.data(), in_.displacements.data(), MPI_BYTE, where);
+        ACT(allreduce, MPI_Iallreduce, MPI_Allreduce, out, in,
+            static_cast<int>(out_.buffer.size() / sizeof(double)), MPI_DOUBLE, MPI_SUM, where);
         default:
             throw Error(ErrorCode::unsupported, fmt::format("{} is not measured", mpi_name(collective_)));
     }

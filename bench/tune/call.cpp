@@ -29,43 +29,33 @@ Call::Call(Collective collective, std::uint64_t bytes, int ranks) : collective_(
     }
 }
 
+// The MPI's function, and what it takes.
+#define START(collective, function, ...) \
+    case Collective::collective:         \
+        return function(__VA_ARGS__, where, &request)
+
 int Call::start(MPI_Comm where, MPI_Request& request) {
     const void* in = in_.data();
     void* out = out_.data();
     const int* counts = counts_.data();
     const int* places = places_.data();
     switch (collective_) {
+        START(broadcast, MPI_Ibcast, out, count_, MPI_BYTE, 0);
+        START(gather, MPI_Igather, in, count_, MPI_BYTE, out, count_, MPI_BYTE, 0);
+        START(gatherv, MPI_Igatherv, in, count_, MPI_BYTE, out, counts, places, MPI_BYTE, 0);
+        START(scatter, MPI_Iscatter, in, count_, MPI_BYTE, out, count_, MPI_BYTE, 0);
+        START(allgather, MPI_Iallgather, in, count_, MPI_BYTE, out, count_, MPI_BYTE);
+        START(allgatherv, MPI_Iallgatherv, in, count_, MPI_BYTE, out, counts, places, MPI_BYTE);
+        START(alltoall, MPI_Ialltoall, in, count_, MPI_BYTE, out, count_, MPI_BYTE);
+        START(alltoallv, MPI_Ialltoallv, in, counts, places, MPI_BYTE, out, counts, places, MPI_BYTE);
+        START(reduce, MPI_Ireduce, in, out, count_, MPI_DOUBLE, MPI_SUM, 0);
+        START(allreduce, MPI_Iallreduce, in, out, count_, MPI_DOUBLE, MPI_SUM);
+        START(reduce_scatter_block, MPI_Ireduce_scatter_block, in, out, count_, MPI_DOUBLE, MPI_SUM);
+        START(reduce_scatter, MPI_Ireduce_scatter, in, out, counts, MPI_DOUBLE, MPI_SUM);
+        START(scan, MPI_Iscan, in, out, count_, MPI_DOUBLE, MPI_SUM);
+        START(exscan, MPI_Iexscan, in, out, count_, MPI_DOUBLE, MPI_SUM);
         case Collective::barrier:
             return MPI_Ibarrier(where, &request);
-        case Collective::broadcast:
-            return MPI_Ibcast(out, count_, MPI_BYTE, 0, where, &request);
-        case Collective::gather:
-            return MPI_Igather(in, count_, MPI_BYTE, out, count_, MPI_BYTE, 0, where, &request);
-        case Collective::gatherv:
-            return MPI_Igatherv(in, count_, MPI_BYTE, out, counts, places, MPI_BYTE, 0, where, &request);
-        case Collective::scatter:
-            return MPI_Iscatter(in, count_, MPI_BYTE, out, count_, MPI_BYTE, 0, where, &request);
-        case Collective::allgather:
-            return MPI_Iallgather(in, count_, MPI_BYTE, out, count_, MPI_BYTE, where, &request);
-        case Collective::allgatherv:
-            return MPI_Iallgatherv(in, count_, MPI_BYTE, out, counts, places, MPI_BYTE, where, &request);
-        case Collective::alltoall:
-            return MPI_Ialltoall(in, count_, MPI_BYTE, out, count_, MPI_BYTE, where, &request);
-        case Collective::alltoallv:
-            return MPI_Ialltoallv(in, counts, places, MPI_BYTE, out, counts, places, MPI_BYTE, where,
-                                  &request);
-        case Collective::reduce:
-            return MPI_Ireduce(in, out, count_, MPI_DOUBLE, MPI_SUM, 0, where, &request);
-        case Collective::allreduce:
-            return MPI_Iallreduce(in, out, count_, MPI_DOUBLE, MPI_SUM, where, &request);
-        case Collective::reduce_scatter_block:
-            return MPI_Ireduce_scatter_block(in, out, count_, MPI_DOUBLE, MPI_SUM, where, &request);
-        case Collective::reduce_scatter:
-            return MPI_Ireduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, where, &request);
-        case Collective::scan:
-            return MPI_Iscan(in, out, count_, MPI_DOUBLE, MPI_SUM, where, &request);
-        case Collective::exscan:
-            return MPI_Iexscan(in, out, count_, MPI_DOUBLE, MPI_SUM, where, &request);
         case Collective::scatterv:
         case Collective::neighbor_allgather:
         case Collective::neighbor_alltoall:

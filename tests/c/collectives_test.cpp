@@ -89,46 +89,29 @@ struct Arguments {
         const std::uint64_t bytes = problem.bytes;
         const std::uint64_t count = bytes / problem.element_bytes();
         const int root = problem.root;
+// The function of a collective's name.
+#define START(collective, ...)   \
+    case Collective::collective: \
+        return lapwing_##collective(group, __VA_ARGS__)
         switch (problem.collective) {
-            case Collective::barrier:
-                return lapwing_barrier(group, operation);
-            case Collective::broadcast:
-                return lapwing_broadcast(group, rank == root ? const_cast<void*>(in) : out, bytes, root,
-                                         operation);
-            case Collective::gather:
-                return lapwing_gather(group, in, bytes, out, root, operation);
-            case Collective::gatherv:
-                return lapwing_gatherv(group, in, first_send(), out, receives.data(), root, operation);
-            case Collective::scatter:
-                return lapwing_scatter(group, in, out, bytes, root, operation);
-            case Collective::scatterv:
-                return lapwing_scatterv(group, in, sends.data(), out, first_receive(), root, operation);
-            case Collective::allgather:
-                return lapwing_allgather(group, in, bytes, out, operation);
-            case Collective::allgatherv:
-                return lapwing_allgatherv(group, in, first_send(), out, receives.data(), operation);
-            case Collective::alltoall:
-                return lapwing_alltoall(group, in, out, bytes, operation);
-            case Collective::alltoallv:
-                return lapwing_alltoallv(group, in, sends.data(), out, receives.data(), operation);
-            case Collective::reduce:
-                return lapwing_reduce(group, in, out, count, &reduction, root, operation);
-            case Collective::allreduce:
-                return lapwing_allreduce(group, in, out, count, &reduction, operation);
-            case Collective::reduce_scatter_block:
-                return lapwing_reduce_scatter_block(group, in, out, count, &reduction, operation);
-            case Collective::reduce_scatter:
-                return lapwing_reduce_scatter(group, in, out, counts.data(), &reduction, operation);
-            case Collective::scan:
-                return lapwing_scan(group, in, out, count, &reduction, operation);
-            case Collective::exscan:
-                return lapwing_exscan(group, in, out, count, &reduction, operation);
-            case Collective::neighbor_allgather:
-                return lapwing_neighbor_allgather(group, &neighbors, in, first_send(), out, receives.data(),
-                                                  operation);
-            case Collective::neighbor_alltoall:
-                return lapwing_neighbor_alltoall(group, &neighbors, in, sends.data(), out, receives.data(),
-                                                 operation);
+            START(barrier, operation);
+            START(broadcast, rank == root ? const_cast<void*>(in) : out, bytes, root, operation);
+            START(gather, in, bytes, out, root, operation);
+            START(gatherv, in, first_send(), out, receives.data(), root, operation);
+            START(scatter, in, out, bytes, root, operation);
+            START(scatterv, in, sends.data(), out, first_receive(), root, operation);
+            START(allgather, in, bytes, out, operation);
+            START(allgatherv, in, first_send(), out, receives.data(), operation);
+            START(alltoall, in, out, bytes, operation);
+            START(alltoallv, in, sends.data(), out, receives.data(), operation);
+            START(reduce, in, out, count, &reduction, root, operation);
+            START(allreduce, in, out, count, &reduction, operation);
+            START(reduce_scatter_block, in, out, count, &reduction, operation);
+            START(reduce_scatter, in, out, counts.data(), &reduction, operation);
+            START(scan, in, out, count, &reduction, operation);
+            START(exscan, in, out, count, &reduction, operation);
+            START(neighbor_allgather, &neighbors, in, first_send(), out, receives.data(), operation);
+            START(neighbor_alltoall, &neighbors, in, sends.data(), out, receives.data(), operation);
         }
         return LAPWING_INTERNAL;
     }
