@@ -18,27 +18,21 @@ static void complete(NBC_Handle* handle) {
     static int next;
     MPI_Status status;
     int flag = NBC_CONTINUE;
-    switch (next++ % 5) {
-        case 0:
-            CHECK(NBC_Wait(handle) == NBC_OK);
-            break;
-        case 1:
-            CHECK(NBC_Wait(handle, &status) == NBC_OK);
-            break;
-        case 2:
-            while (flag == NBC_CONTINUE) CHECK(NBC_Test(handle, &flag, &status) == NBC_OK);
-            CHECK(flag == NBC_OK);
-            break;
-        case 3:
-            while ((flag = NBC_Test(handle)) == NBC_CONTINUE) continue;
-            CHECK(flag == NBC_OK);
-            break;
-        default:
-            while ((flag = NBC_Testold(handle)) == NBC_CONTINUE) continue;
-            CHECK(flag == NBC_OK);
-    }
+    const int way = next++ % 5;
+    if (way == 0) CHECK(NBC_Wait(handle) == NBC_OK);
+    if (way == 1) CHECK(NBC_Wait(handle, &status) == NBC_OK);
+    while (way == 2 && flag == NBC_CONTINUE) CHECK(NBC_Test(handle, &flag, &status) == NBC_OK);
+    while (way == 3 && (flag = NBC_Test(handle)) == NBC_CONTINUE) continue;
+    while (way == 4 && (flag = NBC_Testold(handle)) == NBC_CONTINUE) continue;
+    CHECK(way < 2 || flag == NBC_OK);
     CHECK(NBC_Test(handle) == NBC_OK); /* again: it stays complete */
 }
+
+#define COMPLETE(call)           \
+    do {                         \
+        CHECK((call) == NBC_OK); \
+        complete(&handle);       \
+    } while (0)
 
 static int value(int from, int to) {
     return 100 * from + to;
@@ -49,11 +43,9 @@ static void of_all(MPI_Comm comm) {
     int sent[MOST], got[MOST], counts[MOST], places[MOST];
     int same[MOST], sum = rank, root = ranks - 1;
 
-    CHECK(NBC_Ibarrier(comm, &handle) == NBC_OK);
-    complete(&handle);
+    COMPLETE(NBC_Ibarrier(comm, &handle));
     sum = rank == root ? 42 : 0;
-    NBC_Ibcast(&sum, 1, MPI_INT, root, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Ibcast(&sum, 1, MPI_INT, root, comm, &handle));
     CHECK(sum == 42);
 
     for (int i = 0; i < ranks; ++i) {
@@ -61,39 +53,31 @@ static void of_all(MPI_Comm comm) {
         counts[i] = 1;
         places[i] = ranks - 1 - i;
     }
-    NBC_Ialltoall(sent, 1, MPI_INT, got, 1, MPI_INT, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Ialltoall(sent, 1, MPI_INT, got, 1, MPI_INT, comm, &handle));
     for (int i = 0; i < ranks; ++i) CHECK(got[i] == value(i, rank));
     memcpy(same, sent, sizeof same);
-    NBC_Ialltoall(same, 1, MPI_INT, same, 1, MPI_INT, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Ialltoall(same, 1, MPI_INT, same, 1, MPI_INT, comm, &handle));
     for (int i = 0; i < ranks; ++i) CHECK(same[i] == value(i, rank));
-    NBC_Ialltoallv(sent, counts, places, MPI_INT, got, counts, places, MPI_INT, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Ialltoallv(sent, counts, places, MPI_INT, got, counts, places, MPI_INT, comm, &handle));
     for (int i = 0; i < ranks; ++i) CHECK(got[places[i]] == value(i, places[rank]));
 
-    NBC_Iallgather(&rank, 1, MPI_INT, got, 1, MPI_INT, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Iallgather(&rank, 1, MPI_INT, got, 1, MPI_INT, comm, &handle));
     for (int i = 0; i < ranks; ++i) CHECK(got[i] == i);
     memset(got, -1, sizeof got);
     got[places[rank]] = rank;
-    NBC_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, got, counts, places, MPI_INT, comm, &handle);
-    complete(&handle);
+    COMPLETE(
+        NBC_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, got, counts, places, MPI_INT, comm, &handle));
     for (int i = 0; i < ranks; ++i) CHECK(got[places[i]] == i);
 
     memset(got, -1, sizeof got);
     got[root] = root;
-    NBC_Igather(rank == root ? got : &rank, 1, MPI_INT, got, 1, MPI_INT, root, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Igather(rank == root ? got : &rank, 1, MPI_INT, got, 1, MPI_INT, root, comm, &handle));
     for (int i = 0; i < ranks && rank == root; ++i) CHECK(got[i] == i);
-    NBC_Igatherv(&rank, 1, MPI_INT, got, counts, places, MPI_INT, root, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Igatherv(&rank, 1, MPI_INT, got, counts, places, MPI_INT, root, comm, &handle));
     for (int i = 0; i < ranks && rank == root; ++i) CHECK(got[places[i]] == i);
-    NBC_Iscatter(sent, 1, MPI_INT, rank == root ? sent : got, 1, MPI_INT, root, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Iscatter(sent, 1, MPI_INT, rank == root ? sent : got, 1, MPI_INT, root, comm, &handle));
     CHECK((rank == root ? sent[root] : got[0]) == value(root, rank));
-    NBC_Iscatterv(sent, counts, places, MPI_INT, got, 1, MPI_INT, root, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Iscatterv(sent, counts, places, MPI_INT, got, 1, MPI_INT, root, comm, &handle));
     CHECK(got[0] == value(root, places[rank]));
 }
 
@@ -105,21 +89,16 @@ static void reducing(MPI_Comm comm) {
         ones[i] = i + 1;
         counts[i] = 1;
     }
-    NBC_Ireduce(&sum, got, 1, MPI_INT, MPI_SUM, 0, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Ireduce(&sum, got, 1, MPI_INT, MPI_SUM, 0, comm, &handle));
     if (rank == 0) CHECK(got[0] == all);
-    NBC_Iallreduce(&sum, got, 1, MPI_INT, MPI_SUM, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Iallreduce(&sum, got, 1, MPI_INT, MPI_SUM, comm, &handle));
     CHECK(got[0] == all);
-    NBC_Iscan(&sum, got, 1, MPI_INT, MPI_SUM, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Iscan(&sum, got, 1, MPI_INT, MPI_SUM, comm, &handle));
     CHECK(got[0] == sum * (sum + 1) / 2);
-    NBC_Ireduce_scatter(ones, got, counts, MPI_INT, MPI_SUM, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Ireduce_scatter(ones, got, counts, MPI_INT, MPI_SUM, comm, &handle));
     CHECK(got[0] == ranks * (rank + 1));
     /* Equal buffers are in place. */
-    NBC_Iallreduce(&sum, &sum, 1, MPI_INT, MPI_SUM, comm, &handle);
-    complete(&handle);
+    COMPLETE(NBC_Iallreduce(&sum, &sum, 1, MPI_INT, MPI_SUM, comm, &handle));
     CHECK(sum == all);
 }
 
