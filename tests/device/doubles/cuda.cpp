@@ -226,36 +226,27 @@ bool exists(Context* context) {
     BEGIN(function);               \
     if (current() == nullptr || !exists(current())) return invalid_context
 
-CUresult attribute(void* value, int which, CUdeviceptr pointer, bool* known) {
+// Of a pointer that it does not know it says nothing, without an error.
+CUresult attribute(void* value, int which, CUdeviceptr pointer) {
     if (value == nullptr) return invalid_value;
     std::uint64_t begin = 0;
-    const Allocation* const allocation = driver.memory.find(pointer, &begin);
+    const Allocation* const in = driver.memory.find(pointer, &begin);
     const void* const address = reinterpret_cast<const void*>(pointer);
     const bool managed = driver.managed.find(address);
     const bool pinned = driver.pinned.find(address);
-    *known = allocation != nullptr || managed || pinned;
-    switch (which) {
-        case 1:  // CONTEXT
-            *static_cast<void**>(value) = allocation != nullptr ? allocation->context : nullptr;
-            return success;
-        case 2:  // MEMORY_TYPE: 1 the host's, 2 a device's; managed memory may be either
-            *static_cast<unsigned*>(value) = allocation != nullptr || managed ? 2 : pinned ? 1 : 0;
-            return success;
-        case 8:  // IS_MANAGED
-            *static_cast<unsigned*>(value) = managed ? 1 : 0;
-            return success;
-        case 9:  // DEVICE_ORDINAL
-            *static_cast<int*>(value) = allocation != nullptr ? allocation->device : *known ? 0 : -2;
-            return success;
-        case 11:  // RANGE_START_ADDR
-            *static_cast<CUdeviceptr*>(value) = allocation != nullptr ? begin : 0;
-            return success;
-        case 12:  // RANGE_SIZE
-            *static_cast<std::size_t*>(value) = allocation != nullptr ? allocation->bytes : 0;
-            return success;
-        default:
-            return invalid_value;
-    }
+    const auto give = [value](auto what) {
+        *static_cast<decltype(what)*>(value) = what;
+        return success;
+    };
+    if (which == 1) return give(in != nullptr ? in->context : nullptr);  // CONTEXT
+    // MEMORY_TYPE: 1 the host's, 2 a device's; managed memory may be either
+    if (which == 2) return give(in != nullptr || managed ? 2U : pinned ? 1U : 0U);
+    if (which == 8) return give(managed ? 1U : 0U);  // IS_MANAGED
+    // DEVICE_ORDINAL
+    if (which == 9) return give(in != nullptr ? in->device : managed || pinned ? 0 : -2);
+    if (which == 11) return give(in != nullptr ? begin : CUdeviceptr{0});      // RANGE_START_ADDR
+    if (which == 12) return give(in != nullptr ? std::size_t{in->bytes} : 0);  // RANGE_SIZE
+    return invalid_value;
 }
 
 CUresult enqueue(Stream* stream, CUdeviceptr device, std::size_t bytes, void* host, bool to_device) {
@@ -497,21 +488,9 @@ CUresult cuPointerGetAttributes(unsigned count, int* which, void** values, CUdev
     BEGIN(cuPointerGetAttributes);
     if (control.demands_context && current() == nullptr) return invalid_context;
     if (count == 0 || which == nullptr || values == nullptr) return invalid_value;
-    // Of a pointer that it does not know it says nothing, without an error.
-    for (unsigned i = 0; i < count; ++i) {
-        bool known = false;
-        if (const CUresult result = attribute(values[i], which[i], pointer, &known); result != success)
-            return result;
-    }
+    for (unsigned i = 0; i < count; ++i)
+        if (const CUresult result = attribute(values[i], which[i], pointer); result != success) return result;
     return success;
-}
-
-CUresult cuPointerGetAttribute(void* value, int which, CUdeviceptr pointer) {
-    BEGIN(cuPointerGetAttribute);
-    if (control.demands_context && current() == nullptr) return invalid_context;
-    bool known = false;
-    const CUresult result = attribute(value, which, pointer, &known);
-    return result == success && !known ? invalid_value : result;
 }
 
 CUresult cuPointerSetAttribute(const void* value, int which, CUdeviceptr pointer) {
