@@ -142,23 +142,11 @@ int main(int argc, char** argv) {
     int n = 1000, block = 64, wrong = 0;
     opterr = rank == 0;
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-        switch (option) {
-            case 'n':
-                n = atoi(optarg);
-                break;
-            case 'b':
-                block = atoi(optarg);
-                break;
-            case 'm':
-                wrong |= strcmp(optarg, "ring") != 0 && strcmp(optarg, "host") != 0 &&
-                         strcmp(optarg, "offload") != 0;
-                mode = strcmp(optarg, "ring") == 0 ? RING : strcmp(optarg, "host") == 0 ? HOST : OFFLOAD;
-                break;
-            case 0:  // a flag
-                break;
-            default:
-                wrong = 1;
-        }
+        if (option == 'n') n = atoi(optarg);
+        if (option == 'b') block = atoi(optarg);
+        if (option == 'm')
+            for (mode = RING; mode <= OFFLOAD && strcmp(optarg, modes[mode]) != 0;) ++mode;
+        wrong |= option != 0 && strchr("nbm", option) == NULL;
     }
     plant_error &= rank == ranks - 1;
     if (help) {
@@ -166,7 +154,7 @@ int main(int argc, char** argv) {
         MPI_Finalize();
         return 0;
     }
-    if (wrong || n < 1 || block < 1 || optind < argc) {
+    if (wrong || mode > OFFLOAD || n < 1 || block < 1 || optind < argc) {
         if (rank == 0) fprintf(stderr, "hpl: wrong options; see --help\n");
         MPI_Finalize();
         return 2;

@@ -131,97 +131,82 @@ MPI_Comm make(MPI_Comm communicator, Random& random, int* group) {
     const int modulus = 1 + random.below(ranks);
     const int tag = random.below(1000);
     const bool flag = random.one_in(2);
-    switch (way) {
-        case 0:
-            MPI_Comm_dup(communicator, &made);
-            break;
-        case 1: {
-            MPI_Request request = MPI_REQUEST_NULL;
-            MPI_Comm_idup(communicator, &made, &request);
-            MPI_Wait(&request, MPI_STATUS_IGNORE);
-            break;
+    if (way == 0) MPI_Comm_dup(communicator, &made);
+    if (way == 1) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Comm_idup(communicator, &made, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (way == 2) MPI_Comm_dup_with_info(communicator, MPI_INFO_NULL, &made);
+    if (way == 3 || way == 4) {
+        *group = rank % modulus;
+        MPI_Comm_split(communicator, *group, flag ? rank : -rank, &made);
+    }
+    if (way == 5) {
+        *group = rank < modulus ? 0 : MPI_UNDEFINED;
+        MPI_Comm_split(communicator, *group, 0, &made);
+    }
+    if (way == 6) {
+        MPI_Group some = first_ranks(communicator, modulus);
+        MPI_Comm_create(communicator, some, &made);
+        MPI_Group_free(&some);
+    }
+    if (way == 7) {
+        MPI_Group some = first_ranks(communicator, modulus);
+        if (rank < modulus) MPI_Comm_create_group(communicator, some, tag, &made);
+        MPI_Group_free(&some);
+    }
+    if (way == 8) {
+        const int periods[1] = {1};
+        MPI_Cart_create(communicator, 1, &ranks, periods, 0, &made);
+    }
+    if (way == 9) {
+        const int before[1] = {(rank + ranks - 1) % ranks};
+        const int after[1] = {(rank + 1) % ranks};
+        MPI_Dist_graph_create_adjacent(communicator, 1, before, MPI_UNWEIGHTED, 1, after, MPI_UNWEIGHTED,
+                                       MPI_INFO_NULL, 0, &made);
+    }
+    if (way == 10) made = merged(communicator, tag);
+    if (way == 11) {
+        // A ring of the first ranks. A ring of one rank or of two ranks has one edge twice.
+        std::vector<int> index, edges;
+        for (int i = 0; i < modulus; ++i) {
+            edges.insert(edges.end(), {(i + modulus - 1) % modulus, (i + 1) % modulus});
+            index.push_back(2 * (i + 1));
         }
-        case 2:
-            MPI_Comm_dup_with_info(communicator, MPI_INFO_NULL, &made);
-            break;
-        case 3:
-        case 4:
-            *group = rank % modulus;
-            MPI_Comm_split(communicator, *group, flag ? rank : -rank, &made);
-            break;
-        case 5:
-            *group = rank < modulus ? 0 : MPI_UNDEFINED;
-            MPI_Comm_split(communicator, *group, 0, &made);
-            break;
-        case 6: {
-            MPI_Group some = first_ranks(communicator, modulus);
-            MPI_Comm_create(communicator, some, &made);
-            MPI_Group_free(&some);
-            break;
+        MPI_Graph_create(communicator, modulus, index.data(), edges.data(), flag ? 1 : 0, &made);
+    }
+    if (way == 12) {
+        // Rank 0 names all edges of a ring.
+        std::vector<int> from, degrees, to;
+        for (int i = 0; rank == 0 && i < ranks; ++i) {
+            from.push_back(i);
+            degrees.push_back(1);
+            to.push_back((i + 1) % ranks);
         }
-        case 7: {
-            MPI_Group some = first_ranks(communicator, modulus);
-            if (rank < modulus) MPI_Comm_create_group(communicator, some, tag, &made);
-            MPI_Group_free(&some);
-            break;
-        }
-        case 8: {
-            const int periods[1] = {1};
-            MPI_Cart_create(communicator, 1, &ranks, periods, 0, &made);
-            break;
-        }
-        case 9: {
-            const int before[1] = {(rank + ranks - 1) % ranks};
-            const int after[1] = {(rank + 1) % ranks};
-            MPI_Dist_graph_create_adjacent(communicator, 1, before, MPI_UNWEIGHTED, 1, after, MPI_UNWEIGHTED,
-                                           MPI_INFO_NULL, 0, &made);
-            break;
-        }
-        case 10:
-            made = merged(communicator, tag);
-            break;
-        case 11: {
-            // A ring of the first ranks. A ring of one rank or of two ranks has one edge twice.
-            std::vector<int> index, edges;
-            for (int i = 0; i < modulus; ++i) {
-                edges.insert(edges.end(), {(i + modulus - 1) % modulus, (i + 1) % modulus});
-                index.push_back(2 * (i + 1));
-            }
-            MPI_Graph_create(communicator, modulus, index.data(), edges.data(), flag ? 1 : 0, &made);
-            break;
-        }
-        case 12: {
-            // Rank 0 names all edges of a ring.
-            std::vector<int> from, degrees, to;
-            for (int i = 0; rank == 0 && i < ranks; ++i) {
-                from.push_back(i);
-                degrees.push_back(1);
-                to.push_back((i + 1) % ranks);
-            }
-            MPI_Dist_graph_create(communicator, static_cast<int>(from.size()), from.data(), degrees.data(),
-                                  to.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
-            break;
-        }
-        case 13: {
-            // A column of a grid.
-            const int sizes[2] = {modulus, ranks / modulus};
-            const int periods[2] = {0, 1};
-            const int kept[2] = {1, 0};
-            MPI_Comm grid = MPI_COMM_NULL;
-            MPI_Cart_create(communicator, 2, sizes, periods, 0, &grid);
-            if (grid == MPI_COMM_NULL) break;
+        MPI_Dist_graph_create(communicator, static_cast<int>(from.size()), from.data(), degrees.data(),
+                              to.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
+    }
+    if (way == 13) {
+        // A column of a grid.
+        const int sizes[2] = {modulus, ranks / modulus};
+        const int periods[2] = {0, 1};
+        const int kept[2] = {1, 0};
+        MPI_Comm grid = MPI_COMM_NULL;
+        MPI_Cart_create(communicator, 2, sizes, periods, 0, &grid);
+        if (grid != MPI_COMM_NULL) {
             *group = rank_in(grid) % sizes[1];
             MPI_Cart_sub(grid, kept, &made);
             MPI_Comm_free(&grid);
-            break;
         }
-        default:
-            MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
-            // Which ranks are in it depends on the hosts.
-            if (made != MPI_COMM_NULL) {
-                *group = rank;
-                MPI_Bcast(group, 1, MPI_INT, 0, made);
-            }
+    }
+    if (way == 14) {
+        MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
+        // Which ranks are in it depends on the hosts.
+        if (made != MPI_COMM_NULL) {
+            *group = rank;
+            MPI_Bcast(group, 1, MPI_INT, 0, made);
+        }
     }
     return made;
 }

@@ -27,37 +27,17 @@ inline std::vector<int> complete_by(CompletionCall call, std::vector<MPI_Request
     std::iota(indices.begin(), indices.end(), 0);
     int flag = 1;
     int found = 1;
-    switch (call) {
-        case CompletionCall::wait:
-            MPI_Wait(requests.data(), one);
-            break;
-        case CompletionCall::get_status:
-            MPI_Request_get_status(requests[0], &flag, one);
-            if (flag == 0) break;
-            [[fallthrough]];
-        case CompletionCall::test:
-            MPI_Test(requests.data(), &flag, one);
-            break;
-        case CompletionCall::waitany:
-            MPI_Waitany(count, requests.data(), indices.data(), one);
-            break;
-        case CompletionCall::testany:
-            MPI_Testany(count, requests.data(), indices.data(), &flag, one);
-            break;
-        case CompletionCall::waitsome:
-            MPI_Waitsome(count, requests.data(), &found, indices.data(), each);
-            break;
-        case CompletionCall::testsome:
-            MPI_Testsome(count, requests.data(), &found, indices.data(), each);
-            break;
-        case CompletionCall::waitall:
-            MPI_Waitall(count, requests.data(), each);
-            found = count;
-            break;
-        case CompletionCall::testall:
-            MPI_Testall(count, requests.data(), &flag, each);
-            found = count;
-    }
+    using enum CompletionCall;
+    if (call == wait) MPI_Wait(requests.data(), one);
+    if (call == get_status) MPI_Request_get_status(requests[0], &flag, one);
+    if (call == test || (call == get_status && flag != 0)) MPI_Test(requests.data(), &flag, one);
+    if (call == waitany) MPI_Waitany(count, requests.data(), indices.data(), one);
+    if (call == testany) MPI_Testany(count, requests.data(), indices.data(), &flag, one);
+    if (call == waitsome) MPI_Waitsome(count, requests.data(), &found, indices.data(), each);
+    if (call == testsome) MPI_Testsome(count, requests.data(), &found, indices.data(), each);
+    if (call == waitall) MPI_Waitall(count, requests.data(), each);
+    if (call == testall) MPI_Testall(count, requests.data(), &flag, each);
+    if (call == waitall || call == testall) found = count;
     if (flag == 0) return {};
     if (found == MPI_UNDEFINED) return {MPI_UNDEFINED};
     indices.resize(static_cast<std::size_t>(found));

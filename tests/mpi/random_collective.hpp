@@ -20,41 +20,37 @@ class RandomCollective {
         const auto fill = [count](std::vector<int>& block, int number) {
             block.insert(block.end(), static_cast<std::size_t>(count), number);
         };
-        switch (kind) {
-            case 0:
-                MPI_Ibarrier(communicator, &request);
-                break;
-            case 1:
-                fill(out_, rank == root ? value : -1);
-                fill(expected_, value);
-                MPI_Ibcast(out_.data(), count, MPI_INT, root, communicator, &request);
-                break;
-            case 2:
-                fill(in_, value + rank);
+        if (kind == 0) {
+            MPI_Ibarrier(communicator, &request);
+        } else if (kind == 1) {
+            fill(out_, rank == root ? value : -1);
+            fill(expected_, value);
+            MPI_Ibcast(out_.data(), count, MPI_INT, root, communicator, &request);
+        } else if (kind == 2) {
+            fill(in_, value + rank);
+            fill(out_, -1);
+            fill(expected_, ranks * value + ranks * (ranks - 1) / 2);
+            MPI_Iallreduce(in_.data(), out_.data(), count, MPI_INT, MPI_SUM, communicator, &request);
+        } else if (kind == 3) {
+            for (int other = 0; other < ranks; ++other) {
+                fill(in_, value + 1000 * rank + other);
                 fill(out_, -1);
-                fill(expected_, ranks * value + ranks * (ranks - 1) / 2);
-                MPI_Iallreduce(in_.data(), out_.data(), count, MPI_INT, MPI_SUM, communicator, &request);
-                break;
-            case 3:
-                for (int other = 0; other < ranks; ++other) {
-                    fill(in_, value + 1000 * rank + other);
-                    fill(out_, -1);
-                    fill(expected_, value + 1000 * other + rank);
-                }
-                MPI_Ialltoall(in_.data(), count, MPI_INT, out_.data(), count, MPI_INT, communicator,
-                              &request);
-                break;
-            case 4:
-                fill(in_, value + rank);
-                gather_at(rank == root, ranks, value, fill);
-                MPI_Igather(in_.data(), count, MPI_INT, out_.data(), count, MPI_INT, root, communicator,
-                            &request);
-                break;
-            default:
-                fill(in_, value + rank);
-                gather_at(true, ranks, value, fill);
-                MPI_Iallgather(in_.data(), count, MPI_INT, out_.data(), count, MPI_INT, communicator,
-                               &request);
+                fill(expected_, value + 1000 * other + rank);
+            }
+            MPI_Ialltoall(in_.data(), count, MPI_INT, out_.data(), count, MPI_INT, communicator, &request);
+        } else {
+            const bool to_all = kind == 5;
+            fill(in_, value + rank);
+            for (int from = 0; (to_all || rank == root) && from < ranks; ++from) {
+                fill(out_, -1);
+                fill(expected_, value + from);
+            }
+            const void* const in = in_.data();
+            void* const out = out_.data();
+            if (to_all)
+                MPI_Iallgather(in, count, MPI_INT, out, count, MPI_INT, communicator, &request);
+            else
+                MPI_Igather(in, count, MPI_INT, out, count, MPI_INT, root, communicator, &request);
         }
     }
     // When it is complete.
@@ -63,13 +59,5 @@ class RandomCollective {
     MPI_Request request = MPI_REQUEST_NULL;
 
   private:
-    template <typename Fill>
-    void gather_at(bool receives, int ranks, int value, const Fill& fill) {
-        for (int from = 0; receives && from < ranks; ++from) {
-            fill(out_, -1);
-            fill(expected_, value + from);
-        }
-    }
-
     std::vector<int> in_, out_, expected_;
 };

@@ -65,7 +65,6 @@ Problem large_problem(Collective collective, int ranks, int rank) {
     Problem problem = problem_of(collective, ranks, 0, cut ? static_cast<std::uint64_t>(ranks) : 1);
     if (collective == Collective::barrier) problem.bytes = 0;
     if (!has_parts(collective)) return problem;
-    Parts parts;
     const auto to_all = [&] {
         std::vector<Part> all;
         for (int peer = 0; peer < ranks; ++peer)
@@ -73,25 +72,12 @@ Problem large_problem(Collective collective, int ranks, int rank) {
         return all;
     };
     const std::vector<Part> to_one = {{rank == 1 ? 2 : 1, 0, problem.element_bytes()}};
-    switch (collective) {
-        case Collective::gatherv:
-            parts = {{{0, 0, 1}}, rank == 0 ? to_all() : std::vector<Part>()};
-            break;
-        case Collective::scatterv:
-            parts = {rank == 0 ? to_all() : std::vector<Part>(), {{0, 0, 1}}};
-            break;
-        case Collective::allgatherv:
-            parts = {{{rank, 0, 1}}, to_all()};
-            break;
-        case Collective::reduce_scatter:
-            parts = {to_all(), {{rank, 0, problem.element_bytes()}}};
-            break;
-        case Collective::alltoallv:
-            parts = {to_all(), to_all()};
-            break;
-        default:
-            parts = {to_one, to_one};
-    }
+    Parts parts = {to_one, to_one};
+    if (collective == Collective::gatherv) parts = {{{0, 0, 1}}, rank == 0 ? to_all() : std::vector<Part>()};
+    if (collective == Collective::scatterv) parts = {rank == 0 ? to_all() : std::vector<Part>(), {{0, 0, 1}}};
+    if (collective == Collective::allgatherv) parts = {{{rank, 0, 1}}, to_all()};
+    if (collective == Collective::reduce_scatter) parts = {to_all(), {{rank, 0, problem.element_bytes()}}};
+    if (collective == Collective::alltoallv) parts = {to_all(), to_all()};
     problem.parts = {parts};
     return problem;
 }

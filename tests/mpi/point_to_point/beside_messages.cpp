@@ -65,35 +65,24 @@ void Program::without_peer() {
     const Element element{MPI_BYTE, 1};
     Buffer buffer({}, element, 100'000);
     MPI_Status status;
-    switch (own_.below(5)) {
-        case 0:
-            MPI_Recv(buffer.address(), 100'000, MPI_BYTE, MPI_PROC_NULL, 3, handle(), &status);
-            check_without_peer(status);
-            break;
-        case 1:
-            MPI_Sendrecv(buffer.address(), 9, MPI_BYTE, MPI_PROC_NULL, 3, buffer.address(), 9, MPI_BYTE,
-                         MPI_PROC_NULL, 3, handle(), &status);
-            check_without_peer(status);
-            break;
-        case 2:
-            MPI_Probe(MPI_PROC_NULL, 3, handle(), &status);
-            check_without_peer(status);
-            MPI_Send(buffer.address(), 100'000, MPI_BYTE, MPI_PROC_NULL, 3, handle());
-            break;
-        default: {
-            Operation& made = add(Kind::without_peer);
-            made.buffer = Buffer({}, element, 100'000);
-            made.may_stay = true;
-            if (own_.one_in(2)) {
-                made.needs_status = true;
-                MPI_Irecv(made.buffer.address(), 100'000, MPI_BYTE, MPI_PROC_NULL, 3, handle(),
-                          &made.request);
-            } else {
-                MPI_Isend(made.buffer.address(), 100'000, MPI_BYTE, MPI_PROC_NULL, 3, handle(),
-                          &made.request);
-            }
-        }
-    }
+    const int way = own_.below(5);
+    if (way == 0) MPI_Recv(buffer.address(), 100'000, MPI_BYTE, MPI_PROC_NULL, 3, handle(), &status);
+    if (way == 1)
+        MPI_Sendrecv(buffer.address(), 9, MPI_BYTE, MPI_PROC_NULL, 3, buffer.address(), 9, MPI_BYTE,
+                     MPI_PROC_NULL, 3, handle(), &status);
+    if (way == 2) MPI_Probe(MPI_PROC_NULL, 3, handle(), &status);
+    if (way < 3) check_without_peer(status);
+    if (way == 2) MPI_Send(buffer.address(), 100'000, MPI_BYTE, MPI_PROC_NULL, 3, handle());
+    if (way < 3) return;
+    Operation& made = add(Kind::without_peer);
+    made.buffer = Buffer({}, element, 100'000);
+    made.may_stay = true;
+    made.needs_status = own_.one_in(2);
+    void* const address = made.buffer.address();
+    if (made.needs_status)
+        MPI_Irecv(address, 100'000, MPI_BYTE, MPI_PROC_NULL, 3, handle(), &made.request);
+    else
+        MPI_Isend(address, 100'000, MPI_BYTE, MPI_PROC_NULL, 3, handle(), &made.request);
 }
 
 void Program::check_without_peer(const MPI_Status& status) const {
@@ -112,19 +101,15 @@ void Program::start_collective() {
 
 void Program::blocking_collective(int which) {
     int sum = 0;
-    switch (which) {
-        case 0:
-            MPI_Barrier(communicators_.all);
-            break;
-        case 1:
-            MPI_Allreduce(&world_rank, &sum, 1, MPI_INT, MPI_SUM, communicators_.all);
-            check(sum == world_ranks * (world_ranks - 1) / 2, "MPI_Allreduce");
-            break;
-        default: {
-            std::vector<int> data(20'000, world_rank == 0 ? number_ : -1);
-            MPI_Bcast(data.data(), 20'000, MPI_INT, 0, communicators_.all);
-            check(data == std::vector<int>(20'000, number_), "MPI_Bcast");
-        }
+    if (which == 0) {
+        MPI_Barrier(communicators_.all);
+    } else if (which == 1) {
+        MPI_Allreduce(&world_rank, &sum, 1, MPI_INT, MPI_SUM, communicators_.all);
+        check(sum == world_ranks * (world_ranks - 1) / 2, "MPI_Allreduce");
+    } else {
+        std::vector<int> data(20'000, world_rank == 0 ? number_ : -1);
+        MPI_Bcast(data.data(), 20'000, MPI_INT, 0, communicators_.all);
+        check(data == std::vector<int>(20'000, number_), "MPI_Bcast");
     }
 }
 

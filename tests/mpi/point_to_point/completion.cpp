@@ -63,33 +63,26 @@ void Program::completed(std::size_t index, const MPI_Status* status) {
     if (status != nullptr) operation->status = *status;
     check(operation->persistent || operation->request == MPI_REQUEST_NULL, "a complete request is not null");
     check(!operation->persistent || operation->request != MPI_REQUEST_NULL, "a persistent request is null");
-    switch (operation->kind) {
-        case Kind::receive:
-            if (operation->expected != nullptr)
-                check_receive(*operation, *operation->expected, operation->id);
-            break;
-        case Kind::without_peer:
+    const Kind kind = operation->kind;
+    if (kind == Kind::receive && operation->expected != nullptr)
+        check_receive(*operation, *operation->expected, operation->id);
+    if (kind == Kind::without_peer) {
 #if !defined(MPICH_NUMVERSION) || MPICH_NUMVERSION >= 50000000
-            // MPICH 4.0 sets source and tag to 0.
-            if (operation->needs_status) check_without_peer(operation->status);
+        // MPICH 4.0 sets source and tag to 0.
+        if (operation->needs_status) check_without_peer(operation->status);
 #endif
-            check(operation->buffer.untouched(), "data from MPI_PROC_NULL");
-            break;
-        case Kind::collective:
-            check(operation->collective->right(), "a collective");
-            break;
-        case Kind::partitioned:
-            if (operation->elements > 0)
-                check(operation->buffer.first_difference(operation->id, operation->elements) == -1,
-                      "a partitioned receive");
-            MPI_Request_free(&operation->request);
-            break;
-        default:
-            break;
+        check(operation->buffer.untouched(), "data from MPI_PROC_NULL");
     }
-    if (operation->kind == Kind::receive && operation->expected == nullptr)
+    if (kind == Kind::collective) check(operation->collective->right(), "a collective");
+    if (kind == Kind::partitioned) {
+        if (operation->elements > 0)
+            check(operation->buffer.first_difference(operation->id, operation->elements) == -1,
+                  "a partitioned receive");
+        MPI_Request_free(&operation->request);
+    }
+    if (kind == Kind::receive && operation->expected == nullptr)
         unknown_.push_back(std::move(operation));
-    else if (operation->persistent && operation->kind != Kind::partitioned)
+    else if (operation->persistent && kind != Kind::partitioned)
         persistent_.push_back(std::move(operation));
     else
         operation->buffer.free_type();

@@ -489,28 +489,13 @@ Round Card::round() {
             round = more(round, Round::held);
             continue;
         }
-        int order[5] = {0, 1, 2, 3, 4};
+        using Action = Round (Card::*)(Pair&);
+        Action order[] = {&Card::execute, &Card::transmit, &Card::receive, &Card::retire,
+                          &Card::retire_receive};
         if (rules_.delay > 0) std::shuffle(std::begin(order), std::end(order), random_);
-        for (const int action : order) {
+        for (const Action action : order) {
             for (unsigned times = 1 + static_cast<unsigned>(random_() % 8); times > 0; --times) {
-                Round done = Round::idle;
-                switch (action) {
-                    case 0:
-                        done = execute(pair);
-                        break;
-                    case 1:
-                        done = transmit(pair);
-                        break;
-                    case 2:
-                        done = receive(pair);
-                        break;
-                    case 3:
-                        done = retire(pair);
-                        break;
-                    default:
-                        done = retire_receive(pair);
-                        break;
-                }
+                const Round done = (this->*action)(pair);
                 round = more(round, done);
                 if (done != Round::moved) break;
             }
@@ -621,27 +606,14 @@ bool Card::wait_is_over(const Request& request, Refusal& refusal) const {
     std::uint32_t index = request.max_index;
     std::uint32_t mask = completion_mask;
     std::uint32_t counted = queue.produced;
-    switch (rules_.fault) {
-        case Fault::wait_one_early:
-            --index;
-            break;
-        case Fault::wait_one_late:
-            ++index;
-            break;
-        case Fault::wait_never_blocks:
-            return true;
-        case Fault::wait_in_16_bits:
-            mask = 0xffff;
-            break;
-        case Fault::wait_forgets_overrun: {
-            // Only what has not been overwritten.
-            const std::uint32_t since = queue.total > queue.ring.entries ? queue.ring.entries : queue.total;
-            counted = rules_.first_completion + since;
-            break;
-        }
-        default:
-            break;
-    }
+    const Fault fault = rules_.fault;
+    if (fault == Fault::wait_never_blocks) return true;
+    if (fault == Fault::wait_one_early) --index;
+    if (fault == Fault::wait_one_late) ++index;
+    if (fault == Fault::wait_in_16_bits) mask = 0xffff;
+    // Only what has not been overwritten.
+    if (fault == Fault::wait_forgets_overrun)
+        counted = rules_.first_completion + std::min(queue.total, queue.ring.entries);
     return ((counted - index - 1) & mask) <= mask / 2;
 }
 
@@ -653,19 +625,9 @@ Refusal Card::enable_sends(const Request& request) {
     Pair& slave = *found->second;
     if (slave.rings.role != mlx5::Role::managed) return "enable of a queue that is not managed";
     auto limit = static_cast<std::uint16_t>(request.max_index);
-    switch (rules_.fault) {
-        case Fault::enable_one_more:
-            ++limit;
-            break;
-        case Fault::enable_is_relative:
-            limit = static_cast<std::uint16_t>(slave.limit + limit);
-            break;
-        case Fault::enable_once:
-            if (slave.enabled_once) return nullptr;
-            break;
-        default:
-            break;
-    }
+    if (rules_.fault == Fault::enable_one_more) ++limit;
+    if (rules_.fault == Fault::enable_is_relative) limit = static_cast<std::uint16_t>(slave.limit + limit);
+    if (rules_.fault == Fault::enable_once && slave.enabled_once) return nullptr;
     const std::uint16_t ahead = distance(slave.limit, limit);
     if (ahead >= half_of_indices)  // behind: it was enabled before, and that is harmless
         return distance(limit, slave.limit) <= slave.rings.send_blocks ? nullptr
