@@ -11,7 +11,7 @@ file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/calls/*.cpp mpi/job/*.cpp mpi/native
 file(GLOB profile_sources CONFIGURE_DEPENDS mpi/profile/*.cpp)
 # Each has a State of its own.
 set_source_files_properties(${profile_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-set(both_sources mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi/native/call_site.cpp mpi/native/callers.cpp
+set(both_sources links/mpi/tags.cpp mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi/native/call_site.cpp mpi/native/callers.cpp
   mpi/native/guard.cpp mpi/native/libraries.cpp mpi/native/members.cpp mpi/native/native.cpp)
 list(TRANSFORM both_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 list(REMOVE_ITEM mpi_sources ${both_sources})

@@ -1,4 +1,5 @@
-// What the unit tests include: GoogleTest, and the headers of the standard library that most of them use. It is precompiled.
+// What the unit tests include: GoogleTest, and the headers of the standard library that most of them use. It
+// is precompiled.
 #pragma once
 
 #include <fmt/format.h>

@@ -18,18 +18,13 @@ namespace lapwing {
 // The slots of this process. Not thread-safe.
 class MessageSlots {
   public:
-    static constexpr std::uint32_t of_all = 0;  // the slot, on each rank, of the group of all ranks
-    static constexpr std::uint32_t of_job = 1;  // of the exchanges at the start and the end of the job
     // A free slot. Throws Error (link) if the native MPI has no more tags.
     std::uint32_t take();
     void release(std::uint32_t slot) { used_[slot] = false; }
 
   private:
-    std::vector<bool> used_{true, true};
+    std::vector<bool> used_{true, true};  // those of tags.hpp
 };
-
-// The tag of the exchanges of the job.
-int tag_of_exchanges();
 
 class MpiLink : public Link {
   public:

@@ -9,7 +9,7 @@
 
 #include "base/messages.hpp"
 #include "links/mpi/mpi_error.hpp"
-#include "links/mpi/mpi_link.hpp"
+#include "links/mpi/tags.hpp"
 #include "links/tcp/address.hpp"
 #include "mpi/native/members.hpp"
 
@@ -68,6 +68,7 @@ void MpiJob::receive_rest() {
 // By Bruck et al. 1997. The MPI's own nonblocking allgather may connect each rank with every other (Open MPI
 // 4: 64 ranks on 2 processors then start in three times the time).
 void MpiJob::allgather(std::span<const std::byte> mine, std::byte* all) {
+    const int tag = message_tag(slot_of_exchanges, 0);
     const auto others = [&](int distance) { return (rank() + distance + ranks()) % ranks(); };
     std::vector<std::byte> found(mine.begin(), mine.end());  // of this rank, the next one, and so on
     const std::size_t bytes = mine.size();
@@ -77,9 +78,9 @@ void MpiJob::allgather(std::span<const std::byte> mine, std::byte* all) {
         MPI_Request received = MPI_REQUEST_NULL;
         MPI_Request sent = MPI_REQUEST_NULL;
         MpiError::check(PMPI_Irecv(found.data() + static_cast<std::size_t>(distance) * bytes, count, MPI_BYTE,
-                                   others(distance), tag_of_exchanges(), communicator_, &received));
-        MpiError::check(PMPI_Isend(found.data(), count, MPI_BYTE, others(-distance), tag_of_exchanges(),
-                                   communicator_, &sent));
+                                   others(distance), tag, communicator_, &received));
+        MpiError::check(
+            PMPI_Isend(found.data(), count, MPI_BYTE, others(-distance), tag, communicator_, &sent));
         wait_for(received);
         wait_for(sent);
     }

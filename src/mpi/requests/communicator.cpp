@@ -63,7 +63,7 @@ Communicator* find(MPI_Comm communicator) {
 }  // namespace
 
 Communicator::~Communicator() {
-    if (slot != MessageSlots::of_all) lapwing::slots.release(slot);
+    if (slot != slot_of_all) lapwing::slots.release(slot);
 }
 
 Communicator* find_or_make(MPI_Comm communicator, int* error) {
@@ -80,8 +80,8 @@ void open(Communicator& communicator) {
     JobGroup& group = *communicator.group;
     if (group.needs_link()) {
         const auto ranks = static_cast<std::size_t>(communicator.ranks);
-        std::vector<std::uint32_t> of_ranks(ranks, MessageSlots::of_all);
-        if (communicator.slot != MessageSlots::of_all) {
+        std::vector<std::uint32_t> of_ranks(ranks, slot_of_all);
+        if (communicator.slot != slot_of_all) {
             const std::vector<std::uint64_t> of_all = std::exchange(communicator.agreed, {});
             const std::size_t words = communicator.claim.size();
             communicator.agreed.resize(words - 1);

@@ -18,6 +18,7 @@
 
 #include "job/group.hpp"
 #include "links/mpi/mpi_link.hpp"
+#include "links/mpi/tags.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/job/report.hpp"
 #include "mpi/native/entry.hpp"
@@ -59,7 +60,7 @@ struct Communicator {
     // needs the MPI's messages, each rank gets the claims of all ranks instead, which end with their slots.
     std::vector<std::uint64_t> claim;
     std::vector<std::uint64_t> agreed;
-    std::uint32_t slot = MessageSlots::of_all;
+    std::uint32_t slot = slot_of_all;
     MPI_Request agreement = MPI_REQUEST_NULL;
 
     // Whose error handler an error of a request goes to.
