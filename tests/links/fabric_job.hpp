@@ -85,9 +85,11 @@ class FabricJob {
   public:
     FabricJob(const FabricCase& which, int ranks) {
         std::vector<tcp::Address> addresses;
-        for (int rank = 0; rank < ranks; ++rank)
-            addresses.push_back(
-                sockets_.emplace_back(std::make_unique<tcp::Endpoint>(tcp::Options{}))->address());
+        for (int rank = 0; rank < ranks; ++rank) {
+            sockets_.push_back(std::make_unique<tcp::Endpoint>(tcp::Options{}));
+            addresses.push_back(sockets_.back()->address());
+            std::snprintf(addresses.back().name, sizeof addresses.back().name, "node%d", rank);
+        }
         std::vector<Fabric::Peer> peers;
         for (int rank = 0; rank < ranks; ++rank) {
             tcp::Endpoint* const sockets = sockets_[static_cast<std::size_t>(rank)].get();
