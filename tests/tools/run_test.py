@@ -334,6 +334,8 @@ class Run(ToolTest):
         self.assertEqual(exports("a", SLURM_EXPORT_ENV="HOME"), [f"SLURM_EXPORT_ENV=HOME,{ours}"])
         self.assertEqual(exports("a", SLURM_EXPORT_ENV="ALL,A=1"), ["SLURM_EXPORT_ENV=ALL,A=1"])
         self.assertEqual(exports("--export=NIL", "a", SLURM_EXPORT_ENV="NONE"), [f"--export={ours}"])
+        self.assertEqual(exports("--export", "NONE", "--export-dir", "a"), ["--export", "--export-dir"])
+        self.assertIn(ours, self.rewritten("--mpi", "mpich", "--engine", "host", "--", "srun", "--export", "NONE", "a"))
         self.assertEqual(exports("sh", "--export=NONE"), ["--export=NONE"])  # the program's
 
     def test_a_script_of_the_user_is_not_run_to_be_asked(self):

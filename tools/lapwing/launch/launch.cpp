@@ -300,11 +300,15 @@ Launch with_exports(Launch launch) {
             exports += (exports.empty() ? "" : ",") + variable;
         return exports;
     };
-    constexpr std::string_view option = "--export=";
+    constexpr std::string_view option = "--export";
     for (std::size_t i = 1; i < launch.words.size(); ++i) {
         std::string& word = launch.words[i];
-        if (word.starts_with(option)) {
-            word = fmt::format("{}{}", option, with_names(word.substr(option.size())));
+        if (word == option && i + 1 < launch.words.size()) {
+            launch.words[i + 1] = with_names(launch.words[i + 1]);
+            return launch;
+        }
+        if (word.starts_with(option) && word[option.size()] == '=') {
+            word = fmt::format("{}={}", option, with_names(word.substr(option.size() + 1)));
             return launch;
         }
         if (!word.starts_with('-') && find_program(word)) break;  // what follows is the program's
