@@ -8,7 +8,7 @@ if(LAPWING_SODIUM_ARCHIVE AND NOT DEFINED LAPWING_SODIUM_ARCHIVE_WORKS)
   # Its code is often made for executables only, which is enough as long as none of its names is exported.
   set(probe ${CMAKE_CURRENT_BINARY_DIR}/sodium_probe)
   file(WRITE ${probe}.c
-    "#include <sodium.h>\nint probe(unsigned char* bytes) { randombytes_buf(bytes, 32); return sodium_init(); }\n")
+    "#include <sodium.h>\nint probe(unsigned char* bytes) { randombytes_buf(bytes, 32); return crypto_shorthash_siphashx24(bytes, bytes, 8, bytes) + sodium_init(); }\n")
   try_compile(LAPWING_SODIUM_ARCHIVE_WORKS ${probe} SOURCES ${probe}.c
     CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${LAPWING_SODIUM_INCLUDE} -DCMAKE_POSITION_INDEPENDENT_CODE=ON
     COMPILE_DEFINITIONS -fPIC

@@ -22,6 +22,7 @@ typedef NBC_Handle NBC_Request;
 
 #define NBC_Ibarrier MPI_Ibarrier
 #define NBC_Ibcast MPI_Ibcast
+#define NBC_Ibcast_inter MPI_Ibcast
 
 static inline int NBC_is_root_(int root, MPI_Comm comm) {
     int rank = 0;
@@ -87,10 +88,15 @@ NBC_FUNCTION_(Ialltoallv,
               sent, 1,
               (sent, send_counts, send_displacements, send_type, received, receive_counts,
                receive_displacements, receive_type, comm, handle))
-NBC_FUNCTION_(Ireduce,
-              (const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op, int root,
-               MPI_Comm comm, NBC_Handle* handle),
-              sent, NBC_is_root_(root, comm), (sent, received, count, type, op, root, comm, handle))
+static inline int NBC_Ireduce(const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op,
+                              int root, MPI_Comm comm, NBC_Handle* handle) {
+    if (NBC_is_root_(root, comm)) {
+        if (NBC_equal_(sent, received)) sent = MPI_IN_PLACE;
+    } else if (sent == MPI_IN_PLACE) {
+        sent = received; /* as in LibNBC, on all ranks */
+    }
+    return MPI_Ireduce(sent, received, count, type, op, root, comm, handle);
+}
 NBC_FUNCTION_(Iallreduce,
               (const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                NBC_Handle* handle),

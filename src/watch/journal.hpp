@@ -353,7 +353,7 @@ class Journal {
     // somebody asks.
     struct Summary {
         CommunicatorId id;
-        std::shared_ptr<const std::vector<int>> members;
+        std::vector<RankRun> members;
         std::string name;
         std::uint64_t ordinal, calls, hash;
         bool comparable;

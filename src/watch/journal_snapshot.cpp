@@ -243,7 +243,7 @@ std::uint64_t Journal::checksum_of(const CommunicatorRecord& record) {
 
 Journal::Summary Journal::summary_of(const CommunicatorRecord& record) {
     return {record.id_,
-            record.members_,
+            runs_of(*record.members_),
             record.name_,
             record.ordinal_,
             record.serials_.load(std::memory_order_acquire) - record.base_.load(std::memory_order_acquire),
@@ -254,10 +254,10 @@ Journal::Summary Journal::summary_of(const CommunicatorRecord& record) {
 CommunicatorSnapshot Journal::in_words(const Summary& summary) {
     CommunicatorSnapshot snapshot;
     snapshot.id = summary.id;
-    snapshot.members = runs_of(*summary.members);
+    snapshot.members = summary.members;
     snapshot.name = !summary.name.empty() ? summary.name
                                           : fmt::format("communicator {} of ranks {}", summary.ordinal,
-                                                        ranges(*summary.members));
+                                                        ranges(ranks_of(summary.members, INT_MAX)));
     snapshot.calls = summary.calls;
     snapshot.hash = summary.hash;
     snapshot.comparable = summary.comparable;

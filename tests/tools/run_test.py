@@ -327,7 +327,7 @@ class Run(ToolTest):
 
         def exports(*words, **environment):
             words = self.rewritten("--mpi", "mpich", "--engine", "host", "--", "srun", *words, **environment)
-            return [word for word in words if "EXPORT" in word or "--export" in word]
+            return [word for word in words if "EXPORT" in word or "--export" in word or "tool.so" in word]
 
         ours = "LD_PRELOAD,LAPWING_ENGINE"
         self.assertEqual(exports("a", SLURM_EXPORT_ENV="NONE"), [f"SLURM_EXPORT_ENV={ours}"])
@@ -337,6 +337,8 @@ class Run(ToolTest):
         self.assertEqual(exports("--export", "NONE", "--export-dir", "a"), ["--export", "--export-dir"])
         self.assertIn(ours, self.rewritten("--mpi", "mpich", "--engine", "host", "--", "srun", "--export", "NONE", "a"))
         self.assertEqual(exports("sh", "--export=NONE"), ["--export=NONE"])  # the program's
+        self.assertEqual(exports("-J", "sh", "--export=none,A", "a", ":", "--export=All,B", "b"), [f"--export=A,{ours}", "--export=All,B"])
+        self.assertEqual(exports("--export=LD_PRELOAD=/tool.so,A", "a"), [f"LD_PRELOAD=/tool.so:{self.mpich}", f"--export=A,{ours}"])
 
     def test_a_script_of_the_user_is_not_run_to_be_asked(self):
         ran = self.prefix / "ran"

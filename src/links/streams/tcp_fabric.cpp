@@ -17,7 +17,7 @@
 namespace lapwing {
 namespace {
 
-// A group that nothing else has for which the job uses its endpoint.
+// Communicators count from JobNetwork::number_of_all, or have random numbers.
 constexpr std::uint64_t group_of_fabric = UINT64_MAX - 2;
 
 class TcpFabric final : public StreamFabric {

@@ -24,6 +24,8 @@ class MpiJob final : public Job {
     // program's. Returns errors.
     MPI_Comm communicator() const { return communicator_; }
     std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine) override;
+    // Collective: the bytes of all ranks, by rank, at rank 0; at the others nothing.
+    std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine);
     void leave_together(const std::function<void()>& meanwhile) override;
     void warn(const std::string& line) override;
     std::string describe_links(bool threads) const override;

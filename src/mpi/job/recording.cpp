@@ -172,7 +172,7 @@ watch::RankSnapshot snapshot_of_this_rank(watch::Lines lines) {
     return snapshot;
 }
 
-void compare_calls_at_end(Job& job) {
+void compare_calls_at_end(MpiJob& job) {
     if (job.ranks() < 2) return;
     std::uint64_t sum = 0;
     for (const std::uint64_t one : job.exchange_values(watch::journal().checksum())) sum += one;
@@ -180,10 +180,8 @@ void compare_calls_at_end(Job& job) {
     watch::RankSnapshot snapshot = watch::journal().snapshot();
     watch::journal().add_closed(snapshot);
     std::vector<watch::Answer> answers;
-    for (const std::vector<std::byte>& bytes : job.exchange(watch::encode(snapshot))) {
-        answers.emplace_back();
-        if (job.rank() == 0) answers.back().snapshot = watch::decode(bytes);
-    }
+    for (const std::vector<std::byte>& bytes : job.gather(watch::encode(snapshot)))
+        answers.emplace_back().snapshot = watch::decode(bytes);
     if (job.rank() != 0) return;
     for (const std::string& sentence : watch::compare_at_end(answers))
         print_message("lapwing: the calls of the ranks do not match, and results may be wrong: {}\n",

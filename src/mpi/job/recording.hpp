@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "engines/job.hpp"
+#include "mpi/job/mpi_job.hpp"
 #include "mpi/native/handle_word.hpp"
 #include "watch/journal.hpp"
 
@@ -150,7 +150,7 @@ watch::RankSnapshot snapshot_of_this_rank(watch::Lines lines);
 // Compares the calls of all ranks by a sum, and call by call if the sum shows that some differ: rank 0 prints
 // the differences. Collective over the job, when this rank makes no more calls and no list of this rank is in
 // flight.
-void compare_calls_at_end(Job& job);
+void compare_calls_at_end(MpiJob& job);
 
 }  // namespace lapwing
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -288,33 +289,59 @@ void pass_unseen(Launch& launch, const Starter& starter, const std::string& vari
 
 namespace {
 
-// srun passes on only the variables that its option --export, or else SLURM_EXPORT_ENV, names: with those of
-// the launch.
-Launch with_exports(Launch launch) {
-    if (launch.environment.empty() || std::filesystem::path(launch.words.front()).filename() != "srun")
-        return launch;
-    const auto with_names = [&](std::string exports) {
-        if (exports.starts_with("ALL")) return exports;
-        if (exports == "NONE" || exports == "NIL") exports.clear();
-        for (const auto& [variable, value] : launch.environment)
-            exports += (exports.empty() ? "" : ",") + variable;
-        return exports;
+// A value of srun's --export with the variables of the launch. Libraries that it preloads come before
+// Lapwing's.
+std::string exports_of(const std::string& given, Variables& environment) {
+    const auto is = [](const std::string& word, const char* name) {
+        return strcasecmp(word.c_str(), name) == 0;
     };
+    constexpr std::string_view preloads = "LD_PRELOAD=";
+    std::vector<std::string> exported;
+    for (const std::string& word : split(given, ',')) {
+        if (word.starts_with(preloads))
+            environment.front().second =
+                fmt::format("{}:{}", word.substr(preloads.size()), environment.front().second);
+        else if (!is(word, "NONE") && !is(word, "NIL"))
+            exported.push_back(word);
+    }
+    if (std::ranges::none_of(exported, [&](const std::string& word) { return is(word, "ALL"); }))
+        for (const auto& [variable, value] : environment) exported.push_back(variable);
+    return fmt::format("{}", fmt::join(exported, ","));
+}
+
+// srun passes on only the variables that its option --export, or else SLURM_EXPORT_ENV, names: with those of
+// the launch, in each component of a job.
+Launch with_exports(Launch launch) {
+    if (launch.environment.empty() || launch.environment.front().first != preload_variable ||
+        std::filesystem::path(launch.words.front()).filename() != "srun")
+        return launch;
     constexpr std::string_view option = "--export";
+    bool named = false;
+    bool in_program = false;
     for (std::size_t i = 1; i < launch.words.size(); ++i) {
         std::string& word = launch.words[i];
-        if (word == option && i + 1 < launch.words.size()) {
-            launch.words[i + 1] = with_names(launch.words[i + 1]);
-            return launch;
+        const std::string& before = launch.words[i - 1];
+        const bool may_be_value = before.starts_with("-") && before.find('=') == std::string::npos;
+        if (word == ":") {
+            in_program = false;
+        } else if (in_program) {
+            continue;
+        } else if (word.starts_with("-")) {
+            if (word == option && i + 1 < launch.words.size()) {
+                launch.words[i + 1] = exports_of(launch.words[i + 1], launch.environment);
+                named = true;
+            } else if (word.starts_with(option) && word[option.size()] == '=') {
+                word = fmt::format("{}={}", option,
+                                   exports_of(word.substr(option.size() + 1), launch.environment));
+                named = true;
+            }
+        } else {
+            in_program = find_program(word) && (!may_be_value || word.find('/') != std::string::npos);
         }
-        if (word.starts_with(option) && word[option.size()] == '=') {
-            word = fmt::format("{}={}", option, with_names(word.substr(option.size() + 1)));
-            return launch;
-        }
-        if (!word.starts_with('-') && find_program(word)) break;  // what follows is the program's
     }
     const std::string exports = from_environment("SLURM_EXPORT_ENV");
-    if (!exports.empty()) launch.environment.emplace_back("SLURM_EXPORT_ENV", with_names(exports));
+    if (!named && !exports.empty())
+        launch.environment.emplace_back("SLURM_EXPORT_ENV", exports_of(exports, launch.environment));
     return launch;
 }
 
