@@ -29,7 +29,7 @@ Call::Call(Collective collective, std::uint64_t bytes, int ranks) : collective_(
     }
 }
 
-// The MPI's function, and what it takes.
+// The MPI's function, and its arguments but for the communicator and the request.
 #define START(collective, function, ...) \
     case Collective::collective:         \
         return function(__VA_ARGS__, where, &request)

@@ -52,7 +52,8 @@ std::unique_ptr<Fabric> choose_fabric(Job& job, const std::string& network,
             std::vector<Fabric::Peer> peers;
             for (const auto& bytes : job.exchange(introduction(*fabric)))
                 peers.push_back(read_introduction(bytes));
-            const JobKey key = job.shared_key();
+            // The connections of the job have their own.
+            const JobKey key = options.sockets == nullptr ? job.shared_key() : JobKey{};
             job.together([&] { fabric->join(std::move(peers), job.rank(), key); });
             return fabric;
         } catch (const Error& error) {

@@ -161,7 +161,7 @@ void Journal::remove_locked(std::uint64_t handle) {
     if (CommunicatorRecord* const record = found->second) {
         closed_checksum_ += checksum_of(*record);
         if (closed_.size() == max_closed) closed_.pop_front();
-        closed_.push_back(summary_of(*record));
+        closed_.push_back({summary_of(*record), record->ordinal_});
         record->free_ = true;
         record->handle_.store(0, std::memory_order_release);
     }

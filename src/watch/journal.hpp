@@ -349,22 +349,17 @@ class Journal {
         std::weak_ptr<const std::vector<int>> members;
     };
     struct Reading;
-    // What is known of a communicator without its calls. Of one that has been freed, it is put into words if
-    // somebody asks.
-    struct Summary {
-        CommunicatorId id;
-        std::vector<RankRun> members;
-        std::string name;
-        std::uint64_t ordinal, calls, hash;
-        bool comparable;
+    struct Closed {                    // a communicator that has been freed
+        CommunicatorSnapshot summary;  // without a name, unless the program has given one
+        std::uint64_t ordinal = 0;
     };
 
     static ThreadRecord& add_thread();
     CommunicatorRecord* unused_record();
     void remove_locked(std::uint64_t handle);
     static std::uint64_t checksum_of(const CommunicatorRecord& record);
-    static Summary summary_of(const CommunicatorRecord& record);
-    static CommunicatorSnapshot in_words(const Summary& summary);
+    // Without its calls, and without a name that the program has not given.
+    static CommunicatorSnapshot summary_of(const CommunicatorRecord& record);
     bool anyone_waits() const;
     std::vector<Published> ask_for_positions(std::uint64_t patience);
     CollectiveCall in_words(const CallWords& words, std::uint64_t now) const;
@@ -390,7 +385,7 @@ class Journal {
     std::unordered_map<std::uint64_t, std::uint64_t> made_from_;  // handle of the communicator
     std::map<CommunicatorId, Family> families_;                   // by a digest of the members
     std::uint64_t closed_checksum_ = 0;
-    std::deque<Summary> closed_;
+    std::deque<Closed> closed_;
     std::mutex positions_mutex_;
     std::vector<Published> positions_;
 };

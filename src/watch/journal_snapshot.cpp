@@ -12,6 +12,13 @@
 namespace lapwing::watch {
 namespace {
 
+// For people, if the program has given none.
+void give_name(CommunicatorSnapshot& communicator, std::uint64_t ordinal) {
+    if (communicator.name.empty())
+        communicator.name = fmt::format("communicator {} of ranks {}", ordinal,
+                                        ranges(ranks_of(communicator.members, INT_MAX)));
+}
+
 const char* text_of(std::uint64_t word) {
     return reinterpret_cast<const char*>(static_cast<std::uintptr_t>(word));
 }
@@ -119,7 +126,8 @@ void Journal::read_communicator(CommunicatorRecord& record, Reading& reading) co
         }
     }
     reading.indices[&record] = static_cast<std::int64_t>(reading.snapshot.communicators.size());
-    CommunicatorSnapshot& shown = reading.snapshot.communicators.emplace_back(in_words(summary_of(record)));
+    CommunicatorSnapshot& shown = reading.snapshot.communicators.emplace_back(summary_of(record));
+    give_name(shown, record.ordinal_);
     shown.calls = serials - base;
     std::vector<std::uint64_t>& sites = reading.call_sites.emplace_back();
     for (const auto& [serial, words] : calls) {
@@ -241,27 +249,16 @@ std::uint64_t Journal::checksum_of(const CommunicatorRecord& record) {
     return record.rank_ == 0 ? std::uint64_t{0} - hash * others : hash;
 }
 
-Journal::Summary Journal::summary_of(const CommunicatorRecord& record) {
-    return {record.id_,
-            runs_of(*record.members_),
-            record.name_,
-            record.ordinal_,
-            record.serials_.load(std::memory_order_acquire) - record.base_.load(std::memory_order_acquire),
-            record.hash_.load(std::memory_order_acquire),
-            record.refused_.load(std::memory_order_relaxed) == 0};
-}
-
-CommunicatorSnapshot Journal::in_words(const Summary& summary) {
-    CommunicatorSnapshot snapshot;
-    snapshot.id = summary.id;
-    snapshot.members = summary.members;
-    snapshot.name = !summary.name.empty() ? summary.name
-                                          : fmt::format("communicator {} of ranks {}", summary.ordinal,
-                                                        ranges(ranks_of(summary.members, INT_MAX)));
-    snapshot.calls = summary.calls;
-    snapshot.hash = summary.hash;
-    snapshot.comparable = summary.comparable;
-    return snapshot;
+CommunicatorSnapshot Journal::summary_of(const CommunicatorRecord& record) {
+    CommunicatorSnapshot summary;
+    summary.id = record.id_;
+    summary.members = runs_of(*record.members_);
+    summary.name = record.name_;
+    summary.calls =
+        record.serials_.load(std::memory_order_acquire) - record.base_.load(std::memory_order_acquire);
+    summary.hash = record.hash_.load(std::memory_order_acquire);
+    summary.comparable = record.refused_.load(std::memory_order_relaxed) == 0;
+    return summary;
 }
 
 std::uint64_t Journal::checksum() {
@@ -275,10 +272,10 @@ std::uint64_t Journal::checksum() {
 
 void Journal::add_closed(RankSnapshot& snapshot) {
     const std::lock_guard lock(mutex_);
-    for (const Summary& closed : closed_) {
-        const auto same = [&closed](const CommunicatorSnapshot& other) { return other.id == closed.id; };
-        if (std::ranges::none_of(snapshot.communicators, same))
-            snapshot.communicators.push_back(in_words(closed));
+    for (const auto& [closed, ordinal] : closed_) {
+        const auto same = [&id = closed.id](const CommunicatorSnapshot& other) { return other.id == id; };
+        if (std::ranges::any_of(snapshot.communicators, same)) continue;
+        give_name(snapshot.communicators.emplace_back(closed), ordinal);
     }
 }
 
