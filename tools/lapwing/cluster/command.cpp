@@ -95,7 +95,7 @@ int run(const CommandLine& app, const ClusterOptions& options, const Words& word
     leave_for_new_namespaces();
 
     int alive[2];    // closed when the tool ends
-    int started[2];  // says when the command runs
+    int started[2];  // says when signals are handed over to the command
     if (pipe2(alive, O_CLOEXEC) != 0 || pipe2(started, O_CLOEXEC) != 0) throw_system("pipe");
     std::fflush(nullptr);
     const pid_t first = fork();

@@ -198,8 +198,9 @@ int run_cluster(ClusterShape shape, const std::vector<std::string>& command, con
     write_running_shape(shape);
     write_machine_files(shape);
     prepare_launchers(shape);
-    const pid_t process = start_command(command, mask);
+    // Said before the command runs: what the command prints can then bring a signal that is handed over.
     if (write(started, "+", 1) != 1) throw_system("pipe");
+    const pid_t process = start_command(command, mask);
 
     sigset_t awaited = handed_signals();
     sigaddset(&awaited, SIGCHLD);
