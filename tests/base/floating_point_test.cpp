@@ -38,7 +38,7 @@ TEST(DefaultFloatingPoint, LeavesNoFlagAndKeepsThoseThatWereRaised) {
 TEST(DefaultFloatingPoint, RoundsToNearestAndDoesNotTrap) {
     const double nearest = third();
     fesetround(FE_UPWARD);
-    feenableexcept(FE_DIVBYZERO);
+    const bool has_traps = feenableexcept(FE_DIVBYZERO) != -1;  // not every ARM processor has
     {
         const DefaultFloatingPoint scope;
         EXPECT_EQ(fegetround(), FE_TONEAREST);
@@ -47,7 +47,7 @@ TEST(DefaultFloatingPoint, RoundsToNearestAndDoesNotTrap) {
     }
     EXPECT_EQ(fegetround(), FE_UPWARD);
     EXPECT_GT(third(), nearest);
-    EXPECT_EQ(fedisableexcept(FE_ALL_EXCEPT), FE_DIVBYZERO);
+    EXPECT_EQ(fedisableexcept(FE_ALL_EXCEPT), has_traps ? FE_DIVBYZERO : 0);
     fesetround(FE_TONEAREST);
 }
 
