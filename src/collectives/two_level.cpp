@@ -141,7 +141,6 @@ Machine machine_for_doubling(const Problem& problem, const Machine& machine) {
 }  // namespace
 
 Machine machine_for_flat(const Problem& problem, Paths paths, const Machine& machine) {
-    if (!has_levels(problem)) return machine;
     if (paths == Paths::doubling) return machine_for_doubling(problem, machine);
     if (paths == Paths::numbers) paths = problem.placement->has_runs() ? Paths::ring : Paths::shared;
     if (paths == Paths::by_root) paths = has_root(problem.collective) ? Paths::single : Paths::shared;

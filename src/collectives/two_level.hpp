@@ -111,9 +111,9 @@ double inter_node_messages(const Machine& machine, double count, double bytes);
 double cost_of_tree(const Problem& problem, const Parameters& parameters, const Machine& machine,
                     double intra_node_per_segment);
 
-// Returns the constants for the cost of an algorithm that ignores hosts: around a ring those of inter-node
-// messages, with doubling the means over the steps between these ranks, else those of peers that are drawn at
-// random. See Paths.
+// For problems that have levels. Returns the constants for the cost of an algorithm that ignores hosts:
+// around a ring those of inter-node messages, with doubling the means over the steps between these ranks,
+// else those of peers that are drawn at random. See Paths.
 Machine machine_for_flat(const Problem& problem, Paths paths, const Machine& machine);
 
 }  // namespace lapwing::two_level

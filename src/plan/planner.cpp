@@ -149,6 +149,7 @@ void Planner::make(const Problem& problem, Starts starts, Plan& plan) {
     plan.bytes_sent = 0;
     plan.in_flight = 0;
     plan.trace_number = 0;
+    if (!guidance_.known) guidance_.known = guidance_.machine(problem);
     const Selection selection = select(problem, options_.requested, guidance_);
     plan.choice = selection.choice;
     if (!selection.refused.empty() && options_.warn) {

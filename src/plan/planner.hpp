@@ -71,8 +71,9 @@ class Planner {
     // The engine that runs every list that it supports.
     const Engine& first_engine() const { return *engines_.front().row.engine; }
 
-    // Returns the plan of a valid problem; a repeated call builds nothing. The plan stays valid while it is
-    // in flight or among the last that were asked for. Throws Error (unsupported, internal, system).
+    // Returns the plan of a valid problem with the group's ranks and placement; a repeated call builds
+    // nothing. The plan stays valid while it is in flight or among the last that were asked for. Throws Error
+    // (unsupported, internal, system).
     Plan& plan(const Problem& problem, Starts starts = Starts::anew) {
         if (!plans_.empty() && plans_.front().problem == problem && plans_.front().starts == starts)
             return plans_.front();

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
@@ -27,8 +27,9 @@ Collective parse_collective(std::string_view text) {
 }
 
 // Costs that differ only by rounding are equal: the algorithm that stands earlier in the catalogue is taken.
-double picoseconds(double seconds) {
-    return std::round(seconds * 1e12);
+std::int64_t picoseconds(double seconds) {
+    constexpr double most = 9e18;
+    return static_cast<std::int64_t>(std::min(seconds * 1e12, most) + 0.5);
 }
 
 }  // namespace
@@ -58,9 +59,8 @@ const Choice* RequestedAlgorithms::find(Collective collective) const {
 
 double modelled_seconds(const Problem& problem, const Choice& choice, const Machine& machine) {
     const Algorithm& algorithm = *choice.algorithm;
-    return choice.cost(problem, algorithm.knows_hosts
-                                    ? machine
-                                    : two_level::machine_for_flat(problem, algorithm.paths, machine));
+    if (algorithm.knows_hosts || !two_level::has_levels(problem)) return choice.cost(problem, machine);
+    return choice.cost(problem, two_level::machine_for_flat(problem, algorithm.paths, machine));
 }
 
 std::vector<Candidate> candidates(const Problem& problem, const Machine& machine) {
@@ -122,12 +122,14 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
                       measured == guidance.tuning ? Selection::By::tuning : Selection::By::defaults);
     }
     std::string where;
-    const Machine machine = guidance.machine(problem, why != nullptr ? &where : nullptr);
+    const Machine machine = guidance.known && why == nullptr
+                                ? *guidance.known
+                                : guidance.machine(problem, why != nullptr ? &where : nullptr);
     // The first of candidates(). Whether an algorithm applies may take longer to find out than its cost.
-    double least = 0;
+    std::int64_t least = 0;
     for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
         const Choice choice{algorithm, default_parameters(*algorithm)};
-        const double cost = picoseconds(modelled_seconds(problem, choice, machine));
+        const std::int64_t cost = picoseconds(modelled_seconds(problem, choice, machine));
         if (selection.choice.algorithm != nullptr && cost >= least) continue;
         if (!choice.applies(problem)) continue;
         selection.choice = choice;

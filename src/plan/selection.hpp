@@ -3,6 +3,7 @@
 // group share, so that all choose the same.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Machine& machine
 struct Guidance {
     const Tuning* tuning = nullptr;  // of the user; null: none. What is shipped is asked after it.
     Surroundings surroundings;
+    std::optional<Machine> known = std::nullopt;  // the result of machine(), if the caller keeps it
 
     // Of the cost model: the tuning's, else the shipped ones, else the built-in ones. `where` says which.
     Machine machine(const Problem& problem, std::string* where = nullptr) const;

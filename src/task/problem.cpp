@@ -8,16 +8,13 @@
 namespace lapwing {
 namespace {
 
-enum Trait : unsigned { ROOTED = 1, REDUCES = 2, IN_PLACE = 4, PARTS = 8, SHARED_PARTS = 16, NEIGHBORS = 32 };
-
 struct Row {
     const char* name;
     const char* mpi_name;
     std::string_view also;
-    unsigned traits;
 };
 constexpr Row rows[] = {
-#define LAPWING_COLLECTIVE(name, mpi_name, also, traits) {#name, mpi_name, also, traits},
+#define LAPWING_COLLECTIVE(name, mpi_name, also, traits) {#name, mpi_name, also},
 #include "task/collectives.def"
 };
 
@@ -57,30 +54,6 @@ const char* name(Collective collective) {
 const char* mpi_name(Collective collective) {
     return row(collective).mpi_name;
 }
-bool has_root(Collective collective) {
-    return (row(collective).traits & ROOTED) != 0;
-}
-bool is_reduction(Collective collective) {
-    return (row(collective).traits & REDUCES) != 0;
-}
-bool has_parts(Collective collective) {
-    return (row(collective).traits & PARTS) != 0;
-}
-bool may_be_in_place(Collective collective) {
-    return (row(collective).traits & IN_PLACE) != 0;
-}
-bool all_ranks_know_all_parts(Collective collective) {
-    return (row(collective).traits & SHARED_PARTS) != 0;
-}
-bool has_neighbors(Collective collective) {
-    return (row(collective).traits & NEIGHBORS) != 0;
-}
-
-bool in_place_by_itself(Collective collective) {
-    return may_be_in_place(collective) &&
-           (has_root(collective) || collective == Collective::scan || collective == Collective::exscan);
-}
-
 std::optional<Collective> find_collective(std::string_view wanted) {
     const std::string text = lower_case(wanted);
     for (const Collective collective : all_collectives()) {

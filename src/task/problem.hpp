@@ -2,6 +2,7 @@
 // the lengths and places of blocks (Parts), of which a rank may know its own only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -127,16 +128,43 @@ std::span<const Collective> all_collectives();
 const char* name(Collective collective);
 // Returns the name of the nonblocking MPI function: "MPI_Ibcast".
 const char* mpi_name(Collective collective);
-bool has_root(Collective collective);
-bool is_reduction(Collective collective);
-bool has_parts(Collective collective);
-bool may_be_in_place(Collective collective);
-bool has_neighbors(Collective collective);
+
+namespace traits {
+enum : unsigned { ROOTED = 1, REDUCES = 2, IN_PLACE = 4, PARTS = 8, SHARED_PARTS = 16, NEIGHBORS = 32 };
+inline constexpr unsigned of_collectives[] = {
+#define LAPWING_COLLECTIVE(name, mpi_name, also, traits) traits,
+#include "task/collectives.def"
+};
+constexpr bool has(Collective collective, unsigned trait) {
+    return (of_collectives[static_cast<std::size_t>(collective)] & trait) != 0;
+}
+}  // namespace traits
+
+constexpr bool has_root(Collective collective) {
+    return traits::has(collective, traits::ROOTED);
+}
+constexpr bool is_reduction(Collective collective) {
+    return traits::has(collective, traits::REDUCES);
+}
+constexpr bool has_parts(Collective collective) {
+    return traits::has(collective, traits::PARTS);
+}
+constexpr bool may_be_in_place(Collective collective) {
+    return traits::has(collective, traits::IN_PLACE);
+}
+constexpr bool has_neighbors(Collective collective) {
+    return traits::has(collective, traits::NEIGHBORS);
+}
 // Returns whether the parts of one rank give the lengths of the blocks of all ranks.
-bool all_ranks_know_all_parts(Collective collective);
+constexpr bool all_ranks_know_all_parts(Collective collective) {
+    return traits::has(collective, traits::SHARED_PARTS);
+}
 // Returns whether in_place may differ between the ranks: only the root chooses it in rooted collectives, and
 // each rank chooses it in scan and exscan. A rank does not know what other ranks chose.
-bool in_place_by_itself(Collective collective);
+constexpr bool in_place_by_itself(Collective collective) {
+    return may_be_in_place(collective) &&
+           (has_root(collective) || collective == Collective::scan || collective == Collective::exscan);
+}
 // Finds a collective by its own name or by that of an MPI function that is run as this collective: broadcast,
 // bcast, ibcast, MPI_Ibcast, ialltoallw. Ignores case.
 std::optional<Collective> find_collective(std::string_view name);

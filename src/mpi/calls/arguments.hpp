@@ -209,13 +209,22 @@ inline void compare_own_blocks(Parts& parts, int rank, UserBuffers& buffers) {
     }
 }
 
+// The parts of this rank, which the caller fills in.
+inline Parts& own_parts(Problem& problem) {
+    problem.parts.resize(1);
+    return problem.parts.front();
+}
+
 // Describes the blocks of a problem: by their parts, or by the size of one block.
 template <typename Argument>
 void describe_blocks(Problem& problem, const UserBuffers& buffers, std::uint64_t block_bytes) {
-    if constexpr (Argument::has_parts)
-        problem.parts.push_back({buffers.sent.parts(), buffers.received.parts()});
-    else
+    if constexpr (Argument::has_parts) {
+        Parts& parts = own_parts(problem);
+        buffers.sent.describe(parts.sends);
+        buffers.received.describe(parts.receives);
+    } else {
         problem.bytes = block_bytes;
+    }
 }
 
 }  // namespace lapwing

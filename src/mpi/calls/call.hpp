@@ -41,17 +41,14 @@ inline void left_to_mpi(Collective collective) {
 
 // `take` is start() or make_persistent(). Inline: 2 ns of 50 in each small collective.
 template <typename Call, typename Take>
-[[gnu::always_inline]] inline Started describe_and_start(const Call& call, MPI_Comm communicator,
+[[gnu::always_inline]] inline Started describe_and_start(const Call& call, Communicator& group,
+                                                         Problem& problem, UserBuffers& buffers,
                                                          const RecordedCall& recorded, Take take) {
-    Communicator* const group = taking_communicator(communicator, Call::collective);
-    if (group == nullptr) return {};
-    Problem problem = {.collective = Call::collective, .ranks = group->ranks};
-    UserBuffers buffers;
     const auto describe = [&] {
-        if constexpr (requires { call.describe(*group, problem, buffers, true); })
-            return call.describe(*group, problem, buffers, recorded.is_blocking());
+        if constexpr (requires { call.describe(group, problem, buffers, true); })
+            return call.describe(group, problem, buffers, recorded.is_blocking());
         else
-            return call.describe(*group, problem, buffers);
+            return call.describe(group, problem, buffers);
     };
     if (!describe() || !fits(problem)) {
         runtime.report.count_fallback(Call::collective, Fallback::arguments);
@@ -62,7 +59,19 @@ template <typename Call, typename Take>
         return {};
     }
     recorded.described(problem);
-    return take(*group, problem, buffers, recorded);
+    return take(group, problem, buffers, recorded);
+}
+template <typename Call, typename Take>
+[[gnu::always_inline]] inline Started describe_and_start(const Call& call, MPI_Comm communicator,
+                                                         const RecordedCall& recorded, Take take) {
+    Communicator* const group = taking_communicator(communicator, Call::collective);
+    if (group == nullptr) return {};
+    Problem problem = {.collective = Call::collective, .ranks = group->ranks};
+    UserBuffers buffers;
+    if constexpr (has_parts(Call::collective)) group->block_memory.exchange(problem, buffers);
+    const Started started = describe_and_start(call, *group, problem, buffers, recorded, take);
+    if constexpr (has_parts(Call::collective)) group->block_memory.exchange(problem, buffers);
+    return started;
 }
 
 // A call that has started no list goes to the native MPI, or returns its error.

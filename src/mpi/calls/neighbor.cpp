@@ -53,7 +53,7 @@ struct NeighborCall {
             (gathers ? buffers.received.refused_where_gathered() : buffers.received.refused()))
             return false;
         if (!gathers) order_as_mpi(neighbors, group.communicator, function, blocking);
-        problem.parts.push_back({buffers.sent.parts(), arriving(neighbors, buffers.received)});
+        own_parts(problem) = {buffers.sent.parts(), arriving(neighbors, buffers.received)};
         compare_own_blocks(problem.parts.front(), group.rank, buffers);
         return true;
     }

@@ -154,14 +154,15 @@ struct ReduceScatter {
         const std::uint64_t size = result.layout.size;
         problem.bytes = all / static_cast<std::uint64_t>(group.ranks) * size;
         problem.in_place = arguments.in_place();
-        Parts& parts = problem.parts.emplace_back();
+        Parts& parts = own_parts(problem);
+        parts.sends.clear();
         std::uint64_t offset = 0;
         for (int rank = 0; rank < group.ranks; ++rank) {
             const std::uint64_t bytes = static_cast<std::uint64_t>(counts[rank]) * size;
             parts.sends.push_back({rank, bytes == 0 ? 0 : offset, bytes});
             offset += bytes;
         }
-        parts.receives.push_back({group.rank, 0, own * size});
+        parts.receives.assign(1, {group.rank, 0, own * size});
         return describe_operands(problem, buffers, {op, sent, result, all, true});
     }
     watch::CallArguments recorded(int) const { return arguments.recorded(); }

@@ -22,6 +22,7 @@
 #include "mpi/job/recording.hpp"
 #include "mpi/job/report.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/requests/user_buffers.hpp"
 
 namespace lapwing {
 
@@ -50,6 +51,7 @@ struct Communicator {
     // the same order.
     std::uint32_t next_channel = 0;
     std::uint32_t next_persistent_channel = 0;
+    BlockMemory block_memory;
     const Engine* engine_used = nullptr;  // by the last collective
     std::uint32_t trace_number = 0;       // of this communicator in a trace; 0: it has none yet
 

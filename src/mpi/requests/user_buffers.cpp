@@ -159,8 +159,8 @@ bool UserBuffer::blocks_meet(std::span<const Block> some, std::span<const Block>
     return false;
 }
 
-std::vector<Part> UserBuffer::parts() const {
-    std::vector<Part> parts;
+void UserBuffer::describe(std::vector<Part>& parts) const {
+    parts.clear();
     parts.reserve(blocks().size());
     const std::byte* const lowest = staged_ ? nullptr : first_byte();
     std::uint64_t packed = 0;
@@ -172,7 +172,6 @@ std::vector<Part> UserBuffer::parts() const {
         parts.push_back({peer, bytes > 0 ? offset : 0, bytes});
         if (!repeats_) packed += bytes;
     }
-    return parts;
 }
 
 std::byte* UserBuffer::copied_to_send(PackedData& data) const {

@@ -87,7 +87,17 @@ class UserBuffer {
     std::uint64_t bytes() const;
     // The blocks as a list uses them: offsets count from send_address() or
     // receive_address().
-    std::vector<Part> parts() const;
+    std::vector<Part> parts() const {
+        std::vector<Part> all;
+        describe(all);
+        return all;
+    }
+    void describe(std::vector<Part>& parts) const;
+    // Empty, with the memory for several blocks of the other one.
+    void exchange_memory(UserBuffer& other) {
+        several_.swap(other.several_);
+        several_.clear();
+    }
 
     // Calls `replace(type)`, which returns the datatype to use instead, for each block.
     template <typename Replace>
@@ -174,6 +184,22 @@ struct UserBuffers {
     std::optional<MpiOperator> reduction;  // by the MPI's code
 
     UserBuffers() {}
+};
+
+// Memory for the blocks of a communicator's calls, which take turns with it.
+class BlockMemory {
+  public:
+    // A new call has the memory until the second exchange.
+    void exchange(Problem& problem, UserBuffers& buffers) {
+        problem.parts.swap(parts_);
+        buffers.sent.exchange_memory(sent_);
+        buffers.received.exchange_memory(received_);
+    }
+
+  private:
+    std::vector<Parts> parts_;
+    UserBuffer sent_;
+    UserBuffer received_;
 };
 
 }  // namespace lapwing

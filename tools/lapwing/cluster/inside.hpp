@@ -13,8 +13,9 @@ namespace lapwing::tool {
 
 // Called in the first process of a new process namespace: makes hosts and links, writes a byte to `started`
 // (signals are handed over from now on), runs the command in the head with `mask` as its signal mask, and
-// waits for it while it collects ended processes. With its end, all processes of the cluster end, and with them every interface, mount and file.
-// Returns the command's exit status. Throws Error if nothing was started.
+// waits for it while it collects ended processes. With its end, all processes of the cluster end, and with
+// them every interface, mount and file. Returns the command's exit status. Throws Error if nothing was
+// started.
 int run_cluster(ClusterShape shape, const std::vector<std::string>& command, const sigset_t& mask,
                 int started);
 
