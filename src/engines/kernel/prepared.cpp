@@ -60,9 +60,12 @@ Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) 
     ++in_flight_;
     run.operands.memory.buffers = buffers;
     if (run.trace != nullptr) run.trace->start(buffers.operation);
-    // Of many runs, the first ones wait long for the program's next call because it starts the others.
-    ThreadChoice* const choice = run.measured.choice =
-        shared_->group->is_busy() ? nullptr : choice_of(buffers.call_site);
+    ThreadChoice* choice = choice_of(buffers.call_site);
+    if (choice != nullptr && shared_->group->is_busy()) {
+        choice->crowd();
+        choice = nullptr;
+    }
+    run.measured.choice = choice;
     if (choice == nullptr) {
         start(run, channel, suits_event_thread_ && shared_->options.event_thread_lists == ProgressLists::all);
         return &run;

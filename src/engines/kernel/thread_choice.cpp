@@ -34,13 +34,14 @@ bool ThreadChoice::next(std::uint64_t now) {
     }
     if (position == 1) block_.began = now;
     ++runs_;
+    crowded_ = false;
     const bool overlapped = overlapped_in_a_row_ >= 2;
     block_.measured = block_.measured && overlapped;
     return block_.by_thread && overlapped;
 }
 
 void ThreadChoice::completed(std::uint64_t away) {
-    overlapped_in_a_row_ = away < min_away ? 0 : overlapped_in_a_row_ + 1;
+    overlapped_in_a_row_ = away < min_away || crowded_ ? 0 : overlapped_in_a_row_ + 1;
 }
 
 void ThreadRecords::add(const Problem& problem, bool by_thread, const std::array<double, 2>& periods) {

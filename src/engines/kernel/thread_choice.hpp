@@ -47,6 +47,9 @@ class ThreadChoice {
     // Starts the next run at the time `now`, in nanoseconds. Returns whether the event thread must advance
     // the run.
     bool next(std::uint64_t now);
+    // A later run starts while runs are in flight on all lanes: the program waits for those that next()
+    // started only when it has started the others, and hides nothing meanwhile.
+    void crowd() { crowded_ = true; }
     // A run has completed. `away`: nanoseconds from the start to the first call that waited for the run.
     void completed(std::uint64_t away);
     // Median periods in nanoseconds, by way: the program's calls, the event thread. Negative before there are
@@ -59,6 +62,7 @@ class ThreadChoice {
 
     std::uint64_t runs_ = 0;
     unsigned overlapped_in_a_row_ = 0;
+    bool crowded_ = false;  // since the last next()
     bool decided_ = false;
     bool chosen_ = false;
     struct {

@@ -36,6 +36,17 @@ TEST(ThreadChoice, AProgramThatWaitsAtOnceNeverWakesTheThread) {
     EXPECT_EQ(site.run(5000), 0);
 }
 
+TEST(ThreadChoice, AProgramThatStartsManyBeforeItWaitsNeverWakesTheThread) {
+    ThreadChoice choice;
+    for (std::uint64_t now = 0; now < 5000 * us; now += 10 * us) {
+        EXPECT_FALSE(choice.next(now));
+        EXPECT_FALSE(choice.next(now));
+        choice.crowd();
+        choice.completed(200 * us);
+        choice.completed(200 * us);
+    }
+}
+
 TEST(ThreadChoice, TheThreadAdvancesWhatItMakesFaster) {
     Site site;
     site.run(trials + 10);
