@@ -93,8 +93,8 @@ void begin_tracing(Job& job, const RankLocations& locations) {
 void agree_on_fault_tolerance(Job& job) {
 #ifdef OPEN_MPI
     const auto* const enabled = static_cast<const bool*>(find_in_libraries("ompi_ftmpi_enabled"));
-    const bool mine = enabled != nullptr && *enabled;
-    if (std::ranges::count(job.exchange_values(std::uint8_t{mine}), 1) == 0) return;
+    if (enabled == nullptr) return;  // Open MPI 4, on all ranks
+    if (std::ranges::count(job.exchange_values(std::uint8_t{*enabled}), 1) == 0) return;
     runtime.options.engine = "mpi";
     runtime.why_not = Fallback::fault_tolerant;
 #else
