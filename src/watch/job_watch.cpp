@@ -125,6 +125,9 @@ struct JobWatch::State {
         } catch (const Error& error) {
             loop = nullptr;
             trouble = error.what();
+            // Other ranks must not take this one for a silent rank: each question ends at once.
+            listener.reset();
+            if (endpoint != nullptr) endpoint->serve(Ranks::service, [](int, const tcp::Socket&) {});
             return;
         }
         loop->post([this] { set_call_clock(); });
