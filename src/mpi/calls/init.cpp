@@ -113,7 +113,9 @@ void connect() {
         }
         runtime.why_not = Fallback::no_hook;
     }
-    Entry::set_threads(runtime.mode.threads || !runtime.mode.lists_call_mpi);
+    const bool threads = runtime.mode.threads || !runtime.mode.lists_call_mpi;
+    Entry::set_threads(threads);
+    watch::CommunicatorRecord::set_threads(threads);  // Lapwing's own thread marks calls that complete
     connect_job();
     runtime.takes_calls = runtime.mode.hook != Hook::none;
     agree_early(MPI_COMM_WORLD);
