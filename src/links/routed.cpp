@@ -27,9 +27,4 @@ void RoutedLink::progress() {
     inter_node_.progress();
 }
 
-int RoutedLink::poll_descriptor() {
-    const int intra_node = intra_node_.poll_descriptor();
-    return intra_node < 0 ? -1 : poll_set_.of(intra_node, inter_node_.poll_descriptor());
-}
-
 }  // namespace lapwing

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "links/event/poll_set.hpp"
 #include "links/link.hpp"
 
 namespace lapwing {
@@ -35,8 +34,6 @@ class RoutedLink final : public Link {
         intra_node_.flush();
         inter_node_.flush();
     }
-    // -1 if one of the links has none.
-    int poll_descriptor() override;
 
   private:
     bool is_intra_node(int peer) const { return intra_node_peers_[static_cast<std::size_t>(peer)]; }
@@ -44,7 +41,6 @@ class RoutedLink final : public Link {
     Link& intra_node_;
     Link& inter_node_;
     const std::vector<bool> intra_node_peers_;
-    PollSet poll_set_;
 };
 
 }  // namespace lapwing

@@ -2,9 +2,6 @@
 #include "links/routed.hpp"
 
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 namespace lapwing {
 namespace {
@@ -26,11 +23,9 @@ class Noting : public Link {
         return true;
     }
     void progress() override { ++moved; }
-    int poll_descriptor() override { return descriptor; }
 
     int tested = 0;
     int moved = 0;
-    int descriptor = -1;
     std::uintptr_t handles = 0;
     std::uintptr_t complete = 0;  // the transfers up to this one
     int last_peer = -1;
@@ -107,43 +102,6 @@ TEST_F(RoutedLinkTest, WhoWaitsAtOneMovesTheOther) {
     link.progress();
     EXPECT_EQ(intra_node.moved, 2);
     EXPECT_EQ(inter_node.moved, 2);
-}
-
-bool readable(int descriptor) {
-    pollfd poll{descriptor, POLLIN, 0};
-    return ::poll(&poll, 1, 0) == 1;
-}
-
-TEST_F(RoutedLinkTest, RestsAtBoth) {
-    const int bells[3] = {::eventfd(0, EFD_CLOEXEC), ::eventfd(0, EFD_CLOEXEC), ::eventfd(0, EFD_CLOEXEC)};
-    const auto ring = [&](int bell) { ASSERT_EQ(::eventfd_write(bells[bell], 1), 0); };
-    const auto silence = [&](int bell) {
-        eventfd_t count = 0;
-        ASSERT_EQ(::eventfd_read(bells[bell], &count), 0);
-    };
-    EXPECT_EQ(link.poll_descriptor(), -1);
-    intra_node.descriptor = bells[0];
-    EXPECT_EQ(link.poll_descriptor(), -1);  // nobody would tell that the inter-node link has gone on
-    inter_node.descriptor = bells[1];
-    const int both = link.poll_descriptor();
-    ASSERT_GE(both, 0);
-    EXPECT_EQ(link.poll_descriptor(), both);
-    for (const int bell : {0, 1}) {
-        EXPECT_FALSE(readable(both));
-        ring(bell);
-        EXPECT_TRUE(readable(both));
-        silence(bell);
-    }
-    inter_node.descriptor = bells[2];
-    const int changed = link.poll_descriptor();
-    ring(2);
-    EXPECT_TRUE(readable(changed));
-    silence(2);
-    ring(1);
-    EXPECT_FALSE(readable(changed));
-    intra_node.descriptor = -1;
-    EXPECT_EQ(link.poll_descriptor(), -1);
-    for (const int bell : bells) ::close(bell);
 }
 
 }  // namespace

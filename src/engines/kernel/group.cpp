@@ -100,10 +100,10 @@ int KernelGroup::prepare_to_sleep(KernelRun& run) {
     watch_ring_if_needed();
     if (run.state == KernelRun::State::failing) return ring_.descriptor();
     if (!run.alive()) return -1;
+    // Messages of intra-node peers make no descriptor readable.
     const bool awaits_intra_node =
         std::ranges::any_of(awaiting_program_, [](const KernelRun* any) { return any->host.open; });
-    return awaits_intra_node ? poll_set_.of(ring_.descriptor(), intra_node_->poll_descriptor())
-                             : ring_.descriptor();
+    return awaits_intra_node ? -1 : ring_.descriptor();
 }
 
 bool KernelGroup::advance_intra_node(KernelRun& run) {

@@ -16,7 +16,6 @@
 #include "engines/kernel/run.hpp"
 #include "engines/kernel/submission.hpp"
 #include "links/connections.hpp"
-#include "links/event/poll_set.hpp"
 
 namespace lapwing::kernel {
 
@@ -103,7 +102,6 @@ class KernelGroup {
     bool failed_ = false;                       // a run has
     Submission submission_;
     Completions completions_;
-    PollSet poll_set_;
     EventThreadCalls event_thread_;  // the last member, because its calls use all others
 };
 

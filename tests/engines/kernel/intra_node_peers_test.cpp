@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -171,12 +170,10 @@ class Slow : public Link {
         transfer = {};
         return true;
     }
-    int poll_descriptor() override { return bell; }
 
     bool sent = false;
     bool received = false;
     bool fails = false;
-    int bell = -1;
     std::vector<std::uint32_t> channels;
 };
 
@@ -198,19 +195,12 @@ TEST_F(KernelIntraNodePeers, ARunIsCompleteWhenItsIntraNodeMessagesAre) {
     EXPECT_TRUE(of.prepared->test(operation));
 }
 
-TEST_F(KernelIntraNodePeers, SleepsAtTheIntraNodeLink) {
+TEST_F(KernelIntraNodePeers, PollsWhileIntraNodeMessagesAreAwaited) {
     Exchange of;
     Operation* operation = of.prepared->start({}, 0);
-    EXPECT_EQ(of.prepared->prepare_to_sleep(operation), -1);  // the link cannot signal messages
-    of.intra_node.bell = ::eventfd(0, EFD_CLOEXEC);
-    pollfd changed{of.prepared->prepare_to_sleep(operation), POLLIN, 0};
-    ASSERT_GE(changed.fd, 0);
-    EXPECT_EQ(::poll(&changed, 1, 0), 0);
-    ASSERT_EQ(::eventfd_write(of.intra_node.bell, 1), 0);
-    EXPECT_EQ(::poll(&changed, 1, 0), 1);
+    EXPECT_EQ(of.prepared->prepare_to_sleep(operation), -1);
     of.intra_node.received = of.intra_node.sent = true;
     EXPECT_TRUE(of.prepared->test(operation));
-    ::close(of.intra_node.bell);
 }
 
 TEST_F(KernelIntraNodePeers, AnIntraNodeLinkThatFailsIsAnErrorOfTheRun) {

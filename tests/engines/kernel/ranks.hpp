@@ -40,10 +40,6 @@ class Guarded : public Link {
         const Inside inside(*this);
         return link_.test(transfer);
     }
-    int poll_descriptor() override {
-        const Inside inside(*this);
-        return link_.poll_descriptor();
-    }
 
   private:
     class Inside {
