@@ -24,15 +24,7 @@ struct Memory {
         scratch.reset(new std::byte[scratch_bytes]);
     }
     const std::byte* source(const Span& span) const {
-        switch (span.space) {
-            case Space::in:
-                return buffers.in + span.offset;
-            case Space::out:
-                return buffers.out + span.offset;
-            case Space::scratch:
-                break;
-        }
-        return scratch.get() + span.offset;
+        return span.space == Space::in ? buffers.in + span.offset : target(span);
     }
     std::byte* target(const Span& span) const {
         return span.space == Space::out ? buffers.out + span.offset : scratch.get() + span.offset;

@@ -2,24 +2,16 @@
 
 #include <algorithm>
 
-#include "base/error.hpp"
 #include "engines/kernel/ring.hpp"
 
 namespace lapwing::kernel {
 
 void HostProgram::add(const Task& task) {
-    switch (task.kind) {
-        case Kind::copy:
-        case Kind::reduce:
-            has_work = true;
-            needs_program = needs_program || (task.kind == Kind::reduce && task.op == Operator::user);
-            steps.push_back({HostStep::Kind::work, 0, 0, task});
-            return;
-        case Kind::enable_send:
-        case Kind::enable_recv:
-            throw Error(ErrorCode::internal, "the kernel engine runs lists, not queues");
-        default:
-            break;
+    if (task.kind == Kind::copy || task.kind == Kind::reduce) {
+        has_work = true;
+        needs_program = needs_program || (task.kind == Kind::reduce && task.op == Operator::user);
+        steps.push_back({HostStep::Kind::work, 0, 0, task});
+        return;
     }
     if (task.kind == Kind::wait) awaited += task.count;
     steps.push_back({HostStep::Kind::intra_node, 0, awaited, task});
@@ -128,23 +120,18 @@ PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, P
         next.kind = step.kind;
         next.space = step.span.space;
         next.offset = step.span.offset;
-        switch (step.kind) {
-            case Step::Kind::send:
-            case Step::Kind::receive:
-                next.slot = static_cast<std::uint32_t>(slots.of(step.peer));
-                next.is_signal = step.span.length == 0;
-                next.bytes = next.is_signal ? 1 : step.span.length;
-                wire_bytes += next.bytes;
-                if (steps_of_peers.size() <= 2 * next.slot) steps_of_peers.resize(2 * (next.slot + 1));
-                ++steps_of_peers[next.direction()];
-                break;
-            case Step::Kind::signal:
-            case Step::Kind::await:
-                next.slot = static_cast<std::uint32_t>(step.gate);
-                next.is_signal = true;
-                next.bytes = step.kind == Step::Kind::signal ? 1 : step.count;
-                max_signals = std::max(max_signals, next.bytes);
-                break;
+        if (next.has_peer()) {
+            next.slot = static_cast<std::uint32_t>(slots.of(step.peer));
+            next.is_signal = step.span.length == 0;
+            next.bytes = next.is_signal ? 1 : step.span.length;
+            wire_bytes += next.bytes;
+            if (steps_of_peers.size() <= 2 * next.slot) steps_of_peers.resize(2 * (next.slot + 1));
+            ++steps_of_peers[next.direction()];
+        } else {
+            next.slot = static_cast<std::uint32_t>(step.gate);
+            next.is_signal = true;
+            next.bytes = step.kind == Step::Kind::signal ? 1 : step.count;
+            max_signals = std::max(max_signals, next.bytes);
         }
         if (step.kind != Step::Kind::receive || receipts == nullptr) continue;
         // A long message is several steps. It has arrived with the last of them.

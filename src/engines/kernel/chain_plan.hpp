@@ -42,7 +42,7 @@ struct HostProgram {
     // A reduction calls the program's own function, which only threads of the program may do.
     bool needs_program = false;
 
-    // `task`: a copy, a reduction, or a task with an intra-node peer. Throws Error (internal) for an enable.
+    // `task`: a copy, a reduction, or a task with an intra-node peer, but no enable.
     void add(const Task& task);
     // When all steps have been added.
     void plan_messages();

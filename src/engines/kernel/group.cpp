@@ -358,8 +358,7 @@ void KernelGroup::complete(KernelRun& run) {
 
 void KernelGroup::fail_broken(KernelRun& run) {
     const PlannedStep& step = *run.broken_step;
-    const bool at_gate = step.kind == Step::Kind::signal || step.kind == Step::Kind::await;
-    fail(run, at_gate
+    fail(run, !step.has_peer()
                   ? fmt::format("a socket pair of the kernel engine failed: {}", std::strerror(run.broken_by))
                   : why_broken(connections_, run.plan->peers[step.slot], run.broken_by));
 }

@@ -48,16 +48,8 @@ struct StepOperands {
     std::vector<std::byte> signals;  // awaits and receives of no bytes read into it
 
     int descriptor(const PlannedStep& step) const {
-        switch (step.kind) {
-            case Step::Kind::send:
-            case Step::Kind::receive:
-                return sockets[step.slot];
-            case Step::Kind::signal:
-                return gates[step.slot].entrance;
-            case Step::Kind::await:
-                break;
-        }
-        return gates[step.slot].exit;
+        if (step.has_peer()) return sockets[step.slot];
+        return step.sends() ? gates[step.slot].entrance : gates[step.slot].exit;
     }
     const std::byte* source(const PlannedStep& step) const {
         static constexpr std::byte signal{1};
