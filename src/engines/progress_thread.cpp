@@ -240,15 +240,9 @@ bool ProgressThread::poll(bool woken) {
 
 // The one place where the thread sleeps. Returns true if it was woken before `limit` passed.
 bool ProgressThread::sleep_until_woken(std::uint32_t rings, std::chrono::nanoseconds limit) {
-    bool woken = false;
-    if (fabric_ != nullptr) {
-        woken = sleep_in_poll(limit);
-    } else {
-        node_->sleep_since(rings, limit);
-        woken = node_->rings() != rings;
-    }
-    if (woken) wake_ups_.fetch_add(1, std::memory_order_relaxed);
-    return woken;
+    if (fabric_ != nullptr) return sleep_in_poll(limit);
+    node_->sleep_since(rings, limit);
+    return node_->rings() != rings;
 }
 
 // The pipe stays readable from a ring until drain(), so no ring is lost.

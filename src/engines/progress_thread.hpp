@@ -102,9 +102,6 @@ class ProgressThread {
     // Returns whether a run is in flight that is not complete.
     bool has_work();
 
-    // How often the thread has been woken so far.
-    std::uint64_t wake_ups() const { return wake_ups_.load(std::memory_order_relaxed); }
-
   private:
     using Lock = std::unique_lock<std::mutex>;
 
@@ -155,7 +152,6 @@ class ProgressThread {
     std::atomic<bool> can_advance_{false};    // a thread of the program left a run that can advance
     std::atomic<bool> was_suspended_{false};  // since this thread last checked
     std::atomic<bool> parked_{false};         // this thread sleeps without the fabric, until it is rung
-    std::atomic<std::uint64_t> wake_ups_{0};
 
     // Used by the thread itself:
     bool program_polls_ = false;  // was_suspended_, when it was last checked

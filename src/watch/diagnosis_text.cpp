@@ -15,8 +15,7 @@ namespace {
 // A collective that is in flight on some rank.
 struct InFlight {
     const CollectiveCall* call = nullptr;  // of the lowest rank that has it
-    std::uint64_t number = 0;
-    std::uint64_t age = 0;  // since the first rank's call
+    std::uint64_t age = 0;                 // since the first rank's call
     std::vector<int> in_flight;
     std::vector<int> complete;
     std::vector<int> not_called;
@@ -32,7 +31,6 @@ std::vector<InFlight> collectives_in_flight(const JobView& job, int index) {
             if (!call.in_flight || call.form == Form::persistent_init) continue;
             InFlight& collective = all[call.number];
             if (collective.call == nullptr) collective.call = &call;
-            collective.number = call.number;
             collective.age = std::max(collective.age, call.age);
             collective.in_flight.push_back(view.members[member]);
         }
@@ -100,8 +98,8 @@ std::string words_of_communicator(const JobView& job, int index) {
     std::ranges::sort(members);
     std::string text = fmt::format("  {} ({})\n", view.name, ranks_in_words(members));
     for (const InFlight& collective : collectives) {
-        text += fmt::format("    call {}: {}{}, for {}\n", collective.number, describe(*collective.call),
-                            at(collective.call->where), duration(collective.age));
+        text += fmt::format("    call {}: {}{}, for {}\n", collective.call->number,
+                            describe(*collective.call), at(collective.call->where), duration(collective.age));
         const auto line = [&text](const char* title, const std::vector<int>& ranks) {
             if (!ranks.empty()) text += fmt::format("      {:<12} {}\n", title, ranges(ranks));
         };

@@ -30,7 +30,6 @@ void write(CallRecord& record, const CallWords& words) {
     record.began.store(words.began, std::memory_order_relaxed);
     record.bytes.store(words.bytes, std::memory_order_relaxed);
     record.what.store(words.what, std::memory_order_relaxed);
-    record.starts.store(words.starts, std::memory_order_relaxed);
     record.state.store(words.state, std::memory_order_release);
 }
 
@@ -138,7 +137,6 @@ CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
     record.base_.store(record.serials_.load(std::memory_order_relaxed), std::memory_order_release);
     record.hash_.store(0, std::memory_order_release);
     record.refused_.store(0, std::memory_order_relaxed);
-    record.handle_.store(handle, std::memory_order_release);
     records_.push_back(&record);
     by_handle_[handle] = &record;
     return &record;
@@ -163,7 +161,6 @@ void Journal::remove_locked(std::uint64_t handle) {
         if (closed_.size() == max_closed) closed_.pop_front();
         closed_.push_back({summary_of(*record), record->ordinal_});
         record->free_ = true;
-        record->handle_.store(0, std::memory_order_release);
     }
     by_handle_.erase(found);
     std::erase_if(made_from_, [&](const auto& made) { return made.second == handle; });
@@ -227,8 +224,8 @@ std::vector<Journal::Published> Journal::ask_for_positions(std::uint64_t patienc
 CallWords CallRecord::read() const {
     constexpr auto order = std::memory_order_acquire;
     for (;;) {
-        CallWords words{state.load(order), function.load(order), site.load(order),  began.load(order),
-                        bytes.load(order), what.load(order),     starts.load(order)};
+        CallWords words{state.load(order), function.load(order), site.load(order),
+                        began.load(order), bytes.load(order),    what.load(order)};
         const std::uint64_t after = state.load(std::memory_order_relaxed);
         if (words.serial() == 0 || after >> 2 == words.serial()) return words;
         std::this_thread::yield();

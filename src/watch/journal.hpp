@@ -70,7 +70,7 @@ struct CallArguments {
 
 // One consistent copy of a record's words.
 struct CallWords {
-    std::uint64_t state = 0, function = 0, site = 0, began = 0, bytes = 0, what = 0, starts = 0;
+    std::uint64_t state = 0, function = 0, site = 0, began = 0, bytes = 0, what = 0;
     std::uint64_t serial() const { return state >> 2; }
 };
 
@@ -83,8 +83,7 @@ struct alignas(64) CallRecord {
     Word site;      // return address in the program
     Word began;     // nanoseconds of CLOCK_MONOTONIC
     Word bytes;
-    Word what;    // collective | form << 8 | type << 16 | operation << 24 | (root + 1) << 32
-    Word starts;  // of a persistent collective
+    Word what;  // collective | form << 8 | type << 16 | operation << 24 | (root + 1) << 32
 
     static constexpr std::uint64_t complete = 1;
     static constexpr std::uint64_t by_lapwing = 2;
@@ -99,7 +98,6 @@ struct alignas(64) CallRecord {
     // has seen its completion.
     void start() {
         began.store(CallClock::next(), std::memory_order_release);
-        starts.store(starts.load(std::memory_order_relaxed) + 1, std::memory_order_release);
         state.store(state.load(std::memory_order_relaxed) & ~complete, std::memory_order_release);
     }
     void stop() { state.store(state.load(std::memory_order_relaxed) | complete, std::memory_order_release); }
@@ -207,7 +205,6 @@ class CommunicatorRecord {
 
     static inline bool threads_ = false;
 
-    Word handle_{0};   // of the MPI; 0: the communicator has been freed
     Word serials_{0};  // calls so far, with those of earlier communicators that this record had
     Word base_{0};     // serial number before the first call of the present communicator
     Word hash_{0};

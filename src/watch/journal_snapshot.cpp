@@ -106,7 +106,6 @@ CollectiveCall Journal::in_words(const CallWords& words, std::uint64_t now) cons
     call.age = since(now, words.began);
     call.by_lapwing = (words.state & CallRecord::by_lapwing) != 0;
     call.in_flight = (words.state & CallRecord::complete) == 0;
-    call.starts = words.starts;
     return call;
 }
 

@@ -41,7 +41,7 @@ struct nlohmann::adl_serializer<std::optional<lapwing::watch::Position>> {
 namespace lapwing::watch {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CollectiveCall, number, form, arguments, function, where, age, by_lapwing,
-                                   in_flight, starts, position)
+                                   in_flight, position)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CommunicatorSnapshot, id, name, members, calls, hash, comparable, recent)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentCall, function, where, age, communicator, peer, tag, waits_for)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSnapshot, rank, host, pid, program, communicators, current, last,

@@ -28,8 +28,6 @@ struct Arguments {
     // and of the last such call of the communicator; empty otherwise.
     std::vector<std::uint64_t> sent;
     std::vector<std::uint64_t> received;
-
-    friend bool operator==(const Arguments&, const Arguments&) = default;
 };
 
 // The position of a list that is in flight.
@@ -53,9 +51,6 @@ struct CollectiveCall {
     std::uint64_t age = 0;    // nanoseconds since the call
     bool by_lapwing = false;  // false: the native MPI runs the call
     bool in_flight = false;
-    // Persistent: how many times the collective was started. Ranks may start persistent collectives in
-    // different orders, so starts have no number of their own.
-    std::uint64_t starts = 0;
     std::optional<Position> position;
 };
 

@@ -291,7 +291,7 @@ TEST(Journal, ShowsTheLastCall) {
 }
 
 #if MPI_VERSION >= 4
-TEST(Journal, CountsStartsOfPersistentCollectives) {
+TEST(Journal, ShowsStartsOfPersistentCollectives) {
     if (size_of(world) == 1) GTEST_SKIP() << "a collective of one rank is complete at once";
     const Named comm("persistent");
     MPI_Request request;
@@ -306,7 +306,6 @@ TEST(Journal, CountsStartsOfPersistentCollectives) {
         MPI_Start(&request);
         const watch::CollectiveCall call = comm.shown().recent.at(0);
         EXPECT_EQ(call.form, watch::Form::persistent_init);
-        EXPECT_EQ(call.starts, 4u);
         EXPECT_TRUE(call.in_flight);
     }
     MPI_Barrier(world);

@@ -88,8 +88,6 @@ class TriggeredJob final : public JobEngine {
             of_all_ranks_ = std::make_unique<GroupCounters>(*network_, needed);
     }
 
-    std::string description() const override { return network_->description(); }
-
     std::unique_ptr<Reservation> reserve(const std::vector<int>& members) override {
         const int ranks = static_cast<int>(members.size());
         if (of_all_ranks_ != nullptr) return std::move(of_all_ranks_);
