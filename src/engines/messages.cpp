@@ -33,31 +33,18 @@ MessagePlan::MessagePlan(std::span<const Task> tasks) {
 }
 
 void MessagePlan::find_order(std::span<const Task> tasks) {
-    constexpr std::size_t none = SIZE_MAX;
-    struct Queue {
-        std::size_t first = none;  // receive that is not awaited yet
-        std::size_t last = none;
-    };
-    std::unordered_map<int, Queue> queues;  // by peer
-    std::vector<std::size_t> next;          // of each receive, the next one from the same peer
-    next.reserve(receives_);
+    std::unordered_map<int, std::vector<std::size_t>> receives;  // by peer, in the list's order
+    std::unordered_map<int, std::size_t> awaited;                // by peer
+    std::size_t posted = 0;
     order_.reserve(awaited_);
     for (const Task& task : tasks) {
-        if (task.kind == Kind::recv) {
-            Queue& queue = queues[task.peer];
-            if (queue.first == none)
-                queue.first = next.size();
-            else
-                next[queue.last] = next.size();
-            queue.last = next.size();
-            next.push_back(none);
-        } else if (task.kind == Kind::wait) {
-            std::size_t& first = queues[task.peer].first;
-            for (std::uint64_t i = 0; i < task.count; ++i) {
-                if (first == none) refuse();
-                order_.push_back(first);
-                first = next[first];
-            }
+        if (task.kind == Kind::recv) receives[task.peer].push_back(posted++);
+        if (task.kind != Kind::wait) continue;
+        const std::vector<std::size_t>& from = receives[task.peer];
+        std::size_t& next = awaited[task.peer];
+        for (std::uint64_t i = 0; i < task.count; ++i) {
+            if (next == from.size()) refuse();
+            order_.push_back(from[next++]);
         }
     }
 }
