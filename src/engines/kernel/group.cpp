@@ -350,7 +350,7 @@ void KernelGroup::advance_inline_or_fail(KernelRun& run) {
 }
 
 void KernelGroup::complete(KernelRun& run) {
-    for (const Gate gate : run.operands.gates) gates_.release(gate);
+    for (Gate& gate : run.operands.gates) gates_.release(std::move(gate));
     run.operands.gates.clear();
     run.state = KernelRun::State::complete;
     remove(run);
@@ -369,7 +369,7 @@ void KernelGroup::fail(KernelRun& run, const std::string& why) {
     run.state = KernelRun::State::failing;
     // The peers notice the failure, and all operations in the kernel complete: none can wait any more.
     for (const int socket : run.operands.sockets) ::shutdown(socket, SHUT_RDWR);
-    for (const Gate gate : run.operands.gates) ::shutdown(gate.exit, SHUT_RDWR);
+    for (const Gate& gate : run.operands.gates) ::shutdown(gate.exit.get(), SHUT_RDWR);
     end_failed(run);
 }
 
@@ -379,10 +379,9 @@ void KernelGroup::end_failed(KernelRun& run) {
     if (run.chains.any_in_kernel()) return;
     run.state = KernelRun::State::failed;
     for (const int socket : run.operands.sockets) sockets_.forget(socket);
-    for (const Gate gate : run.operands.gates) {
-        sockets_.forget(gate.exit);
-        sockets_.forget(gate.entrance);
-        Gates::close(gate);
+    for (const Gate& gate : run.operands.gates) {
+        sockets_.forget(gate.exit.get());
+        sockets_.forget(gate.entrance.get());
     }
     run.operands.gates.clear();
     remove(run);

@@ -1,7 +1,6 @@
 #include "engines/kernel/run.hpp"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -11,13 +10,9 @@
 
 namespace lapwing::kernel {
 
-Gates::~Gates() {
-    for (const Gate gate : idle_) close(gate);
-}
-
 Gate Gates::acquire() {
     if (!idle_.empty()) {
-        const Gate gate = idle_.back();
+        Gate gate = std::move(idle_.back());
         idle_.pop_back();
         return gate;
     }
@@ -31,12 +26,7 @@ Gate Gates::acquire() {
     // be smaller.
     constexpr int room = 212992;
     ::setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-    return {pair[0], pair[1]};
-}
-
-void Gates::close(Gate gate) {
-    ::close(gate.entrance);
-    ::close(gate.exit);
+    return {Descriptor(pair[0]), Descriptor(pair[1])};
 }
 
 namespace {

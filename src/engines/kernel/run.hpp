@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "engines/engine.hpp"
 #include "engines/kernel/chain_progress.hpp"
 #include "engines/kernel/thread_choice.hpp"
@@ -20,21 +22,16 @@ namespace lapwing::kernel {
 // which is two to three times faster than an eventfd, and which counts. Linux 6.7 has futex operations, which
 // would need no descriptors.
 struct Gate {
-    int entrance = -1;  // where signals are sent
-    int exit = -1;      // where they are awaited
+    Descriptor entrance;  // where signals are sent
+    Descriptor exit;      // where they are awaited
 };
 
 // Reuses gates. A gate must be empty when it is released.
 class Gates {
   public:
-    Gates() = default;
-    Gates& operator=(Gates&&) = delete;
-    ~Gates();
-
     // Throws Error (system) when no descriptors are left.
     Gate acquire();
-    void release(Gate gate) { idle_.push_back(gate); }
-    static void close(Gate gate);
+    void release(Gate gate) { idle_.push_back(std::move(gate)); }
 
   private:
     std::vector<Gate> idle_;
@@ -49,7 +46,8 @@ struct StepOperands {
 
     int descriptor(const PlannedStep& step) const {
         if (step.has_peer()) return sockets[step.slot];
-        return step.sends() ? gates[step.slot].entrance : gates[step.slot].exit;
+        const Gate& gate = gates[step.slot];
+        return (step.sends() ? gate.entrance : gate.exit).get();
     }
     const std::byte* source(const PlannedStep& step) const {
         static constexpr std::byte signal{1};

@@ -86,9 +86,9 @@ void Submission::prepare(io_uring_sqe& operation, StepOperands& operands, const 
 
 void Submission::cancel(const KernelRun& run) {
     for (const int socket : run.operands.sockets) ring_.cancel(socket);
-    for (const Gate gate : run.operands.gates) {
-        ring_.cancel(gate.exit);
-        ring_.cancel(gate.entrance);
+    for (const Gate& gate : run.operands.gates) {
+        ring_.cancel(gate.exit.get());
+        ring_.cancel(gate.entrance.get());
     }
 }
 
