@@ -18,7 +18,7 @@ namespace {
 
 class Diagnosis {
   public:
-    explicit Diagnosis(std::span<const Answer> answers)
+    explicit Diagnosis(std::span<const RankSnapshot> answers)
         : job_(answers), mismatches_(find_mismatches(job_)), graph_(find_waits(job_, mismatches_)) {}
 
     std::vector<Finding> findings() {
@@ -328,7 +328,7 @@ const char* name(Finding::Kind kind) {
     return names[static_cast<std::size_t>(kind)];
 }
 
-std::vector<Finding> diagnose(std::span<const Answer> answers) {
+std::vector<Finding> diagnose(std::span<const RankSnapshot> answers) {
     return Diagnosis(answers).findings();
 }
 

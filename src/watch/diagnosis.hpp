@@ -13,12 +13,12 @@ namespace lapwing::watch {
 
 // The causes before their consequences; empty if all ranks answer and none waits for another one. `answers`:
 // by rank. Ranks that wait only because of another finding are in no finding.
-std::vector<Finding> diagnose(std::span<const Answer> answers);
+std::vector<Finding> diagnose(std::span<const RankSnapshot> answers);
 
 // For people: the findings, then each communicator with its collectives in flight and the ranks that have not
 // entered, then each rank with the call that it is in. Long runs of equal ranks take one line.
-std::string in_words(std::span<const Answer> answers, std::span<const Finding> findings);
+std::string in_words(std::span<const RankSnapshot> answers, std::span<const Finding> findings);
 // The same for tools: docs/reference describes the keys.
-std::string as_json(std::span<const Answer> answers, std::span<const Finding> findings);
+std::string as_json(std::span<const RankSnapshot> answers, std::span<const Finding> findings);
 
 }  // namespace lapwing::watch

@@ -142,7 +142,7 @@ nlohmann::json json_of(const JobView& job, int rank, const CurrentCall& call) {
 
 }  // namespace
 
-std::string in_words(std::span<const Answer> answers, std::span<const Finding> findings) {
+std::string in_words(std::span<const RankSnapshot> answers, std::span<const Finding> findings) {
     const JobView job(answers);
     std::string text;
     if (findings.empty()) text += "No rank waits for another rank.\n";
@@ -186,7 +186,7 @@ std::string in_words(std::span<const Answer> answers, std::span<const Finding> f
     return text;
 }
 
-std::string as_json(std::span<const Answer> answers, std::span<const Finding> findings) {
+std::string as_json(std::span<const RankSnapshot> answers, std::span<const Finding> findings) {
     const JobView job(answers);
     nlohmann::json json = {{"findings", nlohmann::json::array()},
                            {"communicators", nlohmann::json::array()},

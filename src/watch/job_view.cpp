@@ -47,7 +47,7 @@ std::size_t CommunicatorView::count_before(std::uint64_t number) const {
                                     calls.begin());
 }
 
-JobView::JobView(std::span<const Answer> all_answers)
+JobView::JobView(std::span<const RankSnapshot> all_answers)
     : answers(all_answers), member_of(all_answers.size()), index_of_(all_answers.size()) {
     join_communicators();
     first_wait_.reserve(answers.size() + 1);

@@ -50,16 +50,16 @@ struct Wait {
 // Refers to the answers, which must outlive it.
 class JobView {
   public:
-    explicit JobView(std::span<const Answer> answers);
+    explicit JobView(std::span<const RankSnapshot> answers);
 
-    std::span<const Answer> answers;
+    std::span<const RankSnapshot> answers;
     std::vector<CommunicatorView> communicators;
     std::vector<std::vector<std::pair<int, int>>> member_of;  // by rank: communicators, rank therein
     std::vector<Wait> waits;                                  // in order of ranks
 
     const RankSnapshot* snapshot(int rank) const {
-        const Answer& answer = answers[static_cast<std::size_t>(rank)];
-        return answer.snapshot ? &*answer.snapshot : nullptr;
+        const RankSnapshot& answer = answers[static_cast<std::size_t>(rank)];
+        return answer.silence.empty() ? &answer : nullptr;
     }
     int ranks() const { return static_cast<int>(answers.size()); }
     std::span<const Wait> waits_of(int rank) const {

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <future>
@@ -219,15 +218,14 @@ struct JobWatch::State {
                 case FrameKind::hello:
                     return send(descriptor, question.kind, encode(description()));
                 case FrameKind::snapshot:
-                    return send(descriptor, question.kind, own_snapshot());
+                    return send(descriptor, question.kind, encode(own_snapshot()));
                 case FrameKind::states:
-                    return send(descriptor, question.kind, ranks->states(decode_numbers(question.bytes)));
-                case FrameKind::stall: {
-                    const auto waited = decode_numbers(question.bytes);
+                    return send(descriptor, question.kind, ranks->states());
+                case FrameKind::ping:
+                    return send(descriptor, question.kind);
+                case FrameKind::stall:
                     send(descriptor, question.kind);
-                    if (waited.size() == 1) begin_report(Clock::now() - std::chrono::nanoseconds(waited[0]));
-                    return;
-                }
+                    return begin_report(Clock::now() - options.stall);
                 case FrameKind::silence:
                     send(descriptor, question.kind);
                     return begin_search();
@@ -257,24 +255,21 @@ struct JobWatch::State {
         return found;
     }
 
-    std::vector<std::byte> own_snapshot() const {
-        std::vector<std::byte> snapshot = encode(options.snapshot(Lines::find));
-        if (snapshot.size() > max_answer_bytes)
-            throw Error(ErrorCode::link, "its journal has {} bytes; at most {} can be sent", snapshot.size(),
-                        max_answer_bytes);
-        return snapshot;
+    RankSnapshot own_snapshot() const {
+        RankSnapshot own = options.snapshot(Lines::find);
+        if (const std::size_t bytes = encode(own).size(); bytes > max_answer_bytes) {
+            own = {};
+            own.silence = fmt::format("{} does not answer: its journal has {} bytes; at most {} can be sent",
+                                      ranks->describe(ranks->self()), bytes, max_answer_bytes);
+        }
+        own.rank = ranks->self();
+        return own;
     }
 
     // By workers: the answers of all ranks.
 
-    void collect(const std::function<void(RankReply)>& reply) const {
-        RankReply own{ranks->self(), {}, ""};
-        try {
-            own.snapshot = own_snapshot();
-        } catch (const Error& error) {
-            own.silence = fmt::format("{}: {}", ranks->describe(ranks->self()), error.what());
-        }
-        reply(std::move(own));
+    void collect(const std::function<void(RankSnapshot)>& reply) const {
+        reply(own_snapshot());
         ranks->collect({options.answer_limit, stop->descriptor()}, reply);
     }
 
@@ -286,13 +281,7 @@ struct JobWatch::State {
         } const counted{collections};
         if (counted.before >= max_collections)
             throw Error(ErrorCode::link, "too many requests at the same time; try again in a few seconds");
-        collect([&](const RankReply& reply) {
-            send(descriptor, FrameKind::collect, encode_numbers(std::array{std::int64_t{reply.rank}}));
-            if (reply.snapshot.empty())
-                refuse(descriptor, reply.silence);
-            else
-                send(descriptor, FrameKind::snapshot, reply.snapshot);
-        });
+        collect([&](const RankSnapshot& answer) { send(descriptor, FrameKind::collect, encode(answer)); });
     }
 
     // Waits that last long.
@@ -327,7 +316,7 @@ struct JobWatch::State {
         if (silence.stalled_since) {
             asked_at = now;
             workers.add([this] {
-                if (!announce(FrameKind::silence, {})) begin_search();
+                if (!announce(FrameKind::silence)) begin_search();
             });
         } else if (asked_at && now - *asked_at >= options.notice) {
             // A rank that answered then may be silent now.
@@ -340,8 +329,7 @@ struct JobWatch::State {
             next = std::min(next, stall.next);
             if (stall.stalled_since)
                 workers.add([this, since = *stall.stalled_since] {
-                    const std::int64_t waited[] = {std::chrono::nanoseconds(Clock::now() - since).count()};
-                    if (!announce(FrameKind::stall, encode_numbers(waited))) begin_report(since);
+                    if (!announce(FrameKind::stall)) begin_report(since);
                 });
         }
         check_after(std::chrono::ceil<milliseconds>(next));
@@ -349,12 +337,12 @@ struct JobWatch::State {
 
     // By a worker. Tells rank 0, which then asks all ranks; the next one if it does not answer. Returns false
     // if this rank must ask.
-    bool announce(FrameKind kind, const std::vector<std::byte>& bytes) const {
+    bool announce(FrameKind kind) const {
         try {
             for (int reporter = 0; reporter < max_reporters && reporter != ranks->self(); ++reporter) {
                 bool answered = false;
                 ranks->ask(
-                    std::span(&reporter, 1), kind, bytes, {options.answer_limit, stop->descriptor()},
+                    std::span(&reporter, 1), kind, {options.answer_limit, stop->descriptor()},
                     [&](int, const Frame* answer, const Ranks::Failure&) { answered = answer != nullptr; });
                 if (answered) return true;
             }
@@ -383,7 +371,7 @@ struct JobWatch::State {
                 std::vector<std::string> back;
                 std::vector<int> still;
                 ranks->ask(
-                    asked, FrameKind::states, {}, {limit, stop->descriptor()},
+                    asked, FrameKind::ping, {limit, stop->descriptor()},
                     [&](int rank, const Frame* answer, const Ranks::Failure& failure) {
                         // A rank that refuses has ended. That is a matter of the links.
                         if (answer == nullptr && failure.why.empty()) return still.push_back(rank);
@@ -434,9 +422,12 @@ struct JobWatch::State {
         int fruitless = 0;  // tries
         try {
             while (must_report(fruitless > 0)) {
-                std::vector<RankReply> replies;
-                collect([&](RankReply reply) { replies.push_back(std::move(reply)); });
-                fruitless = print_stall(replies) || fruitless + 1 == max_tries ? 0 : fruitless + 1;
+                std::vector<RankSnapshot> answers(static_cast<std::size_t>(ranks->count()));
+                collect([&](RankSnapshot answer) {
+                    const auto rank = static_cast<std::size_t>(answer.rank);
+                    answers[rank] = std::move(answer);
+                });
+                fruitless = print_stall(answers) || fruitless + 1 == max_tries ? 0 : fruitless + 1;
                 if (fruitless > 0) sleep(milliseconds(500 << fruitless));
             }
         } catch (const Error&) {
@@ -446,10 +437,7 @@ struct JobWatch::State {
 
     // Prints what the ranks wait for, unless it was printed before. Returns false if the answers tell
     // nothing: the ranks have gone on, or some have waited for too short a time to be sure.
-    bool print_stall(const std::vector<RankReply>& replies) {
-        std::vector<Answer> answers(replies.size());
-        for (const RankReply& reply : replies)
-            answers[static_cast<std::size_t>(reply.rank)] = answer_of(reply);
+    bool print_stall(const std::vector<RankSnapshot>& answers) {
         const std::vector<Finding> findings = diagnose(answers);
         std::set<std::pair<int, std::vector<int>>> found;
         for (const Finding& finding : findings) found.emplace(static_cast<int>(finding.kind), finding.ranks);

@@ -45,7 +45,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CollectiveCall, number, form, arguments, func
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CommunicatorSnapshot, id, name, members, calls, hash, comparable, recent)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentCall, function, where, age, communicator, peer, tag, waits_for)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSnapshot, rank, host, pid, program, communicators, current, last,
-                                   messages)
+                                   messages, silence)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobDescription, job, version, program, ranks, hosts, age, trouble)
 
@@ -180,31 +180,6 @@ std::vector<std::byte> encode(const JobDescription& description) {
 
 JobDescription decode_description(std::span<const std::byte> bytes) {
     return from_bytes<JobDescription>(bytes, "description");
-}
-
-Answer answer_of(const RankReply& reply) {
-    Answer answer;
-    answer.silence = reply.silence;
-    if (reply.snapshot.empty()) return answer;
-    try {
-        answer.snapshot = decode(reply.snapshot);
-    } catch (const Error& error) {
-        answer.silence = fmt::format("rank {}: {}", reply.rank, error.what());
-    }
-    return answer;
-}
-
-std::vector<std::byte> encode_numbers(std::span<const std::int64_t> numbers) {
-    const auto bytes = std::as_bytes(numbers);
-    return {bytes.begin(), bytes.end()};
-}
-
-std::vector<std::int64_t> decode_numbers(std::span<const std::byte> bytes) {
-    if (bytes.size() % sizeof(std::int64_t) != 0)
-        throw Error(ErrorCode::link, "a rank has sent a truncated message");
-    std::vector<std::int64_t> numbers(bytes.size() / sizeof(std::int64_t));
-    if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
-    return numbers;
 }
 
 }  // namespace lapwing::watch

@@ -13,18 +13,17 @@
 
 namespace lapwing::watch {
 
-// What a question asks. An answer has the kind of its question, or `refused`. The numbers are part of the
-// protocol.
+// What a question asks; it has no bytes. An answer has the kind of its question, or `refused`. The numbers
+// are part of the protocol.
 enum class FrameKind : std::uint8_t {
     hello = 1,     // a JobDescription answers
     snapshot = 2,  // an encoded RankSnapshot answers
-    states = 3,    // ranks, as int64; a ProcessState for each answers
-    stall = 4,     // the nanoseconds that a rank has waited, as int64; an empty frame answers
-    // For each rank of the job, a frame with its number, as int64, and one frame of the kind `snapshot` or
-    // `refused` answer.
-    collect = 5,
-    refused = 6,  // the reason
-    silence = 7,  // a rank has waited for some time; an empty frame answers
+    states = 3,    // a ProcessState for each rank answers; unknown for ranks of other hosts
+    stall = 4,     // a rank has waited for too long; an empty frame answers
+    refused = 6,   // the reason
+    silence = 7,   // a rank has waited for some time; an empty frame answers
+    ping = 8,      // an empty frame answers
+    collect = 9,   // for each rank of the job, a frame with an encoded RankSnapshot answers
 };
 
 struct Frame {
@@ -81,19 +80,5 @@ struct JobDescription {
 std::vector<std::byte> encode(const JobDescription& description);
 // Throws Error (link).
 JobDescription decode_description(std::span<const std::byte> bytes);
-
-// What one rank has answered, for `lapwing status`.
-struct RankReply {
-    int rank = 0;
-    std::vector<std::byte> snapshot;  // encoded; empty: the rank is silent
-    std::string silence;
-};
-
-// Also decodes the snapshot; one that is invalid is a silence.
-Answer answer_of(const RankReply& reply);
-
-std::vector<std::byte> encode_numbers(std::span<const std::int64_t> numbers);
-// Throws Error (link).
-std::vector<std::int64_t> decode_numbers(std::span<const std::byte> bytes);
 
 }  // namespace lapwing::watch

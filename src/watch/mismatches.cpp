@@ -204,7 +204,7 @@ Mismatches find_mismatches(const JobView& job) {
     return Comparison(job).run();
 }
 
-std::vector<std::string> compare_at_end(std::span<const Answer> answers) {
+std::vector<std::string> compare_at_end(std::span<const RankSnapshot> answers) {
     const JobView job(answers);
     const Mismatches mismatches = find_mismatches(job);
     std::vector<std::string> sentences;

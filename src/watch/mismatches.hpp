@@ -24,6 +24,6 @@ Mismatches find_mismatches(const JobView& job);
 
 // Compares the calls at the end of a job, when every rank has made all its calls. Returns one sentence for
 // each communicator whose ranks have made different calls.
-std::vector<std::string> compare_at_end(std::span<const Answer> answers);
+std::vector<std::string> compare_at_end(std::span<const RankSnapshot> answers);
 
 }  // namespace lapwing::watch

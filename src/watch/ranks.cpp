@@ -90,8 +90,8 @@ bool Ranks::connect(Question& question) const {
     return true;
 }
 
-void Ranks::ask(std::span<const int> ranks, FrameKind kind, std::span<const std::byte> bytes,
-                const Patience& patience, const Answered& answered) const {
+void Ranks::ask(std::span<const int> ranks, FrameKind kind, const Patience& patience,
+                const Answered& answered) const {
     std::vector<Question> open;
     std::size_t next = 0;
     std::size_t received = 0;
@@ -100,7 +100,7 @@ void Ranks::ask(std::span<const int> ranks, FrameKind kind, std::span<const std:
         try {
             const bool late = std::chrono::steady_clock::now() >= question.deadline;
             if (question.descriptor < 0 && connect(question))
-                send_frame(question.descriptor, kind, bytes, question.deadline, patience.stop);
+                send_frame(question.descriptor, kind, {}, question.deadline, patience.stop);
             if (question.descriptor >= 0) answer = question.reader.read(question.descriptor);
             if (answer && answer->kind == FrameKind::refused) throw Error(ErrorCode::link, answer->text());
             return late || answer;
@@ -139,49 +139,56 @@ void Ranks::ask(std::span<const int> ranks, FrameKind kind, std::span<const std:
     }
 }
 
-void Ranks::collect(const Patience& patience, const std::function<void(RankReply)>& reply) const {
+void Ranks::collect(const Patience& patience, const std::function<void(RankSnapshot)>& reply) const {
     std::vector<int> others;
     for (int rank = 0; rank < count(); ++rank)
         if (rank != self_) others.push_back(rank);
     std::map<std::uint64_t, int> mates;  // by host: a rank that has answered
     std::vector<Silent> silent;
-    ask(others, FrameKind::snapshot, {}, patience,
-        [&](int rank, const Frame* answer, const Failure& failure) {
-            if (answer == nullptr) {
-                silent.push_back({rank, failure});
-                return;
-            }
-            mates[member(rank).host] = rank;
-            reply({rank, answer->bytes, ""});
-        });
+    ask(others, FrameKind::snapshot, patience, [&](int rank, const Frame* answer, const Failure& failure) {
+        if (answer == nullptr) {
+            silent.push_back({rank, failure});
+            return;
+        }
+        mates[member(rank).host] = rank;
+        RankSnapshot snapshot;
+        try {
+            snapshot = decode(answer->bytes);
+        } catch (const Error& error) {
+            snapshot.silence = fmt::format("rank {}: {}", rank, error.what());
+        }
+        snapshot.rank = rank;
+        reply(std::move(snapshot));
+    });
     // Another rank of a silent rank's host can read the state of its process.
-    std::vector<std::int64_t> silent_ranks;
     std::set<int> asked;
     for (Silent& one : silent) {
-        silent_ranks.push_back(one.rank);
         const auto mate = mates.find(member(one.rank).host);
         if (on_this_host(one.rank))
             one.state = state_of(member(one.rank).process);
         else if (mate != mates.end())
             asked.insert(mate->second);
     }
-    ask(std::vector<int>(asked.begin(), asked.end()), FrameKind::states, encode_numbers(silent_ranks),
-        patience, [&](int mate, const Frame* answer, const Failure&) {
-            if (answer == nullptr || answer->bytes.size() != silent.size()) return;
-            for (std::size_t i = 0; i < silent.size(); ++i)
-                if (member(silent[i].rank).host == member(mate).host)
-                    silent[i].state = static_cast<ProcessState>(answer->bytes[i]);
+    ask(std::vector<int>(asked.begin(), asked.end()), FrameKind::states, patience,
+        [&](int mate, const Frame* answer, const Failure&) {
+            if (answer == nullptr || answer->bytes.size() != members_.size()) return;
+            for (Silent& one : silent)
+                if (member(one.rank).host == member(mate).host)
+                    one.state = static_cast<ProcessState>(answer->bytes[static_cast<std::size_t>(one.rank)]);
         });
-    for (const Silent& one : silent) reply({one.rank, {}, sentence(one, patience.limit)});
+    for (const Silent& one : silent) {
+        RankSnapshot snapshot;
+        snapshot.rank = one.rank;
+        snapshot.silence = sentence(one, patience.limit);
+        reply(std::move(snapshot));
+    }
 }
 
-std::vector<std::byte> Ranks::states(std::span<const std::int64_t> ranks) const {
+std::vector<std::byte> Ranks::states() const {
     std::vector<std::byte> found;
-    for (const std::int64_t rank : ranks) {
-        const bool here = rank >= 0 && rank < count() && on_this_host(static_cast<int>(rank));
-        found.push_back(static_cast<std::byte>(here ? state_of(member(static_cast<int>(rank)).process)
-                                                    : ProcessState::unknown));
-    }
+    for (int rank = 0; rank < count(); ++rank)
+        found.push_back(static_cast<std::byte>(on_this_host(rank) ? state_of(member(rank).process)
+                                                                  : ProcessState::unknown));
     return found;
 }
 

@@ -54,15 +54,15 @@ class Ranks {
         bool refused = false;  // its process does not listen any more
     };
     using Answered = std::function<void(int rank, const Frame* answer, const Failure& failure)>;
-    void ask(std::span<const int> ranks, FrameKind kind, std::span<const std::byte> bytes,
-             const Patience& patience, const Answered& answered) const;
+    void ask(std::span<const int> ranks, FrameKind kind, const Patience& patience,
+             const Answered& answered) const;
 
     // Asks all other ranks for their snapshots, and the system for the states of ranks that do not answer.
     // Calls `reply` once for each.
-    void collect(const Patience& patience, const std::function<void(RankReply)>& reply) const;
+    void collect(const Patience& patience, const std::function<void(RankSnapshot)>& reply) const;
 
-    // The states of those of these ranks that run on this host.
-    std::vector<std::byte> states(std::span<const std::int64_t> ranks) const;
+    // As FrameKind::states.
+    std::vector<std::byte> states() const;
 
   private:
     struct Question;

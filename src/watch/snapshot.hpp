@@ -98,13 +98,8 @@ struct RankSnapshot {
     std::vector<CurrentCall> current;  // empty: no thread is inside MPI
     CurrentCall last;                  // the last call that ended, if `current` is empty
     int messages = 0;                  // large ones that the native MPI has in flight
-};
-
-// The answer of one rank of the job.
-struct Answer {
-    std::optional<RankSnapshot> snapshot;
-    // Without a snapshot: the reason, with the rank's host: "rank 3 (node2, pid 4711) is stopped by a
-    // signal".
+    // Of a rank that does not answer: the reason, with its host: "rank 3 (node2, pid 4711) is stopped by a
+    // signal". All other members but `rank` are empty then.
     std::string silence;
 };
 

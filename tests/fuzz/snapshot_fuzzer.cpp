@@ -18,13 +18,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const watch::RankSnapshot snapshot = watch::decode(bytes);
         if (watch::decode(watch::encode(snapshot)).communicators.size() != snapshot.communicators.size())
             std::abort();
-        std::vector<watch::Answer> answers(1U + data[0] % 4U);
+        std::vector<watch::RankSnapshot> answers(1U + data[0] % 4U, snapshot);
         for (std::size_t rank = 0; rank < answers.size(); ++rank) {
-            answers[rank].snapshot = snapshot;
-            answers[rank].snapshot->rank = static_cast<int>(rank);
+            answers[rank].rank = static_cast<int>(rank);
             // Every second rank is outside MPI, and one rank does not answer.
-            if (rank % 2 == 1) answers[rank].snapshot->current.clear();
-            if (rank == 3) answers[rank] = {std::nullopt, "is stopped"};
+            if (rank % 2 == 1) answers[rank].current.clear();
+            if (rank == 3) answers[rank].silence = "is stopped";
         }
         const auto findings = watch::diagnose(answers);
         if (watch::in_words(answers, findings).empty() || watch::as_json(answers, findings).empty())

@@ -7,7 +7,6 @@
 
 namespace lapwing::testing_watch {
 
-using watch::Answer;
 using watch::CollectiveCall;
 using watch::CommunicatorSnapshot;
 using watch::CurrentCall;
@@ -47,12 +46,11 @@ class HandMadeJob {
         std::vector<int> all(static_cast<std::size_t>(ranks));
         std::iota(all.begin(), all.end(), 0);
         for (int rank = 0; rank < ranks; ++rank) {
-            RankSnapshot snapshot;
+            RankSnapshot& snapshot = answers_[static_cast<std::size_t>(rank)];
             snapshot.rank = rank;
             snapshot.host = "node" + std::to_string(rank / 2);
             snapshot.pid = 4000 + rank;
             snapshot.program = "solver";
-            answers_[static_cast<std::size_t>(rank)].snapshot = std::move(snapshot);
         }
         communicator("MPI_COMM_WORLD", all);
     }
@@ -68,9 +66,9 @@ class HandMadeJob {
         return communicators_++;
     }
 
-    RankSnapshot& rank(int rank) { return *answers_[static_cast<std::size_t>(rank)].snapshot; }
+    RankSnapshot& rank(int rank) { return answers_[static_cast<std::size_t>(rank)]; }
     int index(int rank, int communicator) const {
-        const auto& all = answers_[static_cast<std::size_t>(rank)].snapshot->communicators;
+        const auto& all = answers_[static_cast<std::size_t>(rank)].communicators;
         const auto found = std::ranges::find(all, static_cast<std::uint64_t>(communicator),
                                              [](const CommunicatorSnapshot& one) { return one.id[0]; });
         return found == all.end() ? -1 : static_cast<int>(found - all.begin());
@@ -139,11 +137,12 @@ class HandMadeJob {
         call.age = age;
     }
     void silence(int member, const std::string& why) {
-        answers_[static_cast<std::size_t>(member)].snapshot.reset();
-        answers_[static_cast<std::size_t>(member)].silence = why;
+        rank(member) = {};
+        rank(member).rank = member;
+        rank(member).silence = why;
     }
 
-    const std::vector<Answer>& answers() const { return answers_; }
+    const std::vector<RankSnapshot>& answers() const { return answers_; }
     int ranks() const { return static_cast<int>(answers_.size()); }
     std::vector<watch::Finding> diagnose() const { return watch::diagnose(answers_); }
     // The only one.
@@ -154,7 +153,7 @@ class HandMadeJob {
     }
 
   private:
-    std::vector<Answer> answers_;
+    std::vector<RankSnapshot> answers_;
     int communicators_ = 0;
 };
 

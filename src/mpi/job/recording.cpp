@@ -179,9 +179,9 @@ void compare_calls_at_end(MpiJob& job) {
     if (sum == 0) return;
     watch::RankSnapshot snapshot = watch::journal().snapshot();
     watch::journal().add_closed(snapshot);
-    std::vector<watch::Answer> answers;
+    std::vector<watch::RankSnapshot> answers;
     for (const std::vector<std::byte>& bytes : job.gather(watch::encode(snapshot)))
-        answers.emplace_back().snapshot = watch::decode(bytes);
+        answers.push_back(watch::decode(bytes));
     if (job.rank() != 0) return;
     for (const std::string& sentence : watch::compare_at_end(answers))
         print_message("lapwing: the calls of the ranks do not match, and results may be wrong: {}\n",

@@ -102,19 +102,15 @@ class RankClient {
     const watch::JobDescription& description() const { return description_; }
 
     // The answers of all ranks of the job, by rank. Throws Error (link).
-    std::vector<watch::Answer> collect() {
-        std::vector<watch::Answer> answers(static_cast<std::size_t>(std::max(description_.ranks, 0)));
+    std::vector<watch::RankSnapshot> collect() {
+        std::vector<watch::RankSnapshot> answers(static_cast<std::size_t>(std::max(description_.ranks, 0)));
         watch::send_frame(socket_.get(), watch::FrameKind::collect, {}, Clock::now() + answer_limit);
         for (std::size_t replies = 0; replies < answers.size(); ++replies) {
-            const auto deadline = Clock::now() + answer_limit;
-            const std::vector<std::int64_t> rank = watch::decode_numbers(receive(deadline).bytes);
-            if (rank.size() != 1 || rank[0] < 0 || rank[0] >= description_.ranks)
+            watch::RankSnapshot answer = watch::decode(receive(Clock::now() + answer_limit).bytes);
+            const auto rank = static_cast<std::size_t>(answer.rank);
+            if (rank >= answers.size())
                 throw Error(ErrorCode::link, "an answer names a rank that the job does not have");
-            watch::Frame reply = watch::receive_frame(socket_.get(), watch::max_answer_bytes, deadline);
-            const bool silent = reply.kind == watch::FrameKind::refused;
-            answers[static_cast<std::size_t>(rank[0])] =
-                watch::answer_of({static_cast<int>(rank[0]), silent ? std::vector<std::byte>() : reply.bytes,
-                                  silent ? reply.text() : ""});
+            answers[rank] = std::move(answer);
         }
         return answers;
     }
@@ -197,7 +193,7 @@ FoundJob named(const std::vector<FoundJob>& jobs, const std::string& word) {
 
 // Returns the exit status.
 int show(RankClient& client, bool json) {
-    const std::vector<watch::Answer> answers = client.collect();
+    const std::vector<watch::RankSnapshot> answers = client.collect();
     const std::vector<watch::Finding> findings = watch::diagnose(answers);
     const watch::JobDescription& job = client.description();
     const bool stands = std::ranges::any_of(findings, [](const watch::Finding& finding) {
