@@ -268,7 +268,7 @@ class Diagnosis {
                 const CollectiveCall* const own =
                     job_.find(gate.wait.communicator, static_cast<int>(member), gate.wait.number);
                 if (own == nullptr || !own->in_flight) continue;
-                if (own->by_lapwing && (!own->position || own->position->engine != "host")) continue;
+                if (own->by_lapwing && own->position.engine != "host") continue;
                 groups[{static_cast<int>(i), kind_of_activity(rank)}].push_back(rank);
                 calls[static_cast<int>(i)] = own;
             }
@@ -296,8 +296,8 @@ class Diagnosis {
             std::string sentence = fmt::format(
                 "all ranks have called {}, and {} {} waited for its completion for {}", collective_of(wait),
                 ranks_in_words(gate.waiting), gate.waiting.size() == 1 ? "has" : "have", duration(gate.age));
-            if (wait.call != nullptr && wait.call->position) {
-                const Position& position = *wait.call->position;
+            if (wait.call != nullptr && !wait.call->position.engine.empty()) {
+                const Position& position = wait.call->position;
                 sentence += fmt::format("; on rank {}, the engine {} is at task {} of {}", wait.rank,
                                         position.engine, position.task, position.tasks);
                 if (!position.awaited.empty()) {

@@ -24,22 +24,7 @@ void from_json(const nlohmann::json& json, RankRun& run) {
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Arguments, collective, root, bytes, type, operation, sent, received)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Position, engine, algorithm, task, tasks, awaited)
-
-}  // namespace lapwing::watch
-
-template <>
-struct nlohmann::adl_serializer<std::optional<lapwing::watch::Position>> {
-    static void to_json(json& written, const std::optional<lapwing::watch::Position>& position) {
-        if (position) written = *position;
-    }
-    static void from_json(const json& read, std::optional<lapwing::watch::Position>& position) {
-        if (!read.is_null()) position = read.get<lapwing::watch::Position>();
-    }
-};
-
-namespace lapwing::watch {
-
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Position, engine, task, tasks, awaited)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CollectiveCall, number, form, arguments, function, where, age, by_lapwing,
                                    in_flight, position)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CommunicatorSnapshot, id, name, members, calls, hash, comparable, recent)

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,8 +31,7 @@ struct Arguments {
 
 // The position of a list that is in flight.
 struct Position {
-    std::string engine;
-    std::string algorithm;
+    std::string engine;        // empty: the position is unknown
     std::uint64_t task = 0;    // index of the first task that is not complete
     std::uint64_t tasks = 0;   // of the whole list
     std::vector<int> awaited;  // ranks in the communicator whose messages that task needs; empty: unknown
@@ -51,7 +49,7 @@ struct CollectiveCall {
     std::uint64_t age = 0;    // nanoseconds since the call
     bool by_lapwing = false;  // false: the native MPI runs the call
     bool in_flight = false;
-    std::optional<Position> position;
+    Position position;
 };
 
 // The ranks first, first + stride, ... MPI_COMM_WORLD and most other communicators are one run, or few.

@@ -23,9 +23,9 @@ InFlight in_flight(const RankSnapshot& snapshot) {
     for (const CommunicatorSnapshot& communicator : snapshot.communicators) {
         for (const CollectiveCall& call : communicator.recent) {
             if (!call.in_flight) continue;
-            if (call.position)
+            if (!call.position.engine.empty())
                 found.positions +=
-                    fmt::format("{:x}.{}.{} ", communicator.id[0], call.number, call.position->task);
+                    fmt::format("{:x}.{}.{} ", communicator.id[0], call.number, call.position.task);
             if (call.form != Form::persistent_init)
                 found.oldest = std::max(found.oldest.value_or(0), call.age);
         }

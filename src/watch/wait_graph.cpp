@@ -161,7 +161,7 @@ class Search {
         bool sure = false;
         if (const CollectiveCall* const call = wait.call) {
             const int root = call->arguments.root;
-            if (call->position) std::ranges::for_each(call->position->awaited, need);
+            std::ranges::for_each(call->position.awaited, need);
             if (needed.empty() && needs_root(call->arguments.collective)) need(root);
             sure = needs_all_ranks(*call, root >= 0 && static_cast<std::size_t>(root) < view.members.size() &&
                                               view.members[root] == wait.rank);

@@ -286,7 +286,7 @@ TEST(Hangs, CollectiveThatTheProgramMustAdvance) {
     HandMadeJob job(2);
     job.start_and_wait(0, 0, broadcast, "a.c:12");
     job.call(1, 0, broadcast);
-    job.of(1, 0).recent.back().position = watch::Position{"host", "binomial", 1, 3, {}};
+    job.of(1, 0).recent.back().position = watch::Position{"host", 1, 3, {}};
     job.last(1, "MPI_Ibcast", "a.c:10");
     Finding finding = job.finding();
     EXPECT_EQ(finding.kind, Kind::idle);
@@ -295,8 +295,8 @@ TEST(Hangs, CollectiveThatTheProgramMustAdvance) {
         "rank 1 (node0) has called MPI_Ibcast on MPI_COMM_WORLD (call 1, a.c:10), in which rank 0 has waited "
         "for 41 s, but does not advance it: the host engine advances only inside MPI calls; it last called "
         "MPI_Ibcast at a.c:10, 42 s ago, and has not called MPI since");
-    job.of(1, 0).recent.back().position->engine = "kernel";
-    job.of(0, 0).recent.back().position = watch::Position{"kernel", "binomial", 1, 3, {1}};
+    job.of(1, 0).recent.back().position.engine = "kernel";
+    job.of(0, 0).recent.back().position = watch::Position{"kernel", 1, 3, {1}};
     finding = job.finding();
     EXPECT_EQ(finding.kind, Kind::unfinished);
     EXPECT_EQ(
@@ -311,7 +311,7 @@ TEST(Hangs, AwaitedRanksAreKnownFromTheList) {
     HandMadeJob job(3);
     const int pair = job.communicator("pair", {0, 1});
     job.start_and_wait(0, 0, broadcast, "a.c:12");
-    job.of(0, 0).recent.back().position = watch::Position{"kernel", "binomial", 1, 3, {1}};
+    job.of(0, 0).recent.back().position = watch::Position{"kernel", 1, 3, {1}};
     job.enter(1, pair, barrier);
     job.last(2, "MPI_Init", "");
     const auto findings = job.diagnose();

@@ -393,7 +393,7 @@ TEST_F(StallClockTest, AListThatAdvancesIsProgress) {
         RankSnapshot snapshot = waiting_in(0, "MPI_Wait", at);
         CollectiveCall call;
         call.in_flight = true;
-        call.position = Position{"host", "ring", task, 100, {}};
+        call.position = Position{"host", task, 100, {}};
         snapshot.communicators.emplace_back().recent.push_back(call);
         return clock.check(snapshot, begin + at, begin + at).stalled_since.has_value();
     };

@@ -40,7 +40,6 @@ void publish_positions(std::span<Request* const> requests) {
         const auto at = plan.prepared->position(request->operation);
         watch::Position position;
         position.engine = plan.engine->name();
-        position.algorithm = print(plan.choice);
         if (at) {
             position.task = at->task;
             position.tasks = at->tasks;
