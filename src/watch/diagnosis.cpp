@@ -90,59 +90,49 @@ class Diagnosis {
         return fmt::format("{}{}", own.current.empty() ? "o" : "i", job_.activity(rank, false));
     }
 
-    void find_silent() {
-        struct Waiting {
-            std::size_t ranks = 0;
-            std::uint64_t age = 0;
-        };
-        std::map<int, Waiting> silent;  // by rank: those that wait for it
-        for (int rank = 0; rank < job_.ranks(); ++rank) {
-            if (job_.snapshot(rank) == nullptr) silent[rank];
-        }
-        if (silent.empty()) return;
-        for (std::size_t i = 0; i < job_.communicators.size(); ++i) {
-            const CommunicatorView& view = job_.communicators[i];
-            if (!view.has_silent_member) continue;
-            std::uint64_t age = 0;
+    struct Waiting {
+        std::size_t ranks = 0;
+        std::uint64_t age = 0;  // of the longest wait
+    };
+    Waiting waiting_for(int silent) const {
+        Waiting found;
+        for (const auto& [communicator, member] : job_.member_of[silent]) {
             std::set<int> ranks;
-            for (const int index : graph_.gates_of[i]) {
+            for (const int index : graph_.gates_of[communicator]) {
                 const Gate& gate = graph_.gates[index];
                 if (gate.prefix > 0) continue;  // waits for ranks that answer, too
-                age = std::max(age, gate.age);
+                found.age = std::max(found.age, gate.age);
                 ranks.insert(gate.waiting.begin(), gate.waiting.end());
             }
-            for (const int member : view.members) {
-                const auto found = silent.find(member);
-                if (found == silent.end()) continue;
-                found->second.ranks = std::max(found->second.ranks, ranks.size());
-                found->second.age = std::max(found->second.age, age);
-            }
+            found.ranks = std::max(found.ranks, ranks.size());
         }
         for (const Wait& wait : job_.waits) {
-            const auto found = silent.find(wait.peer);
-            if (wait.kind != Wait::Kind::message || found == silent.end()) continue;
-            ++found->second.ranks;
-            found->second.age = std::max(found->second.age, wait.age);
+            if (wait.kind != Wait::Kind::message || wait.peer != silent) continue;
+            ++found.ranks;
+            found.age = std::max(found.age, wait.age);
         }
+        return found;
+    }
+
+    void find_silent() {
+        std::vector<int> silent;
+        for (int rank = 0; rank < job_.ranks(); ++rank)
+            if (job_.snapshot(rank) == nullptr) silent.push_back(rank);
         constexpr std::size_t max_named = 8;
         if (silent.size() > max_named) {
-            std::vector<int> ranks;
             std::uint64_t age = 0;
-            for (const auto& [rank, waiting] : silent) {
-                ranks.push_back(rank);
-                age = std::max(age, waiting.age);
-            }
-            return add(Finding::Kind::silent, ranks, age,
-                       fmt::format("{} do not answer; the first: {}", ranks_in_words(ranks),
-                                   job_.answers[ranks.front()].silence));
+            for (const int rank : silent) age = std::max(age, waiting_for(rank).age);
+            return add(Finding::Kind::silent, silent, age,
+                       fmt::format("{} do not answer; the first: {}", ranks_in_words(silent),
+                                   job_.answers[silent.front()].silence));
         }
-        for (const auto& [rank, waiting] : silent) {
+        for (const int rank : silent) {
+            const Waiting waiting = waiting_for(rank);
             std::string sentence = job_.answers[rank].silence;  // names the rank
-            if (waiting.ranks > 0) {
+            if (waiting.ranks > 0)
                 sentence +=
                     fmt::format("; {} for it, for {}", counted(waiting.ranks, "rank waits", "ranks wait"),
                                 duration(waiting.age));
-            }
             add(Finding::Kind::silent, {rank}, waiting.age, std::move(sentence));
         }
     }
