@@ -362,7 +362,6 @@ class Journal {
     CollectiveCall in_words(const CallWords& words, std::uint64_t now) const;
     void read_communicator(CommunicatorRecord& record, Reading& reading) const;
     void read_thread(const ThreadRecord& thread, Reading& reading) const;
-    static void find_lines(Reading& reading);
 
     static constinit thread_local ThreadRecord* this_thread_;
 

@@ -59,17 +59,28 @@ const char* name_in(const char* const* table, std::uint64_t number) {
     return table == nullptr || number == 0 ? "" : table[number];
 }
 
+// Finding a line may take long: not while a lock is held.
+void find_lines(RankSnapshot& snapshot) {
+    SourceLines lines;
+    std::unordered_map<std::uint64_t, std::string> known;
+    const auto find = [&](auto& call) {
+        const auto [found, added] = known.try_emplace(call.site);
+        if (added) found->second = lines.before(pointer_of(call.site));
+        call.where = found->second;
+    };
+    for (CommunicatorSnapshot& one : snapshot.communicators) std::ranges::for_each(one.recent, find);
+    std::ranges::for_each(snapshot.current, find);
+    find(snapshot.last);
+}
+
 }  // namespace
 
-// A copy of what a snapshot shows, with addresses.
+// A snapshot while it is made.
 struct Journal::Reading {
     RankSnapshot snapshot;
     std::uint64_t now = 0;
     std::vector<Published> positions;
     std::unordered_map<const CommunicatorRecord*, std::int64_t> indices;
-    std::vector<std::vector<std::uint64_t>> call_sites;  // of each communicator's calls
-    std::vector<std::uint64_t> current_sites;
-    std::uint64_t last_site = 0;
     std::uint64_t last_began = 0;
     CallWords newest;
 
@@ -103,6 +114,7 @@ CollectiveCall Journal::in_words(const CallWords& words, std::uint64_t now) cons
     call.arguments.type = name_in(constants_.types, words.what >> 16 & 0xff);
     call.arguments.operation = name_in(constants_.operations, words.what >> 24 & 0xff);
     call.function = text_of(words.function);
+    call.site = words.site;
     call.age = since(now, words.began);
     call.by_lapwing = (words.state & CallRecord::by_lapwing) != 0;
     call.in_flight = (words.state & CallRecord::complete) == 0;
@@ -128,7 +140,6 @@ void Journal::read_communicator(CommunicatorRecord& record, Reading& reading) co
     CommunicatorSnapshot& shown = reading.snapshot.communicators.emplace_back(summary_of(record));
     give_name(shown, record.ordinal_);
     shown.calls = serials - base;
-    std::vector<std::uint64_t>& sites = reading.call_sites.emplace_back();
     for (const auto& [serial, words] : calls) {
         if (words.began > reading.newest.began) reading.newest = words;
         CollectiveCall& call = shown.recent.emplace_back(in_words(words, reading.now));
@@ -137,7 +148,6 @@ void Journal::read_communicator(CommunicatorRecord& record, Reading& reading) co
             record.read_blocks(serial, call.arguments);
         }
         call.number = serial - base;
-        sites.push_back(words.site);
         for (const Published& one : reading.positions) {
             if (one.call.communicator == &record && one.call.serial == serial) call.position = one.position;
         }
@@ -149,6 +159,7 @@ void Journal::read_thread(const ThreadRecord& thread, Reading& reading) const {
     if (words.function == 0) return;
     CurrentCall call;
     call.function = text_of(words.function);
+    call.site = words.site;
     call.age = since(reading.now, words.began);
     auto by_handle = by_handle_.find(words.communicator);
     if (const auto made = made_from_.find(words.communicator);
@@ -169,7 +180,6 @@ void Journal::read_thread(const ThreadRecord& thread, Reading& reading) const {
         }
         reading.snapshot.last = call;
         reading.last_began = words.began;
-        reading.last_site = words.site;
         return;
     }
     // A call that waits for collectives of several communicators is shown once for each of them.
@@ -180,26 +190,6 @@ void Journal::read_thread(const ThreadRecord& thread, Reading& reading) const {
         one.communicator = index;
         one.waits_for = std::move(numbers);
     }
-    reading.current_sites.resize(reading.snapshot.current.size(), words.site);
-}
-
-// Finding a line may take long: not while a lock is held.
-void Journal::find_lines(Reading& reading) {
-    SourceLines lines;
-    std::unordered_map<std::uint64_t, std::string> known;
-    const auto line = [&](std::uint64_t site) -> const std::string& {
-        const auto [found, added] = known.try_emplace(site);
-        if (added) found->second = lines.before(pointer_of(site));
-        return found->second;
-    };
-    RankSnapshot& snapshot = reading.snapshot;
-    for (std::size_t i = 0; i < snapshot.communicators.size(); ++i) {
-        std::vector<CollectiveCall>& calls = snapshot.communicators[i].recent;
-        for (std::size_t j = 0; j < calls.size(); ++j) calls[j].where = line(reading.call_sites[i][j]);
-    }
-    for (std::size_t i = 0; i < snapshot.current.size(); ++i)
-        snapshot.current[i].where = line(reading.current_sites[i]);
-    snapshot.last.where = line(reading.last_site);
 }
 
 RankSnapshot Journal::snapshot(Lines lines, std::uint64_t patience) {
@@ -227,13 +217,10 @@ RankSnapshot Journal::snapshot(Lines lines, std::uint64_t patience) {
         snapshot.last = {};
         snapshot.last.function = text_of(reading.newest.function);
         snapshot.last.age = since(reading.now, reading.newest.began);
-        reading.last_site = reading.newest.site;
+        snapshot.last.site = reading.newest.site;
     }
-    if (!snapshot.current.empty()) {
-        snapshot.last = {};
-        reading.last_site = 0;
-    }
-    if (lines == Lines::find) find_lines(reading);
+    if (!snapshot.current.empty()) snapshot.last = {};
+    if (lines == Lines::find) find_lines(snapshot);
     return snapshot;
 }
 

@@ -46,6 +46,7 @@ struct CollectiveCall {
     Arguments arguments;
     std::string function;     // "MPI_Ibcast"
     std::string where;        // "solver.c:88", or "solver+0x1a2b" without debug information
+    std::uint64_t site = 0;   // return address in the rank's process; not sent
     std::uint64_t age = 0;    // nanoseconds since the call
     bool by_lapwing = false;  // false: the native MPI runs the call
     bool in_flight = false;
@@ -79,6 +80,7 @@ struct CommunicatorSnapshot {
 struct CurrentCall {
     std::string function;  // "MPI_Recv"
     std::string where;
+    std::uint64_t site = 0;          // as in CollectiveCall
     std::uint64_t age = 0;           // nanoseconds since the call
     std::int64_t communicator = -1;  // index into RankSnapshot::communicators; -1: none or unknown
     int peer = -1;                   // rank in the communicator; -1: none; -2: MPI_ANY_SOURCE
