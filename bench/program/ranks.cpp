@@ -36,7 +36,7 @@ std::string in_words(const cpu_set_t& processors) {
     std::vector<int> numbers;
     for (int number = 0; number < CPU_SETSIZE; ++number)
         if (CPU_ISSET(number, &processors)) numbers.push_back(number);
-    return print_processors(numbers);
+    return print_ranges(numbers);
 }
 
 std::size_t machines_of(const std::vector<RankLocation>& locations) {

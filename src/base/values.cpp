@@ -69,13 +69,14 @@ std::optional<std::vector<int>> parse_processors(std::string_view text) {
     return processors;
 }
 
-std::string print_processors(std::span<const int> processors) {
+std::string print_ranges(std::span<const int> numbers, std::string_view separator, int max_runs) {
     std::string text;
-    for (std::size_t begin = 0; begin < processors.size();) {
+    for (std::size_t begin = 0; begin < numbers.size();) {
         std::size_t last = begin;
-        while (last + 1 < processors.size() && processors[last + 1] == processors[last] + 1) ++last;
-        text += fmt::format("{}{}", text.empty() ? "" : ",", processors[begin]);
-        if (last > begin) text += fmt::format("-{}", processors[last]);
+        while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+        if (max_runs-- == 0) return fmt::format("{}{}... ({} in all)", text, separator, numbers.size());
+        text += fmt::format("{}{}", text.empty() ? "" : separator, numbers[begin]);
+        if (last > begin) text += fmt::format("-{}", numbers[last]);
         begin = last + 1;
     }
     return text;

@@ -2,6 +2,7 @@
 // invalid text.
 #pragma once
 
+#include <climits>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -24,8 +25,9 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 
 // "0,2-3": numbers of processors, in the order of the text.
 std::optional<std::vector<int>> parse_processors(std::string_view text);
-// The same text, of numbers in ascending order.
-std::string print_processors(std::span<const int> processors);
+// The same text, of numbers in ascending order; "0,2,... (9 in all)" after `max_runs` runs.
+std::string print_ranges(std::span<const int> numbers, std::string_view separator = ",",
+                         int max_runs = INT_MAX);
 
 // "1 rank", "2 ranks"; "1 reply", "2 replies" if `many` is "replies".
 template <typename Number>

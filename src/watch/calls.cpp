@@ -92,19 +92,7 @@ std::string duration(std::uint64_t nanoseconds) {
 }
 
 std::string ranges(std::span<const int> ranks) {
-    constexpr int max_runs = 12;
-    std::string text;
-    int runs = 0;
-    for (std::size_t first = 0; first < ranks.size();) {
-        std::size_t last = first;
-        while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-        if (++runs > max_runs) return fmt::format("{}, ... ({} in all)", text, ranks.size());
-        if (!text.empty()) text += ", ";
-        text +=
-            first == last ? fmt::format("{}", ranks[first]) : fmt::format("{}-{}", ranks[first], ranks[last]);
-        first = last + 1;
-    }
-    return text;
+    return print_ranges(ranks, ", ", 12);
 }
 
 std::string ranks_in_words(std::span<const int> ranks) {

@@ -62,7 +62,7 @@ void place_thread(std::thread& thread, const std::vector<int>& processors) {
         throw_invalid(
             "LAPWING_PROGRESS_THREAD={}: this process may not use these CPUs: {}; "
             "`taskset -cp $$` lists the allowed CPUs",
-            print_processors(processors), std::strerror(error));
+            print_ranges(processors), std::strerror(error));
 }
 
 }  // namespace lapwing
