@@ -78,32 +78,21 @@ int time_left(Deadline deadline) {
     return static_cast<int>(std::max<std::int64_t>(left, 0));
 }
 
-std::vector<std::byte> frame_head(FrameKind kind, std::size_t bytes) {
-    std::vector<std::byte> head{static_cast<std::byte>(kind)};
-    for (int shift = 0; shift < 32; shift += 8) head.push_back(static_cast<std::byte>(bytes >> shift));
-    return head;
-}
-
-std::size_t announced_bytes(std::span<const std::byte, frame_head_bytes> head) {
-    std::size_t bytes = 0;
-    for (std::size_t i = 4; i >= 1; --i) bytes = bytes << 8 | std::to_integer<std::size_t>(head[i]);
-    return bytes;
-}
-
 std::optional<Frame> FrameReader::read(int descriptor) {
     constexpr std::size_t piece = 64 << 10;
     while (true) {
         const std::size_t had = input_.size();
-        std::size_t wanted = frame_head_bytes;
-        if (had >= frame_head_bytes) {
-            const std::size_t bytes = announced_bytes(std::span(input_).first<frame_head_bytes>());
+        std::size_t wanted = sizeof(FrameHead);
+        if (had >= wanted) {
+            FrameHead head;
+            std::memcpy(&head, input_.data(), sizeof head);
+            const std::size_t bytes = head.bytes;
             if (bytes > max_bytes_)
                 throw Error(ErrorCode::link, "it announces a message of {} bytes; at most {} are valid",
                             bytes, max_bytes_);
             wanted += bytes;
             if (had == wanted) {
-                Frame frame{static_cast<FrameKind>(input_[0]),
-                            {input_.begin() + frame_head_bytes, input_.end()}};
+                Frame frame{head.kind, {input_.begin() + sizeof head, input_.end()}};
                 input_.clear();
                 return frame;
             }
@@ -120,8 +109,8 @@ std::optional<Frame> FrameReader::read(int descriptor) {
 
 void send_frame(int descriptor, FrameKind kind, std::span<const std::byte> bytes, Deadline deadline,
                 int stop) {
-    const auto head = frame_head(kind, bytes.size());
-    for (std::span<const std::byte> rest : {std::span<const std::byte>(head), bytes}) {
+    const FrameHead head{kind, static_cast<std::uint32_t>(bytes.size())};
+    for (std::span<const std::byte> rest : {std::as_bytes(std::span(&head, 1)), bytes}) {
         while (!rest.empty()) {
             const ssize_t count = ::send(descriptor, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
             if (count >= 0)

@@ -33,14 +33,14 @@ struct Frame {
     std::string text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
 
-// The bytes of a frame's head and the bound of what follows.
-inline constexpr std::size_t frame_head_bytes = 5;
+// Before the bytes of a frame. Both sides are processes of one architecture.
+struct [[gnu::packed]] FrameHead {
+    FrameKind kind;
+    std::uint32_t bytes;
+};
+// Bounds of FrameHead::bytes.
 inline constexpr std::size_t max_question_bytes = 1 << 20;
 inline constexpr std::size_t max_answer_bytes = 32 << 20;
-
-std::vector<std::byte> frame_head(FrameKind kind, std::size_t bytes);
-// The length that `head` announces.
-std::size_t announced_bytes(std::span<const std::byte, frame_head_bytes> head);
 
 // Reads one frame after the other from a socket, and nothing beyond the frame.
 class FrameReader {

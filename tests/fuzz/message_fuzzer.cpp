@@ -24,10 +24,6 @@ void decode_or_refuse(Decode decode, Check check) {
     }
 }
 
-bool equal(std::span<const std::byte> one, std::span<const std::byte> other) {
-    return std::equal(one.begin(), one.end(), other.begin(), other.end());
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -38,11 +34,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                          return again.job == found.job && again.ranks == found.ranks &&
                                 again.hosts == found.hosts;
                      });
-    if (size >= watch::frame_head_bytes) {
-        const std::size_t announced = watch::announced_bytes(bytes.first<watch::frame_head_bytes>());
-        const auto head = watch::frame_head(static_cast<watch::FrameKind>(data[0]), announced);
-        if (!equal(head, bytes.first(watch::frame_head_bytes))) std::abort();
-    }
     if (const auto found = ofi::card_of({bytes.begin(), bytes.end()})) {
         const auto again = ofi::card_of(ofi::bytes_of(*found));
         if (again->provider != found->provider || again->device != found->device ||

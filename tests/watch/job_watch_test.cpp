@@ -254,9 +254,8 @@ TEST_P(WatchTest, AnAnswerThatIsTooLongIsASilence) {
 TEST_P(WatchTest, AQuestionThatIsTooLongEndsItsConnectionAlone) {
     start();
     const tcp::Socket socket = connect(0);
-    const auto head = frame_head(FrameKind::hello, max_question_bytes + 1);
-    ASSERT_EQ(::send(socket.get(), head.data(), head.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(head.size()));
+    const FrameHead head{FrameKind::hello, max_question_bytes + 1};
+    ASSERT_EQ(::send(socket.get(), &head, sizeof head, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof head));
     EXPECT_FALSE(receive(socket));
     const tcp::Socket other = connect(0);
     send(other, FrameKind::hello);
