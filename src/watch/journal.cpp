@@ -177,12 +177,6 @@ void Journal::rename(std::uint64_t handle, const std::string& name) {
     if (found != by_handle_.end() && found->second != nullptr) found->second->name_ = name;
 }
 
-std::shared_ptr<const std::vector<int>> Journal::members(std::uint64_t handle) {
-    const std::lock_guard lock(mutex_);
-    const auto found = by_handle_.find(handle);
-    return found == by_handle_.end() || found->second == nullptr ? nullptr : found->second->members_;
-}
-
 CommunicatorRecord* Journal::find(std::uint64_t handle, bool* known) {
     const std::lock_guard lock(mutex_);
     const auto found = by_handle_.find(handle);

@@ -161,6 +161,8 @@ class CommunicatorRecord {
 
     int rank() const { return rank_; }  // of this process, in the communicator
     const CommunicatorId& id() const { return id_; }
+    // Of a communicator that the caller uses: its ranks in MPI_COMM_WORLD.
+    std::shared_ptr<const std::vector<int>> members() const { return members_; }
     // Whether id() is the same on all ranks of the communicator, see Creation::everywhere.
     bool has_id_everywhere() const { return has_id_everywhere_; }
 
@@ -303,8 +305,6 @@ class Journal {
     // communicator, as long as the program does not free the communicator.
     void add_made_from(std::uint64_t communicator, std::uint64_t window_or_file);
     void rename(std::uint64_t handle, const std::string& name);
-    // The members of a recorded communicator; null if it is unknown.
-    std::shared_ptr<const std::vector<int>> members(std::uint64_t handle);
 
     // The record of a communicator; null if it has none. `known`: whether it was added at all.
     CommunicatorRecord* find(std::uint64_t handle, bool* known);

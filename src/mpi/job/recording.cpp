@@ -118,7 +118,7 @@ void add_duplicate_to_journal(MPI_Comm original, MPI_Comm duplicate,
     watch::Journal& journal = watch::journal();
     if (!journal.begun()) return;
     const watch::CommunicatorRecord* const record = record_of(original);
-    auto members = record == nullptr ? nullptr : journal.members(word_of(original));
+    auto members = record == nullptr ? nullptr : record->members();
     communicator_changes.fetch_add(1, std::memory_order_release);
     if (members == nullptr || !creation)
         journal.add_unrecorded(word_of(duplicate));
