@@ -162,6 +162,21 @@ TEST(EventLoop, ASecondWatchReplacesTheFirst) {
     EXPECT_EQ(second.value(), 1);
 }
 
+TEST(EventLoop, AWatchThatCannotBeReplacedStays) {
+    EventLoop event_loop;
+    Event event;
+    Counter ran;
+    event_loop.watch(event.descriptor, EPOLLIN, [&](unsigned) {
+        event.take();
+        ran();
+    });
+    // The kernel does not change a descriptor's events to exclusive ones.
+    EXPECT_THROW(event_loop.watch(event.descriptor, EPOLLIN | EPOLLEXCLUSIVE, {}), Error);
+    event.raise();
+    EXPECT_TRUE(ran.reaches(1));
+    event_loop.forget(event.descriptor);
+}
+
 TEST(EventLoop, ForgetWaitsForWorkThatRuns) {
     Event event;
     std::promise<void> begun;

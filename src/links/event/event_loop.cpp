@@ -27,9 +27,14 @@ using Work = std::function<void()>;
 
 struct EventLoop::State {
     struct Watch {
-        int descriptor;
+        std::uint32_t number;
         std::function<void(unsigned)> work;
     };
+    // What an epoll event carries: an event that was fetched before its watch was replaced or forgotten finds
+    // no watch. 0: of the wakeup.
+    static std::uint64_t key(int descriptor, std::uint32_t number) {
+        return std::uint64_t{number} << 32 | static_cast<std::uint32_t>(descriptor);
+    }
 
     Descriptor poller;
     Descriptor wakeup;  // an eventfd; rings to end the sleep
@@ -42,12 +47,9 @@ struct EventLoop::State {
     std::vector<Work> posted;
     std::map<std::pair<Clock::time_point, std::uint64_t>, Work> later;
     std::uint64_t last_timer = 0;
-    // By a number that the epoll event carries: an event that was fetched before its watch was replaced or
-    // forgotten finds no watch.
-    std::uint64_t last_watch = 0;
-    std::unordered_map<std::uint64_t, std::shared_ptr<Watch>> watches;
-    std::unordered_map<int, std::uint64_t> by_descriptor;
-    int running = -1;  // the descriptor whose work runs
+    std::uint32_t last_watch = 0;
+    std::unordered_map<int, std::shared_ptr<Watch>> watches;  // by descriptor
+    int running = -1;                                         // the descriptor whose work runs
 
     std::thread thread;
 
@@ -91,14 +93,14 @@ struct EventLoop::State {
         return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3600 * 1000));
     }
 
-    void run_watch(std::uint64_t number, unsigned events) {
+    void run_watch(std::uint64_t key, unsigned events) {
         std::shared_ptr<Watch> watch;
         {
             const std::lock_guard lock(mutex);
-            const auto found = watches.find(number);
-            if (ending || found == watches.end()) return;
+            const auto found = watches.find(static_cast<int>(key & 0xFFFFFFFF));
+            if (ending || found == watches.end() || found->second->number != key >> 32) return;
             watch = found->second;
-            running = watch->descriptor;
+            running = found->first;
         }
         watch->work(events);
         watch.reset();
@@ -186,40 +188,25 @@ void EventLoop::cancel(const Timer& timer) {
 }
 
 void EventLoop::watch(int descriptor, unsigned events, std::function<void(unsigned)> work) {
-    auto watch = std::make_shared<State::Watch>(State::Watch{descriptor, std::move(work)});
-    std::shared_ptr<State::Watch> replaced;  // destroyed after the lock
+    std::shared_ptr<State::Watch> watch;  // in the end the one that was replaced: destroyed after the lock
     const std::lock_guard lock(state_->mutex);
-    const std::uint64_t number = ++state_->last_watch;
-    const auto known = state_->by_descriptor.find(descriptor);
-    if (known != state_->by_descriptor.end()) {
-        const auto old = state_->watches.find(known->second);
-        replaced = std::move(old->second);
-        state_->watches.erase(old);
-        state_->by_descriptor.erase(known);
-    }
+    watch = std::make_shared<State::Watch>(State::Watch{++state_->last_watch, std::move(work)});
     epoll_event event{};
     event.events = events;
-    event.data.u64 = number;
+    event.data.u64 = State::key(descriptor, watch->number);
     // The kernel removes a descriptor that was closed without forget().
     if (epoll_ctl(state_->poller.get(), EPOLL_CTL_MOD, descriptor, &event) != 0 &&
         (errno != ENOENT || epoll_ctl(state_->poller.get(), EPOLL_CTL_ADD, descriptor, &event) != 0))
         throw_system("epoll_ctl");
-    state_->watches.emplace(number, std::move(watch));
-    state_->by_descriptor.emplace(descriptor, number);
+    std::swap(state_->watches[descriptor], watch);
 }
 
 void EventLoop::forget(int descriptor, bool waits) {
-    std::shared_ptr<State::Watch> forgotten;  // destroyed after the lock
+    decltype(State::watches)::node_type forgotten;  // destroyed after the lock
     std::unique_lock lock(state_->mutex);
-    const auto known = state_->by_descriptor.find(descriptor);
-    if (known != state_->by_descriptor.end()) {
-        const auto watch = state_->watches.find(known->second);
-        forgotten = std::move(watch->second);
-        state_->watches.erase(watch);
-        state_->by_descriptor.erase(known);
-        epoll_event none{};
-        epoll_ctl(state_->poller.get(), EPOLL_CTL_DEL, descriptor, &none);
-    }
+    forgotten = state_->watches.extract(descriptor);
+    epoll_event none{};
+    if (forgotten) epoll_ctl(state_->poller.get(), EPOLL_CTL_DEL, descriptor, &none);
     if (!waits || state_->inside()) return;
     state_->finished.wait(lock, [&] { return state_->running != descriptor; });
 }
