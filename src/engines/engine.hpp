@@ -202,8 +202,8 @@ class Engine {
     // The network between hosts that the engine itself uses, as LAPWING_NETWORK names it: "tcp". Empty: it
     // uses the group's links, or something of its own beside them.
     virtual const char* network() const { return ""; }
-    // Whether "auto" tries the engine if all ranks of a group share memory.
-    virtual bool suits_one_host() const = 0;
+    // Whether "auto" tries the engine if all ranks share memory, which is faster than a network.
+    virtual bool suits_one_host() const { return false; }
     // Whether the engine serves only jobs that name it.
     virtual bool only_by_name() const { return false; }
     // Throws Error (invalid_argument) if one of the engine's own variables has an invalid value.

@@ -26,6 +26,18 @@ using kernel::KernelGroup;
 using kernel::PersistentLanes;
 using kernel::ThreadRecords;
 
+// Throws Error (invalid_argument).
+kernel::Options kernel_options(const Settings& settings) {
+    kernel::Options options;
+    options.event_thread_lists = read_progress_choice(settings).lists;
+    if (settings.submit != "caller" && settings.submit != "thread")
+        refuse_value("LAPWING_SUBMIT", "caller or thread", settings.submit);
+    options.event_thread_submits = settings.submit == "thread";
+    if (const int buffer = tcp::read_options(settings).buffer_bytes; buffer != 0)
+        options.socket_bytes = std::min<std::uint64_t>(options.socket_bytes, buffer);
+    return options;
+}
+
 // The groups of this process whose connections fail together, also those that are added later: a group is
 // opened when its first list is prepared.
 class OpenConnections {
@@ -220,7 +232,7 @@ class KernelJob final : public JobEngine {
   public:
     explicit KernelJob(Job& job)
         : job_(job),
-          options_(kernel::read_options(job.settings())),
+          options_(kernel_options(job.settings())),
           lanes_(static_cast<int>(number_in("LAPWING_TCP_LANES", job.settings().tcp_lanes, 1, 64))) {
         options_.persistent_lanes = PersistentLanes::count;
         endpoint_ = &job.sockets();
@@ -331,9 +343,7 @@ class KernelEngine final : public Engine {
     const char* summary() const override { return "Linux, by io_uring over TCP, while the program computes"; }
     Verdict available() const override { return kernel::probe(); }
     const char* network() const override { return "tcp"; }
-    // Within one host, shared memory is faster than sockets.
-    bool suits_one_host() const override { return false; }
-    void check(const Settings& settings) const override { kernel::read_options(settings); }
+    void check(const Settings& settings) const override { kernel_options(settings); }
     Verdict supports(const List& list) const override { return has_chains(list); }
     std::unique_ptr<JobEngine> open(Job& job) const override { return std::make_unique<KernelJob>(job); }
 };

@@ -298,7 +298,7 @@ void KernelGroup::hand_to_caller(KernelRun& run) {
     // Repeats, because a step may complete and the next begin while the chain is being cancelled.
     for (int tries = 0; run.chains.any_in_kernel() && tries < 10; ++tries) {
         if (alone) {
-            submission_.cancel_all();
+            ring_.cancel_all();
         } else {
             submission_.cancel(run);
         }

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "base/settings.hpp"
 #include "engines/progress_choice.hpp"
 
 namespace lapwing::kernel {
@@ -23,8 +22,5 @@ struct Options {
     // (PlannedStep::low_water_mark). 0: never. Only for TCP, and only if sets_socket_options().
     std::uint64_t low_water_mark = 0;
 };
-
-// Throws Error (invalid_argument).
-Options read_options(const Settings& settings);
 
 }  // namespace lapwing::kernel

@@ -129,7 +129,7 @@ bool sets_socket_options(io_uring& ring) {
     int set = 0;
     socklen_t size = sizeof set;
     io_uring_cqe* cqe = nullptr;
-    prepare_socket_option(*io_uring_get_sqe(&ring), tcp, SOL_SOCKET, SO_RCVLOWAT, wanted);
+    prepare_low_water_mark(*io_uring_get_sqe(&ring), tcp, wanted);
     const bool done = io_uring_submit_and_wait(&ring, 1) == 1 && io_uring_peek_cqe(&ring, &cqe) == 0;
     const bool right = done && cqe->res == 0 &&
                        ::getsockopt(tcp, SOL_SOCKET, SO_RCVLOWAT, &set, &size) == 0 && set == wanted;

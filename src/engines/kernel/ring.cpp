@@ -1,5 +1,7 @@
 #include "engines/kernel/ring.hpp"
 
+#include <sys/socket.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -68,14 +70,13 @@ int cancel_operations(io_uring& ring, int descriptor, unsigned which) {
     return io_uring_register_sync_cancel(&ring, &cancel);
 }
 
-void prepare_socket_option(io_uring_sqe& operation, int descriptor, int level, int name, const int& value) {
+void prepare_low_water_mark(io_uring_sqe& operation, int descriptor, const int& mark) {
     // In the fields of Linux 6.1, which liburing 2.3 has.
     constexpr unsigned set_socket_option = 3;  // SOCKET_URING_OP_SETSOCKOPT
     io_uring_prep_rw(IORING_OP_URING_CMD, &operation, descriptor, nullptr, 0, set_socket_option);
-    operation.addr = static_cast<std::uint32_t>(level) | std::uint64_t{static_cast<std::uint32_t>(name)}
-                                                             << 32;
-    operation.file_index = sizeof value;                         // optlen
-    operation.addr3 = reinterpret_cast<std::uintptr_t>(&value);  // optval
+    operation.addr = SOL_SOCKET | std::uint64_t{SO_RCVLOWAT} << 32;
+    operation.file_index = sizeof mark;                         // optlen
+    operation.addr3 = reinterpret_cast<std::uintptr_t>(&mark);  // optval
 }
 
 }  // namespace lapwing::kernel

@@ -12,8 +12,9 @@ namespace lapwing::kernel {
 // if it fails.
 int cancel_operations(io_uring& ring, int descriptor, unsigned which);
 
-// Makes `operation` a setsockopt() of Linux 6.7. `value` must exist until the operation is complete.
-void prepare_socket_option(io_uring_sqe& operation, int descriptor, int level, int name, const int& value);
+// Makes `operation` a setsockopt() of Linux 6.7, of SO_RCVLOWAT. `mark` must exist until the operation is
+// complete.
+void prepare_low_water_mark(io_uring_sqe& operation, int descriptor, const int& mark);
 
 class Ring {
   public:

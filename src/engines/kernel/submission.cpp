@@ -54,7 +54,7 @@ void Submission::add_body_and_pause(const PlannedStep& step, StepOperands& opera
     };
     const auto set_mark = [&](const int& mark) {
         io_uring_sqe& operation = next();
-        prepare_socket_option(operation, descriptor, SOL_SOCKET, SO_RCVLOWAT, mark);
+        prepare_low_water_mark(operation, descriptor, mark);
         link(operation);
     };
     tag.part = StepTag::Part::body;

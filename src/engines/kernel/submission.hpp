@@ -27,8 +27,6 @@ class Submission {
     // Cancels the operations of the run. The completions report where each chain has stopped. A step may
     // complete and the next begin during the call, so some chains may need another call.
     void cancel(const KernelRun& run);
-    // Cancels all operations of the ring in one call.
-    void cancel_all() { ring_.cancel_all(); }
 
   private:
     void submit(KernelRun& run, std::size_t number);

@@ -65,7 +65,6 @@ class CardEngine final : public Engine {
         return "a ConnectX card, by cross-channel work requests, while the program computes";
     }
     Verdict available() const override { return mlx5::devx_available(); }
-    bool suits_one_host() const override { return false; }
     bool only_by_name() const override { return true; }
     void check(const Settings& settings) const override { read_variant(settings); }
     Verdict supports(const List& list) const override { return has_work_queues(list); }

@@ -153,7 +153,6 @@ class TriggeredEngine final : public Engine {
         }();
         return why.empty() ? Verdict::yes() : Verdict::no(why.c_str());
     }
-    bool suits_one_host() const override { return false; }
     bool only_by_name() const override { return true; }
     void check(const Settings& settings) const override {
         read_options(settings);
