@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "base/values.hpp"
@@ -18,33 +19,28 @@ std::string_view without_count_suffix(std::string_view function) {
     return function.ends_with("_c") ? function.substr(0, function.size() - 2) : function;
 }
 
+// What ranks must agree on, in the order of Difference. A rank without neighbours may pass any length.
+std::array<std::uint64_t, 5> agreed(const CollectiveCall& call) {
+    const Arguments& arguments = call.arguments;
+    const std::hash<std::string_view> hash;
+    const auto kind =
+        static_cast<std::uint64_t>(arguments.collective) << 8U | static_cast<std::uint64_t>(call.form);
+    return {CommunicatorRecord::mix(hash(without_count_suffix(call.function)), kind),
+            static_cast<std::uint64_t>(arguments.root), hash(arguments.operation), hash(arguments.type),
+            has_neighbors(arguments.collective) ? 0 : arguments.bytes};
+}
+
 }  // namespace
 
 Difference difference(const CollectiveCall& one, const CollectiveCall& other) {
-    const Arguments& a = one.arguments;
-    const Arguments& b = other.arguments;
-    if (a.collective != b.collective || one.form != other.form ||
-        without_count_suffix(one.function) != without_count_suffix(other.function)) {
-        return Difference::function;
-    }
-    if (a.root != b.root) return Difference::root;
-    if (a.operation != b.operation) return Difference::operation;
-    if (a.type != b.type) return Difference::type;
-    // A rank without neighbours may pass any length.
-    if (!has_neighbors(a.collective) && a.bytes != b.bytes) return Difference::bytes;
-    return Difference::none;
+    const auto a = agreed(one);
+    const auto differs = std::ranges::mismatch(a, agreed(other)).in1 - a.begin();
+    return differs == 5 ? Difference::none : static_cast<Difference>(differs + 1);
 }
 
 std::uint64_t hash_of(const CollectiveCall& call) {
-    const Arguments& arguments = call.arguments;
-    const std::hash<std::string_view> hash_text;
-    std::uint64_t hash = hash_text(without_count_suffix(call.function));
-    for (const std::uint64_t word :
-         {static_cast<std::uint64_t>(arguments.collective) << 8U | static_cast<std::uint64_t>(call.form),
-          static_cast<std::uint64_t>(arguments.root),
-          has_neighbors(arguments.collective) ? 0 : arguments.bytes, std::uint64_t{hash_text(arguments.type)},
-          std::uint64_t{hash_text(arguments.operation)}})
-        hash = CommunicatorRecord::mix(hash, word);
+    std::uint64_t hash = 0;
+    for (const std::uint64_t word : agreed(call)) hash = CommunicatorRecord::mix(hash, word);
     return hash;
 }
 
