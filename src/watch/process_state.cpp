@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "base/text_file.hpp"
+#include "links/tcp/addresses.hpp"
 
 namespace lapwing::watch {
 namespace {
@@ -34,23 +34,18 @@ std::optional<Stat> read_stat(int pid) {
     return stat;
 }
 
-std::uint64_t own_namespace() {
-    struct stat found {};
-    return ::stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
-}
-
 }  // namespace
 
 Process this_process() {
     Process process;
     process.pid = ::getpid();
-    process.pid_namespace = own_namespace();
+    process.pid_namespace = tcp::process_space();
     if (const auto stat = read_stat(process.pid)) process.start = stat->start;
     return process;
 }
 
 ProcessState state_of(const Process& process) {
-    if (process.pid <= 0 || process.start == 0 || process.pid_namespace != own_namespace())
+    if (process.pid <= 0 || process.start == 0 || process.pid_namespace != tcp::process_space())
         return ProcessState::unknown;
     const auto stat = read_stat(process.pid);
     if (!stat) {

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <sodium.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -32,11 +31,6 @@ std::uint64_t doorbells_bytes(int ranks) {
 std::uint64_t memory_bytes(int ranks) {
     const auto pairs = static_cast<std::uint64_t>(ranks) * static_cast<std::uint64_t>(ranks);
     return first_page + doorbells_bytes(ranks) + pairs * OwnFifo::bytes(Geometry::of(ranks));
-}
-
-std::uint64_t process_space() {
-    struct stat space {};
-    return ::stat("/proc/self/ns/pid", &space) == 0 ? static_cast<std::uint64_t>(space.st_ino) : 0;
 }
 
 // Why the kernel does not copy from and to that process, which has `proof` at `address`; empty if it does.
@@ -128,7 +122,7 @@ class GroupLink final : public Link {
 
 ShmNode::ShmNode(int ranks, TransferMethod method) : method_(method) {
     address_.host = tcp::host_number();
-    address_.process_space = process_space();
+    address_.process_space = tcp::process_space();
     address_.process = ::getpid();
     ::randombytes_buf(address_.proof, sizeof address_.proof);
     address_.probe = reinterpret_cast<std::uintptr_t>(address_.proof);

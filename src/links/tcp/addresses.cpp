@@ -307,6 +307,11 @@ std::string host_name() {
     return name;
 }
 
+std::uint64_t process_space() {
+    struct stat space {};
+    return stat("/proc/self/ns/pid", &space) == 0 ? static_cast<std::uint64_t>(space.st_ino) : 0;
+}
+
 std::uint64_t host_number() {
     const std::string boot = first_line("/proc/sys/kernel/random/boot_id");
     std::string parts = boot.empty() ? host_name() : boot;

@@ -54,5 +54,7 @@ socklen_t socket_address(const IpAddress& ip, std::uint16_t port, sockaddr_stora
 // Equal for processes of one kernel, until it boots again, and network namespace.
 std::uint64_t host_number();
 std::string host_name();
+// Equal for processes of one host to which process IDs mean the same; 0: unknown.
+std::uint64_t process_space();
 
 }  // namespace lapwing::tcp
