@@ -83,9 +83,9 @@ struct JobWatch::State {
 
     // Used by check():
     std::optional<StallClock> stall_clock;
-    std::optional<StallClock> silence_clock;
-    std::optional<Clock::time_point> asked_at;  // since when the silence clock is not due
-    std::mutex check_mutex;                     // guards:
+    // A rank that answered before may be silent now.
+    StallClock silence_clock{asks_after(), options.notice};
+    std::mutex check_mutex;  // guards:
     EventLoop::Timer next_check;
     bool checks = true;
 
@@ -114,7 +114,6 @@ struct JobWatch::State {
         if (endpoint == nullptr) endpoint = job.open_sockets();
         ranks.emplace(std::move(members), job.rank(), endpoint, trouble, options.tcp_only);
         if (options.stall.count() > 0) stall_clock.emplace(options.stall);
-        silence_clock.emplace(asks_after());
         try {
             stop.emplace();
             if (endpoint == nullptr) own_loop = std::make_unique<EventLoop>();
@@ -312,17 +311,11 @@ struct JobWatch::State {
     void check(Clock::time_point due) {
         const RankSnapshot snapshot = options.snapshot(Lines::none);
         const auto now = Clock::now();
-        const auto silence = silence_clock->check(snapshot, now, due);
-        if (silence.stalled_since) {
-            asked_at = now;
+        const auto silence = silence_clock.check(snapshot, now, due);
+        if (silence.stalled_since)
             workers.add([this] {
                 if (!announce(FrameKind::silence)) begin_search();
             });
-        } else if (asked_at && now - *asked_at >= options.notice) {
-            // A rank that answered then may be silent now.
-            asked_at.reset();
-            silence_clock.emplace(asks_after());
-        }
         auto next = silence.next;
         if (stall_clock) {
             const auto stall = stall_clock->check(snapshot, now, due);

@@ -66,14 +66,14 @@ StallClock::Finding StallClock::check(const RankSnapshot& snapshot, Clock::time_
         if (same != waits_.end()) {
             const bool advanced = same->progress != wait.progress;
             wait.since = advanced ? now : same->since;
-            wait.reported = same->reported && !advanced;
+            if (!advanced) wait.reported = same->reported;
         }
         if (suspended) wait.since = now;
         const auto waited = now - wait.since;
         if (waited < limit_) {
             finding.next = std::clamp<nanoseconds>(limit_ - waited, 10ms, finding.next);
-        } else if (!wait.reported) {
-            wait.reported = true;
+        } else if (!wait.reported || now - *wait.reported >= repeat_) {
+            wait.reported = now;
             finding.stalled_since = std::min(wait.since, finding.stalled_since.value_or(wait.since));
         }
     }

@@ -15,10 +15,13 @@ class StallClock {
   public:
     using Clock = std::chrono::steady_clock;
 
-    explicit StallClock(std::chrono::nanoseconds limit) : limit_(limit) {}
+    // `repeat`: a wait that goes on is reported again after this time.
+    explicit StallClock(std::chrono::nanoseconds limit,
+                        std::chrono::nanoseconds repeat = std::chrono::nanoseconds::max())
+        : limit_(limit), repeat_(repeat) {}
 
     struct Finding {
-        // Set once for each wait, when it has reached the limit: since when it has lasted.
+        // Set when a wait has reached the limit: since when it has lasted.
         std::optional<Clock::time_point> stalled_since;
         std::chrono::nanoseconds next{};  // until the next check
     };
@@ -32,10 +35,11 @@ class StallClock {
         Clock::time_point begin;
         std::string progress;     // the positions of the collectives that are waited for
         Clock::time_point since;  // begin, or the last progress
-        bool reported = false;
+        std::optional<Clock::time_point> reported;
     };
 
     const std::chrono::nanoseconds limit_;
+    const std::chrono::nanoseconds repeat_;
     std::vector<Wait> waits_;
 };
 
