@@ -366,7 +366,7 @@ struct JobWatch::State {
                 ranks->ask(
                     asked, FrameKind::ping, {limit, stop->descriptor()},
                     [&](int rank, const Frame* answer, const Ranks::Failure& failure) {
-                        // A rank that refuses has ended. That is a matter of the links.
+                        // A rank that refuses has ended, which is a matter of the links, or has no watch.
                         if (answer == nullptr && failure.why.empty()) return still.push_back(rank);
                         if (answer != nullptr && named.erase(rank) > 0)
                             back.push_back(fmt::format("{} after {:.0f} s", ranks->describe(rank),

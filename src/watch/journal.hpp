@@ -172,7 +172,8 @@ class CommunicatorRecord {
         hash = (hash ^ word) * spread;
         return hash ^ hash >> 32;
     }
-    // Whether several threads of the program may call MPI at once. Before the first call.
+    // Whether several threads may mark calls at once: of the program, or Lapwing's own. Before the first
+    // call.
     static void set_threads(bool threads) { threads_ = threads; }
 
   private:

@@ -145,21 +145,26 @@ void Ranks::collect(const Patience& patience, const std::function<void(RankSnaps
         if (rank != self_) others.push_back(rank);
     std::map<std::uint64_t, int> mates;  // by host: a rank that has answered
     std::vector<Silent> silent;
+    // Read when all have come: meanwhile the others would wait, and seem silent.
+    std::vector<std::pair<int, std::vector<std::byte>>> answers;
     ask(others, FrameKind::snapshot, patience, [&](int rank, const Frame* answer, const Failure& failure) {
         if (answer == nullptr) {
             silent.push_back({rank, failure});
             return;
         }
         mates[member(rank).host] = rank;
+        answers.emplace_back(rank, answer->bytes);
+    });
+    for (auto& [rank, bytes] : answers) {
         RankSnapshot snapshot;
         try {
-            snapshot = decode(answer->bytes);
+            snapshot = decode(std::exchange(bytes, {}));
         } catch (const Error& error) {
             snapshot.silence = fmt::format("rank {}: {}", rank, error.what());
         }
         snapshot.rank = rank;
         reply(std::move(snapshot));
-    });
+    }
     // Another rank of a silent rank's host can read the state of its process.
     std::set<int> asked;
     for (Silent& one : silent) {
@@ -212,7 +217,9 @@ std::string Ranks::sentence(const Silent& silent, milliseconds limit) const {
     }
     const bool runs = silent.state == ProcessState::running;
     if (failure.refused)
-        return fmt::format("{} has called MPI_Finalize{}", who, runs ? "" : ", or its process has ended");
+        return fmt::format(
+            "{} has called MPI_Finalize, {}", who,
+            runs ? "or its watch could not start" : "its watch could not start, or its process has ended");
     if (!failure.why.empty()) return fmt::format("{} does not answer: {}", who, failure.why);
     return fmt::format("{} does not answer within {} s{}", who, static_cast<double>(limit.count()) / 1000,
                        runs ? " although its process runs"

@@ -51,7 +51,7 @@ class Ranks {
     // rank: with the answer, or null and the reason. Passes on what `answered` throws.
     struct Failure {
         std::string why{};     // empty: the rank has not answered in time
-        bool refused = false;  // its process does not listen any more
+        bool refused = false;  // its process does not listen: it has no watch, or none any more
     };
     using Answered = std::function<void(int rank, const Frame* answer, const Failure& failure)>;
     void ask(std::span<const int> ranks, FrameKind kind, const Patience& patience,

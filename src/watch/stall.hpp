@@ -21,7 +21,7 @@ class StallClock {
         : limit_(limit), repeat_(repeat) {}
 
     struct Finding {
-        // Set when a wait has reached the limit: since when it has lasted.
+        // Set when a wait has reached the limit, and when it is due again: since when it has lasted.
         std::optional<Clock::time_point> stalled_since;
         std::chrono::nanoseconds next{};  // until the next check
     };

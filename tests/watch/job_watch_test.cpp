@@ -207,6 +207,7 @@ TEST_P(WatchTest, ARankWithoutAWatchIsNotSilent) {
     answer_limit = 300ms;
     notice = patience = 1s;
     start();
+    EXPECT_EQ(watches_refused, 0);
     EXPECT_FALSE(tcp::within(2s, [&] { return lost.table().size() + printed.table().size() > 0; }));
 }
 
