@@ -37,16 +37,18 @@ std::uint64_t made_from(MPI_File* file) {
     return file == nullptr ? 0 : made_from(*file);
 }
 
+// `original`: that of a duplicate, otherwise MPI_COMM_NULL.
 template <typename Native>
-int make_communicator(const CallSite& site, MPI_Comm parent, const MPI_Comm* made, Native native) {
+int make_communicator(const CallSite& site, MPI_Comm parent, MPI_Comm original, MPI_Info hints,
+                      const MPI_Comm* made, Native native) {
     const InRecordedMpi inside(site.function, site.address, word_of(parent));
     if (!runtime.started) return native();
     return guarded([&] {
         const auto creation = creation_from(parent);
         const int error = native();
         if (error != MPI_SUCCESS || *made == MPI_COMM_NULL) return error;
-        add_to_journal(*made, creation);
-        return agree_early(*made);
+        add_to_journal(*made, creation, original);
+        return apply_hints(*made, hints);
     });
 }
 
@@ -70,19 +72,6 @@ void begin_group_of(MPI_Comm parent) {
 }
 #endif
 
-// MPI_Comm_dup and its forms.
-template <typename Native>
-int make_duplicate(const CallSite& site, MPI_Comm parent, MPI_Comm* made, Native native) {
-    const InRecordedMpi inside(site.function, site.address, word_of(parent));
-    if (!runtime.started) return native();
-    return guarded([&] {
-        const auto creation = creation_from(parent);
-        const int error = native();
-        if (error == MPI_SUCCESS) add_duplicate_to_journal(parent, *made, creation);
-        return error;
-    });
-}
-
 // MPI_Comm_idup. An MPI may return the communicator's handle at once, or when the request is complete: then
 // the communicator's collectives are not recorded.
 template <typename Native>
@@ -98,7 +87,7 @@ int make_duplicate_later(MPI_Comm parent, MPI_Comm* made, Native native) {
         if (creation) creation->everywhere = false;  // some ranks may get the handle, and others not
         *made = MPI_COMM_NULL;
         const int error = native();
-        if (error == MPI_SUCCESS && *made != MPI_COMM_NULL) add_duplicate_to_journal(parent, *made, creation);
+        if (error == MPI_SUCCESS) add_to_journal(*made, creation, parent);
         return error;
     });
 }
@@ -131,10 +120,15 @@ using namespace lapwing;
     LAPWING_RECORDED(                                                               \
         function, parameters, names, word_of(communicator), peer, tag, true,        \
         (InRecordedMpi(#function, site, word_of(communicator), peer, tag), LAPWING_NEXT(function) names))
-#define LAPWING_MAKES(function, parent, parameters, names, made)                         \
-    LAPWING_MPI function parameters {                                                    \
-        return make_communicator({#function, __builtin_return_address(0)}, parent, made, \
-                                 [&] { return LAPWING_NEXT(function) names; });          \
+#define LAPWING_MAKES(function, parent, parameters, names, made)                                     \
+    LAPWING_MPI function parameters {                                                                \
+        return make_communicator({#function, __builtin_return_address(0)}, parent, MPI_COMM_NULL,    \
+                                 MPI_INFO_NULL, made, [&] { return LAPWING_NEXT(function) names; }); \
+    }
+#define LAPWING_DUPLICATES(function, parameters, names, hints)                                      \
+    LAPWING_MPI function parameters {                                                               \
+        return make_communicator({#function, __builtin_return_address(0)}, comm, comm, hints, made, \
+                                 [&] { return LAPWING_NEXT(function) names; });                     \
     }
 #define LAPWING_OPENS(function, parent, parameters, names, made)                           \
     LAPWING_MPI function parameters {                                                      \
@@ -165,20 +159,6 @@ LAPWING_MPI MPI_Parrived(MPI_Request request, int partition, int* flag) {
     return look(flag, [&] { return NEXT_Parrived(request, partition, flag); });
 }
 #endif
-
-LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-    const InMpi in_mpi(__builtin_return_address(0));
-    const int error = make_duplicate({"MPI_Comm_dup", __builtin_return_address(0)}, comm, made,
-                                     [&] { return NEXT_Comm_dup(comm, made); });
-    return error == MPI_SUCCESS ? agree_early(*made) : error;
-}
-
-LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
-    const InMpi in_mpi(__builtin_return_address(0));
-    const int error = make_duplicate({"MPI_Comm_dup_with_info", __builtin_return_address(0)}, comm, made,
-                                     [&] { return NEXT_Comm_dup_with_info(comm, info, made); });
-    return error == MPI_SUCCESS ? apply_hints(*made, info) : error;
-}
 
 LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
     const InMpi in_mpi(__builtin_return_address(0));

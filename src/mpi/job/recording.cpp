@@ -92,38 +92,31 @@ void begin_recording(bool threads) {
                                                      .any_tag = MPI_ANY_TAG,
                                                      .types = type_names.data(),
                                                      .operations = operation_names});
-    add_to_journal(MPI_COMM_WORLD, watch::Journal::Creation{});
-    add_to_journal(MPI_COMM_SELF, watch::Journal::Creation{{}, 1});
+    add_to_journal(MPI_COMM_WORLD, watch::Journal::Creation{}, MPI_COMM_NULL);
+    add_to_journal(MPI_COMM_SELF, watch::Journal::Creation{{}, 1}, MPI_COMM_NULL);
 }
 
-void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::Creation>& creation) {
+void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::Creation>& creation,
+                    MPI_Comm original) {
     watch::Journal& journal = watch::journal();
     if (!journal.begun() || communicator == MPI_COMM_NULL) return;
+    const bool duplicate = original != MPI_COMM_NULL;
     int inter = 0;
-    PMPI_Comm_test_inter(communicator, &inter);
-    std::vector<int> members =
-        inter != 0 || !creation ? std::vector<int>() : members_within_world(communicator);
+    if (!duplicate) PMPI_Comm_test_inter(communicator, &inter);
+    std::shared_ptr<const std::vector<int>> members;
+    if (duplicate) {
+        if (const auto* const record = record_of(original)) members = record->members();
+    } else if (inter == 0 && creation) {
+        members = std::make_shared<const std::vector<int>>(members_within_world(communicator));
+    }
     communicator_changes.fetch_add(1, std::memory_order_release);
-    if (members.empty()) return journal.add_unrecorded(word_of(communicator));
-    journal.add(word_of(communicator), rank_in(communicator),
-                std::make_shared<const std::vector<int>>(std::move(members)),
+    if (!creation || members == nullptr || members->empty())
+        return journal.add_unrecorded(word_of(communicator));
+    journal.add(word_of(communicator), rank_in(duplicate ? original : communicator), std::move(members),
                 communicator == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
                 : communicator == MPI_COMM_SELF ? "MPI_COMM_SELF"
                                                 : "",
                 *creation);
-}
-
-void add_duplicate_to_journal(MPI_Comm original, MPI_Comm duplicate,
-                              const std::optional<watch::Journal::Creation>& creation) {
-    watch::Journal& journal = watch::journal();
-    if (!journal.begun()) return;
-    const watch::CommunicatorRecord* const record = record_of(original);
-    auto members = record == nullptr ? nullptr : record->members();
-    communicator_changes.fetch_add(1, std::memory_order_release);
-    if (members == nullptr || !creation)
-        journal.add_unrecorded(word_of(duplicate));
-    else
-        journal.add(word_of(duplicate), record->rank(), std::move(members), "", *creation);
 }
 
 void remove_from_journal(MPI_Comm communicator) {

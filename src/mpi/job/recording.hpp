@@ -25,10 +25,9 @@ inline std::optional<watch::Journal::Creation> creation_from(MPI_Comm parent) {
 }
 // Adds the communicator that the call has made. Its collectives are recorded unless it is an
 // intercommunicator, has ranks outside MPI_COMM_WORLD, or has no `creation`.
-void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::Creation>& creation);
-// A duplicate has the same members.
-void add_duplicate_to_journal(MPI_Comm original, MPI_Comm duplicate,
-                              const std::optional<watch::Journal::Creation>& creation);
+// `original`: that of a duplicate, which has the same members; otherwise MPI_COMM_NULL.
+void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::Creation>& creation,
+                    MPI_Comm original);
 
 // The program frees the communicator. Before the MPI can use the handle again.
 void remove_from_journal(MPI_Comm communicator);

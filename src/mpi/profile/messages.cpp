@@ -89,11 +89,3 @@ int define(const MPI_Comm* made, int error) {
         return define(made, LAPWING_NEXT(function) names);       \
     }
 #include "mpi/calls/native_calls.def"
-
-LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-    return define(made, NEXT_Comm_dup(comm, made));
-}
-
-LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
-    return define(made, NEXT_Comm_dup_with_info(comm, info, made));
-}
