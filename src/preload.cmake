@@ -143,7 +143,7 @@ function(lapwing_preload family)
   target_precompile_headers(lapwing-both-${family} PRIVATE
     ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp ${lapwing_precompiled})
   lapwing_preload_library(lapwing-${family} ${family} ${mpi_sources} links/mpi/mpi_link.cpp
-    links/mpi/mpi_progress.cpp links/mpi/own_communicator.cpp
+    links/mpi/own_communicator.cpp
     ${CMAKE_CURRENT_BINARY_DIR}/native/${family}-gated.cpp)
   set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/native/${family}-gated.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources} ${collective_sources})

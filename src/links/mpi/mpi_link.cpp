@@ -6,7 +6,7 @@
 
 #include "links/mpi/byte_span.hpp"
 #include "links/mpi/mpi_error.hpp"
-#include "links/mpi/mpi_progress.hpp"
+#include "links/mpi/own_communicator.hpp"
 #include "links/mpi/tags.hpp"
 
 namespace lapwing {

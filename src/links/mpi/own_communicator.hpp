@@ -13,7 +13,10 @@ void make_own_communicator();
 MPI_Comm own_communicator();
 // Tags of messages there: of progress_mpi(), of packing(), and from the last one on of persistent requests.
 enum : int { endless_tag, packing_tag, first_persistent_tag };
-// Before MPI_Finalize.
+// Advances what the native MPI has in flight, once: the program's messages and Lapwing's. Errors belong to
+// the calls that wait for the messages. After make_own_communicator().
+void progress_mpi();
+// Before MPI_Finalize, which may wait for the request that progress_mpi() tests.
 void free_own_communicator();
 
 }  // namespace lapwing

@@ -14,7 +14,6 @@
 #include "base/messages.hpp"
 #include "base/values.hpp"
 #include "job/rank_locations.hpp"
-#include "links/mpi/mpi_progress.hpp"
 #include "links/mpi/own_communicator.hpp"
 #include "mpi/calls/exported.hpp"
 #include "mpi/job/recording.hpp"
@@ -79,7 +78,6 @@ int finalize(MPI_Comm, int, void*, void*) {
     // Last of all that waits for other ranks: it notices those that are silent, and ends the job.
     runtime.watch.reset();
     runtime.job.reset();
-    end_mpi_progress();
     free_own_communicator();
     runtime.takes_calls = false;
     return MPI_SUCCESS;

@@ -13,7 +13,7 @@
 
 #include "base/clock.hpp"
 #include "links/event/thread.hpp"
-#include "links/mpi/mpi_progress.hpp"
+#include "links/mpi/own_communicator.hpp"
 #include "mpi/native/gate.hpp"
 
 namespace lapwing {

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "links/mpi/mpi_progress.hpp"
+#include "links/mpi/own_communicator.hpp"
 #include "mpi/native/async_progress.hpp"
 #include "mpi/native/gate.hpp"
 #include "mpi/native/guard.hpp"
@@ -62,17 +62,8 @@ Function* find_in_ucx(const char* name) {
 }
 
 bool attach_to_ucx() {
-    // A test of an incomplete request calls ucp_worker_progress, if this MPI is over UCX.
-    MPI_Request request = MPI_REQUEST_NULL;
-    PMPI_Grequest_start([](void*, MPI_Status*) -> int { return MPI_SUCCESS; },
-                        [](void*) -> int { return MPI_SUCCESS; },
-                        [](void*, int) -> int { return MPI_SUCCESS; }, nullptr, &request);
-    for (int i = 0; i < 1000 && worker_of_mpi == nullptr; ++i) {
-        int complete = 0;
-        PMPI_Test(&request, &complete, MPI_STATUS_IGNORE);
-    }
-    PMPI_Grequest_complete(request);
-    PMPI_Request_free(&request);
+    // Its progress calls ucp_worker_progress, if this MPI is over UCX.
+    for (int i = 0; i < 1000 && worker_of_mpi == nullptr; ++i) progress_mpi();
     return worker_of_mpi != nullptr;
 }
 

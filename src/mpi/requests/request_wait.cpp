@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "links/mpi/mpi_progress.hpp"
+#include "links/mpi/own_communicator.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/requests/request.hpp"
