@@ -116,10 +116,9 @@ int free_communicator(const CallSite& site, const MPI_Comm* communicator, Native
 
 using namespace lapwing;
 
-#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message) \
-    LAPWING_RECORDED(                                                               \
-        function, parameters, names, word_of(communicator), peer, tag, true,        \
-        (InRecordedMpi(#function, site, word_of(communicator), peer, tag), LAPWING_NEXT(function) names))
+#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message)       \
+    LAPWING_RECORDED(function, parameters, names, word_of(communicator), peer, tag, true, \
+                     LAPWING_NEXT(function) names)
 #define LAPWING_MAKES(function, parent, parameters, names, made)                                     \
     LAPWING_MPI function parameters {                                                                \
         return make_communicator({#function, __builtin_return_address(0)}, parent, MPI_COMM_NULL,    \
@@ -137,8 +136,7 @@ using namespace lapwing;
     }
 #define LAPWING_POLLS(function, parameters, names, communicator, message)                              \
     LAPWING_RECORDED(function, parameters, names, word_of(communicator), source, tag, !list_completed, \
-                     (InRecordedMpi(#function, site, word_of(communicator), source, tag),              \
-                      look(flag, [&] { return LAPWING_NEXT(function) names; })))
+                     look(flag, [&] { return LAPWING_NEXT(function) names; }))
 #define LAPWING_FREES(function, parameters, names, communicator)                                   \
     LAPWING_MPI function parameters {                                                              \
         const InRecordedMpi inside(#function, __builtin_return_address(0), word_of(communicator)); \

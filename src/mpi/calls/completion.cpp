@@ -42,10 +42,8 @@ class WaitClock {
     }
     // Before the requests are released. Later calls do nothing.
     void stop() {
-        if (!requests_.empty()) inside_entry([this] { stop_inside_entry(); });
-    }
-    void stop_inside_entry() {
         if (requests_.empty()) return;
+        const Entry entry;
         // A request that has just completed has read the clock already.
         const bool just = requests_.size() == 1 && requests_[0]->completed >= began_;
         const std::uint64_t end = just ? requests_[0]->completed : nanoseconds();
@@ -248,7 +246,7 @@ int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::C
         {
             const Entry entry;
             if (request_table.progress(request)) {
-                clock.stop_inside_entry();
+                clock.stop();
                 completion = take(request, handle, status);
             }
         }
@@ -259,8 +257,7 @@ int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::C
 
 namespace {
 
-int wait(MPI_Request* handle, MPI_Status* status, const void* site) {
-    const InRecordedMpi inside("MPI_Wait", site);
+int wait(MPI_Request* handle, MPI_Status* status) {
     const auto native = [&] { return natively(1, handle, [&] { return NEXT_Wait(handle, status); }); };
     if (no_lists() || handle == nullptr) return native();
     return guarded([&]() -> int {
@@ -279,8 +276,7 @@ int wait(MPI_Request* handle, MPI_Status* status, const void* site) {
     });
 }
 
-int test(MPI_Request* handle, int* flag, MPI_Status* status, const void* site) {
-    const InRecordedMpi inside("MPI_Test", site);
+int test(MPI_Request* handle, int* flag, MPI_Status* status) {
     const auto native = [&] {
         return natively(1, handle,
                         [&] { return look(flag, [&] { return NEXT_Test(handle, flag, status); }); });
@@ -295,7 +291,7 @@ int test(MPI_Request* handle, int* flag, MPI_Status* status, const void* site) {
         {
             const Entry entry;
             const bool complete = request_table.test(*request);
-            clock.stop_inside_entry();
+            clock.stop();
             if (complete) completion = take(*request, handle, status);
         }
         *flag = completion.complete ? 1 : 0;
@@ -305,8 +301,7 @@ int test(MPI_Request* handle, int* flag, MPI_Status* status, const void* site) {
     });
 }
 
-int waitall(int count, MPI_Request handles[], MPI_Status statuses[], const void* site) {
-    const InRecordedMpi inside("MPI_Waitall", site);
+int waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
     const auto native = [&] {
         return natively(count, handles, [&] { return NEXT_Waitall(count, handles, statuses); });
     };
@@ -331,30 +326,7 @@ int waitall(int count, MPI_Request handles[], MPI_Status statuses[], const void*
     });
 }
 
-int testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[], const void* site) {
-    const InRecordedMpi inside("MPI_Testall", site);
-    return test_array(trace::Call::testall, count, handles, [&] {
-        return look(flag, [&] { return NEXT_Testall(count, handles, flag, statuses); });
-    });
-}
-
-int testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status, const void* site) {
-    const InRecordedMpi inside("MPI_Testany", site);
-    return test_array(trace::Call::testany, count, handles, [&] {
-        return look(flag, [&] { return NEXT_Testany(count, handles, index, flag, status); });
-    });
-}
-
-int testsome(int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[],
-             const void* site) {
-    const InRecordedMpi inside("MPI_Testsome", site);
-    return test_array(trace::Call::testsome, count, handles, [&] {
-        return look(completed, [&] { return NEXT_Testsome(count, handles, completed, indices, statuses); });
-    });
-}
-
-int waitany(int count, MPI_Request handles[], int* index, MPI_Status* status, const void* site) {
-    const InRecordedMpi inside("MPI_Waitany", site);
+int waitany(int count, MPI_Request handles[], int* index, MPI_Status* status) {
     return wait_for_some(
         trace::Call::waitany, count, handles, [&] { return NEXT_Waitany(count, handles, index, status); },
         [&](bool* happened) {
@@ -365,9 +337,7 @@ int waitany(int count, MPI_Request handles[], int* index, MPI_Status* status, co
         });
 }
 
-int waitsome(int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[],
-             const void* site) {
-    const InRecordedMpi inside("MPI_Waitsome", site);
+int waitsome(int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]) {
     return wait_for_some(
         trace::Call::waitsome, count, handles,
         [&] { return NEXT_Waitsome(count, handles, completed, indices, statuses); },
@@ -378,8 +348,7 @@ int waitsome(int count, MPI_Request handles[], int* completed, int indices[], MP
         });
 }
 
-int request_get_status(MPI_Request handle, int* flag, MPI_Status* status, const void* site) {
-    const InRecordedMpi inside("MPI_Request_get_status", site);
+int request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
     return guarded([&]() -> int {
         Request* const request = no_lists() || flag == nullptr ? nullptr : find(handle);
         if (request != nullptr) {
@@ -393,7 +362,7 @@ int request_get_status(MPI_Request handle, int* flag, MPI_Status* status, const 
                 request->floating_point.raise();
                 set_empty(status);
             }
-            clock.stop_inside_entry();
+            clock.stop();
             if (tests) return MPI_SUCCESS;
         }
         return test_array(trace::Call::get_status, 1, &handle, [&] {
@@ -411,36 +380,42 @@ using namespace lapwing;
     LAPWING_RECORDED(function, parameters, names, 0, watch::Journal::no_peer, -1, plain, otherwise)
 #define LAPWING_COMPLETES(...) LAPWING_COMPLETES_IF(nothing_in_flight(), __VA_ARGS__)
 #define LAPWING_TESTS(...) LAPWING_COMPLETES_IF(nothing_in_flight() && !list_completed, __VA_ARGS__)
+// A call that tests an array once by the MPI, which sets `found`.
+#define LAPWING_TEST_ARRAY(call, function, names, found) \
+    test_array(trace::Call::call, count, handles,        \
+               [&] { return look(found, [&] { return LAPWING_NEXT(function) names; }); })
 LAPWING_COMPLETES(MPI_Wait, (MPI_Request * handle, MPI_Status* status), (handle, status),
-                  wait(handle, status, site))
+                  wait(handle, status))
 LAPWING_TESTS(MPI_Test, (MPI_Request * handle, int* flag, MPI_Status* status), (handle, flag, status),
-              test(handle, flag, status, site))
+              test(handle, flag, status))
 LAPWING_COMPLETES(MPI_Waitall, (int count, MPI_Request handles[], MPI_Status statuses[]),
-                  (count, handles, statuses), waitall(count, handles, statuses, site))
+                  (count, handles, statuses), waitall(count, handles, statuses))
 LAPWING_TESTS(MPI_Testall, (int count, MPI_Request handles[], int* flag, MPI_Status statuses[]),
-              (count, handles, flag, statuses), testall(count, handles, flag, statuses, site))
+              (count, handles, flag, statuses),
+              LAPWING_TEST_ARRAY(testall, MPI_Testall, (count, handles, flag, statuses), flag))
 LAPWING_TESTS(MPI_Testany, (int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status),
-              (count, handles, index, flag, status), testany(count, handles, index, flag, status, site))
+              (count, handles, index, flag, status),
+              LAPWING_TEST_ARRAY(testany, MPI_Testany, (count, handles, index, flag, status), flag))
 LAPWING_TESTS(MPI_Testsome,
               (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
               (count, handles, completed, indices, statuses),
-              testsome(count, handles, completed, indices, statuses, site))
+              LAPWING_TEST_ARRAY(testsome, MPI_Testsome, (count, handles, completed, indices, statuses),
+                                 completed))
 LAPWING_COMPLETES(MPI_Waitany, (int count, MPI_Request handles[], int* index, MPI_Status* status),
-                  (count, handles, index, status), waitany(count, handles, index, status, site))
+                  (count, handles, index, status), waitany(count, handles, index, status))
 LAPWING_COMPLETES(MPI_Waitsome,
                   (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
                   (count, handles, completed, indices, statuses),
-                  waitsome(count, handles, completed, indices, statuses, site))
+                  waitsome(count, handles, completed, indices, statuses))
 LAPWING_TESTS(MPI_Request_get_status, (MPI_Request handle, int* flag, MPI_Status* status),
-              (handle, flag, status), request_get_status(handle, flag, status, site))
+              (handle, flag, status), request_get_status(handle, flag, status))
 
 #ifndef OPEN_MPI
 // Since MPI 4.1: mpi.h may be older than the MPI.
-#define LAPWING_QUERIES(function, parameters, names, found)                                           \
-    LAPWING_MPI function parameters {                                                                 \
-        const InMpi in_mpi(__builtin_return_address(0));                                              \
-        return test_array(trace::Call::get_status, count, handles,                                    \
-                          [&] { return look(found, [&] { return LAPWING_NEXT(function) names; }); }); \
+#define LAPWING_QUERIES(function, parameters, names, found)            \
+    LAPWING_MPI function parameters {                                  \
+        const InMpi in_mpi(__builtin_return_address(0));               \
+        return LAPWING_TEST_ARRAY(get_status, function, names, found); \
     }
 LAPWING_QUERIES(MPI_Request_get_status_all,
                 (int count, const MPI_Request handles[], int* flag, MPI_Status statuses[]),

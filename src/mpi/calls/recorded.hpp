@@ -9,12 +9,13 @@
 #include "mpi/native/native.hpp"
 
 // Defines a function of MPI whose calls are recorded. A usual call, while `plain`, is handed on at once; for
-// all others `otherwise` is returned, which may use `site`. A function of its own: the usual call saves no
-// registers for it, and needs no guard of its stack.
+// all others `otherwise` is returned. A function of its own: the usual call saves no registers for it, and
+// needs no guard of its stack.
 #define LAPWING_RECORDED(function, parameters, names, communicator, peer, tag, plain, otherwise) \
     static constinit std::atomic<decltype(&::function)> known_##function{nullptr};               \
     [[gnu::noinline]] static int unusual_##function(LAPWING_LIST parameters const void* site) {  \
         known_##function.store(LAPWING_NEXT(function), std::memory_order_relaxed);               \
+        const ::lapwing::InRecordedMpi inside(#function, site, communicator, peer, tag);         \
         return otherwise;                                                                        \
     }                                                                                            \
     LAPWING_MPI function parameters {                                                            \
