@@ -90,11 +90,27 @@ int read_clock(const RankLocations& locations, ClockReading* reading) {
 
 }  // namespace
 
+std::string mpi_version() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    PMPI_Get_library_version(text, &length);
+    // "Open MPI v4.1.4, package: ...", "MPICH Version:\t4.0.2\n..."
+    const std::string_view all = text;
+    const std::string_view line = all.substr(0, all.find_first_of(",\n"));
+    // "Intel(R) MPI Library 2021.18 for Linux* OS"
+    if (line.starts_with("Intel")) return std::string(line.substr(0, line.find(" for ")));
+    const std::size_t number = line.find_first_of("0123456789");
+    if (number == std::string_view::npos) return std::string(line);
+    const std::string_view name =
+        line.substr(0, line.find_first_of(line.starts_with("Open MPI") ? "v" : " \t"));
+    return fmt::format("{} {}", name.substr(0, name.find_last_not_of(' ') + 1), line.substr(number));
+}
+
 void add_metadata(const nlohmann::ordered_json& fact) {
     trace::add_metadata(fact.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
-bool open_trace(Job& job, std::uint64_t capacity, const char* made, const nlohmann::ordered_json& facts) {
+bool open_trace(Job& job, std::uint64_t capacity, const char* made) {
     std::string trouble;
     try {
         trace::open(job.settings().trace, job.rank(), capacity);
@@ -106,12 +122,15 @@ bool open_trace(Job& job, std::uint64_t capacity, const char* made, const nlohma
         job.warn_once(fmt::format("no {}: {}", made, first));
         return false;
     }
-    nlohmann::ordered_json rank = {{"fact", "rank"},        {"rank", job.rank()},
-                                   {"ranks", job.ranks()},  {"host", tcp::host_name()},
-                                   {"process", ::getpid()}, {"lapwing", LAPWING_VERSION},
-                                   {"capacity", capacity}};
-    rank.update(facts);
-    add_metadata(rank);
+    add_metadata({{"fact", "rank"},
+                  {"rank", job.rank()},
+                  {"ranks", job.ranks()},
+                  {"host", tcp::host_name()},
+                  {"process", ::getpid()},
+                  {"lapwing", LAPWING_VERSION},
+                  {"mpi", mpi_version()},
+                  {"engine", job.settings().engine},
+                  {"capacity", capacity}});
     return true;
 }
 

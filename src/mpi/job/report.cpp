@@ -16,6 +16,7 @@
 #include "base/output_file.hpp"
 #include "base/values.hpp"
 #include "links/mpi/mpi_error.hpp"
+#include "mpi/job/metadata.hpp"
 #include "mpi/native/members.hpp"
 
 namespace lapwing {
@@ -244,22 +245,6 @@ Document document_of(const Sums& sums, const MessageCount& messages, const Repor
 }
 
 }  // namespace
-
-std::string mpi_version() {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    PMPI_Get_library_version(text, &length);
-    // "Open MPI v4.1.4, package: ...", "MPICH Version:\t4.0.2\n..."
-    const std::string_view all = text;
-    const std::string_view line = all.substr(0, all.find_first_of(",\n"));
-    // "Intel(R) MPI Library 2021.18 for Linux* OS"
-    if (line.starts_with("Intel")) return std::string(line.substr(0, line.find(" for ")));
-    const std::size_t number = line.find_first_of("0123456789");
-    if (number == std::string_view::npos) return std::string(line);
-    const std::string_view name =
-        line.substr(0, line.find_first_of(line.starts_with("Open MPI") ? "v" : " \t"));
-    return fmt::format("{} {}", name.substr(0, name.find_last_not_of(' ') + 1), line.substr(number));
-}
 
 const char* name(Fallback reason) {
     constexpr const char* names[] = {"intercommunicator",

@@ -112,9 +112,6 @@ struct Report {
     void count_use(Collective collective, const Algorithm* algorithm, const Engine* engine);
 };
 
-// "Open MPI 4.1.4"
-std::string mpi_version();
-
 // Called by rank 0 in MPI_Init: makes the empty file `mark`, so that `lapwing run` can tell a program that
 // does not call MPI_Finalize from one that does not load this library. Returns the mark that write_report()
 // fills: another file, in the working directory, if the launcher's host has the directory of `mark` for

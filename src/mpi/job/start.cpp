@@ -84,8 +84,7 @@ void begin_tracing(Job& job, const RankLocations& locations) {
     if (settings.trace.empty()) return;
     if (runtime.fault_tolerant())
         return job.warn_once(fmt::format("no timeline: {}", name(Fallback::fault_tolerant)));
-    if (open_trace(job, capacity, "timeline", {{"mpi", mpi_version()}, {"engine", settings.engine}}))
-        add_clock_metadata(locations, "begin");
+    if (open_trace(job, capacity, "timeline")) add_clock_metadata(locations, "begin");
 }
 
 // By all ranks together, which may have different variables. Open MPI's ULFM (mpiexec --with-ft ulfm): a rank

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -78,25 +77,6 @@ Called enter_on(Communicator* on, const CallSite& site, std::uint64_t bytes, Roo
     called.bytes = bytes;
     called.began = trace::now();
     return called;
-}
-
-// As in /proc/cpuinfo; empty if it has no such line.
-std::string processor_name() {
-    std::ifstream in("/proc/cpuinfo");
-    for (std::string line; std::getline(in, line);) {
-        if (line.starts_with("model name") && line.find(": ") != std::string::npos)
-            return line.substr(line.find(": ") + 2);
-    }
-    return {};
-}
-
-// The first line of the MPI's own words.
-std::string library_version() {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    PMPI_Get_library_version(text, &length);
-    const std::string all = text;
-    return all.substr(0, all.find_first_of("\n\r"));
 }
 
 // With the mutex held. `started`: when the call that starts the message returned; `inside`: nanoseconds in
@@ -179,8 +159,7 @@ void begin() {
         end_job(error.what(), 2);
     }
     MpiJob job(settings);
-    if (!open_trace(job, capacity, "profile", {{"processor", processor_name()}, {"mpi", library_version()}}))
-        return;
+    if (!open_trace(job, capacity, "profile")) return;
     begin_definitions();
     state.locations = RankLocations(job, {});
     add_clock_metadata(state.locations, "begin");
