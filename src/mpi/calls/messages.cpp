@@ -37,10 +37,6 @@ template <typename Count, typename... Address>
 std::uint64_t receives(const void* data, Count count, MPI_Datatype type, const Address&...) {
     return sends(data, count, type);
 }
-template <typename Count>
-std::uint64_t matched(const void* data, Count count, MPI_Datatype type) {
-    return sends(data, count, type);
-}
 [[maybe_unused]] std::uint64_t exchanges(std::uint64_t sent, std::uint64_t received) {
     return sent + received;
 }

@@ -8,7 +8,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "mpi/job/metadata.hpp"
@@ -20,20 +19,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct HashOfPlace {
-    std::size_t operator()(const std::pair<const void*, const char*>& place) const {
-        return std::hash<const void*>()(place.first) * 31 + std::hash<const void*>()(place.second);
-    }
-};
-
 // Never destroyed: a thread may still be in a call when the program exits.
 struct State {
     std::mutex mutex;
     int keyval = MPI_KEYVAL_INVALID;
     std::uint32_t communicators = 0;
     std::map<std::pair<std::vector<int>, std::vector<int>>, std::uint32_t> same_members;
-    std::unordered_map<std::pair<const void*, const char*>, std::uint32_t, HashOfPlace> direct_sites;
-    std::map<std::pair<const void*, std::string_view>, std::uint32_t> sites;
+    std::map<std::pair<const void*, const char*>, std::uint32_t> sites;
 };
 State& state = *new State;
 
@@ -70,11 +62,10 @@ void begin_definitions() {
 std::uint32_t site_of(const CallSite& site) {
     const auto& [function, called_from] = site;
     // Calls by Fortran's functions have one address for all callers.
-    const auto direct = state.direct_sites.find({called_from, function});
-    if (direct != state.direct_sites.end()) return direct->second;
+    const auto direct = state.sites.find({called_from, function});
+    if (direct != state.sites.end()) return direct->second;
     const void* const from = call_site_in_program(called_from);
     const auto [found, added] = state.sites.try_emplace({from, function}, state.sites.size() + 1);
-    if (from == called_from) state.direct_sites[{from, function}] = found->second;
     if (!added) return found->second;
     Dl_info where{};
     void* loaded = nullptr;

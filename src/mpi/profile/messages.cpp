@@ -18,16 +18,12 @@ struct NoMessage {};
 constexpr NoMessage no_message;
 
 // The bytes of a message.
-template <typename Count>
-std::uint64_t sends(const void*, Count count, MPI_Datatype type, int, int) {
+template <typename Count, typename... Address>
+std::uint64_t sends(const void*, Count count, MPI_Datatype type, const Address&...) {
     return bytes_of(count, type);
 }
-template <typename Count>
-std::uint64_t receives(const void*, Count count, MPI_Datatype type, int, int) {
-    return bytes_of(count, type);
-}
-template <typename Count>
-std::uint64_t matched(const void*, Count count, MPI_Datatype type) {
+template <typename Count, typename... Address>
+std::uint64_t receives(const void*, Count count, MPI_Datatype type, const Address&...) {
     return bytes_of(count, type);
 }
 std::uint64_t exchanges(std::uint64_t sent, std::uint64_t received) {

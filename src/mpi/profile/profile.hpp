@@ -44,18 +44,10 @@ struct Root {
     int rank = 0;
 };
 constexpr Role role_in(Collective collective) {
-    switch (collective) {
-        case Collective::broadcast:
-        case Collective::scatter:
-        case Collective::scatterv:
-            return Role::gives;
-        case Collective::gather:
-        case Collective::gatherv:
-        case Collective::reduce:
-            return Role::takes;
-        default:
-            return Role::equal;
-    }
+    using enum Collective;
+    if (!has_root(collective)) return Role::equal;
+    return collective == broadcast || collective == scatter || collective == scatterv ? Role::gives
+                                                                                      : Role::takes;
 }
 // `Call`: a struct of arguments, see calls/call.hpp.
 template <typename Call>
