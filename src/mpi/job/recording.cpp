@@ -13,22 +13,28 @@
 namespace lapwing {
 namespace {
 
-// By number, which is equal on all ranks. The last ones are those of named_types() that have a name.
-std::vector<const char*> type_names = {"",
-                                       "MPI_SIGNED_CHAR",
-                                       "MPI_SHORT",
-                                       "MPI_INT",
-                                       "MPI_LONG",
-                                       "MPI_UNSIGNED_CHAR",
-                                       "MPI_UNSIGNED_SHORT",
-                                       "MPI_UNSIGNED",
-                                       "MPI_UNSIGNED_LONG",
-                                       "MPI_FLOAT",
-                                       "MPI_DOUBLE",
-                                       "MPI_LONG_DOUBLE",
-                                       "MPI_C_FLOAT_COMPLEX",
-                                       "MPI_C_DOUBLE_COMPLEX",
-                                       "MPI_C_LONG_DOUBLE_COMPLEX"};
+// Predefined types of one kind and size count as one.
+constexpr struct {
+    TypeKind kind;
+    std::uint64_t size;
+    const char* name;
+} kinds[] = {{TypeKind::signed_integer, 1, "MPI_SIGNED_CHAR"},
+             {TypeKind::signed_integer, 2, "MPI_SHORT"},
+             {TypeKind::signed_integer, 4, "MPI_INT"},
+             {TypeKind::signed_integer, 8, "MPI_LONG"},
+             {TypeKind::unsigned_integer, 1, "MPI_UNSIGNED_CHAR"},
+             {TypeKind::unsigned_integer, 2, "MPI_UNSIGNED_SHORT"},
+             {TypeKind::unsigned_integer, 4, "MPI_UNSIGNED"},
+             {TypeKind::unsigned_integer, 8, "MPI_UNSIGNED_LONG"},
+             {TypeKind::real, 4, "MPI_FLOAT"},
+             {TypeKind::real, 8, "MPI_DOUBLE"},
+             {TypeKind::real, sizeof(long double), "MPI_LONG_DOUBLE"},
+             {TypeKind::complex, 8, "MPI_C_FLOAT_COMPLEX"},
+             {TypeKind::complex, 16, "MPI_C_DOUBLE_COMPLEX"},
+             {TypeKind::complex, 2 * sizeof(long double), "MPI_C_LONG_DOUBLE_COMPLEX"}};
+
+// By number, which is equal on all ranks: those of `kinds`, then those of named_types() that have a name.
+std::vector<const char*> type_names = {""};
 
 const char* const operation_names[] = {"",
 #define LAPWING_OPERATOR(mpi, own) #mpi,
@@ -36,40 +42,19 @@ const char* const operation_names[] = {"",
                                        "user operation"};
 constexpr auto user_operation = static_cast<std::uint8_t>(std::size(operation_names) - 1);
 
-std::uint8_t number_of(const char* name) {
-    const auto found =
-        std::ranges::find_if(type_names, [&](const char* one) { return std::string_view(one) == name; });
-    return static_cast<std::uint8_t>(found - type_names.begin());
-}
-
+// 0: unknown.
 std::uint8_t number_of(const NamedType& type, std::uint64_t size) {
-    switch (type.kind) {
-        case TypeKind::signed_integer:
-            return number_of(size == 1   ? "MPI_SIGNED_CHAR"
-                             : size == 2 ? "MPI_SHORT"
-                             : size == 4 ? "MPI_INT"
-                                         : "MPI_LONG");
-        case TypeKind::unsigned_integer:
-            return number_of(size == 1   ? "MPI_UNSIGNED_CHAR"
-                             : size == 2 ? "MPI_UNSIGNED_SHORT"
-                             : size == 4 ? "MPI_UNSIGNED"
-                                         : "MPI_UNSIGNED_LONG");
-        case TypeKind::real:
-            return number_of(size == 4 ? "MPI_FLOAT" : size == 8 ? "MPI_DOUBLE" : "MPI_LONG_DOUBLE");
-        case TypeKind::complex:
-            return number_of(size == 8    ? "MPI_C_FLOAT_COMPLEX"
-                             : size == 16 ? "MPI_C_DOUBLE_COMPLEX"
-                                          : "MPI_C_LONG_DOUBLE_COMPLEX");
-        case TypeKind::logical:
-        case TypeKind::other:
-            break;
-    }
-    return number_of(type.name);
+    const auto* const row = std::ranges::find_if(
+        kinds, [&](const auto& one) { return one.kind == type.kind && one.size == size; });
+    const std::string_view name = row != std::end(kinds) ? row->name : type.name;
+    const auto found = std::ranges::find_if(type_names, [&](const char* one) { return name == one; });
+    return static_cast<std::uint8_t>(found - type_names.begin());
 }
 
 std::vector<RecordedType> predefined_types;  // complete before the journal begins
 
 void begin_types() {
+    for (const auto& row : kinds) type_names.push_back(row.name);
     for (const NamedType& type : named_types()) {
         if (*type.name != 0) type_names.push_back(type.name);
     }
