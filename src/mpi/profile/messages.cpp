@@ -43,15 +43,20 @@ int timed(const CallSite& site, const MPI_Request* request, Native native, GetBy
         if (!lapwing::trace::on()) return native();
         const std::uint64_t bytes = get_bytes();
         lapwing::profile::Called called;
-        if (!persistent) called = lapwing::profile::enter_message(site, bytes);
+        if (!persistent) {
+            const std::lock_guard lock(lapwing::profile::shared_lock());
+            called = lapwing::profile::enter(site, nullptr, bytes, {});
+        }
         const int error = native();
         const MPI_Request made = request == nullptr || error != MPI_SUCCESS ? MPI_REQUEST_NULL : *request;
         if (request == nullptr)
             lapwing::profile::leave(called);
         else if (!persistent)
             lapwing::profile::leave(called, made);
-        else if (made != MPI_REQUEST_NULL)
-            lapwing::profile::remember_message(site.function, bytes, made);
+        else if (made != MPI_REQUEST_NULL) {
+            const std::lock_guard lock(lapwing::profile::shared_lock());
+            lapwing::profile::remember(site.function, nullptr, bytes, {}, made);
+        }
         return error;
     } else {
         return native();

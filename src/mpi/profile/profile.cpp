@@ -63,22 +63,6 @@ struct State {
 };
 State& state = *new State;
 
-// With the mutex held. Without a communicator: a message.
-Called enter_on(Communicator* on, const CallSite& site, std::uint64_t bytes, Root root) {
-    Called called;
-    called.site = site_of(site);
-    called.is_message = on == nullptr;
-    if (on != nullptr) {
-        called.communicator = on->number;
-        called.number = on->collectives++;
-        if (root.role != Role::equal && root.rank == on->peers.rank)
-            called.kind = root.role == Role::gives ? 2 : 4;
-    }
-    called.bytes = bytes;
-    called.began = trace::now();
-    return called;
-}
-
 // With the mutex held. `started`: when the call that starts the message returned; `inside`: nanoseconds in
 // calls that complete it, the last of them at the site `completed_at`; 0: in no call of completion. `away`:
 // nanoseconds between these calls.
@@ -173,30 +157,24 @@ void end() {
     if (!trouble.empty()) print_message("lapwing: a part of the profile is incomplete: {}\n", trouble);
 }
 
-CallPeers peers_of(MPI_Comm communicator) {
-    const std::lock_guard lock(shared_lock());
-    return find(communicator)->peers;
+Called enter(const CallSite& site, Communicator* on, std::uint64_t bytes, Root root) {
+    Called called;
+    called.site = site_of(site);
+    called.is_message = on == nullptr;
+    if (on != nullptr) {
+        called.communicator = on->number;
+        called.number = on->collectives++;
+        if (root.role != Role::equal && root.rank == on->peers.rank)
+            called.kind = root.role == Role::gives ? 2 : 4;
+    }
+    called.bytes = bytes;
+    called.began = trace::now();
+    return called;
 }
 
-Called enter(const CallSite& site, MPI_Comm communicator, std::uint64_t bytes, Root root) {
-    const std::lock_guard lock(shared_lock());
-    return enter_on(find(communicator).get(), site, bytes, root);
-}
-
-void remember(const char* function, MPI_Comm communicator, std::uint64_t bytes, Root root,
+void remember(const char* function, std::shared_ptr<Communicator> on, std::uint64_t bytes, Root root,
               MPI_Request handle) {
-    const std::lock_guard lock(shared_lock());
-    state.persistents[handle] = {function, find(communicator), bytes, root};
-}
-
-Called enter_message(const CallSite& site, std::uint64_t bytes) {
-    const std::lock_guard lock(shared_lock());
-    return enter_on(nullptr, site, bytes, {});
-}
-
-void remember_message(const char* function, std::uint64_t bytes, MPI_Request handle) {
-    const std::lock_guard lock(shared_lock());
-    state.persistents[handle] = {function, nullptr, bytes, {}};
+    state.persistents[handle] = {function, std::move(on), bytes, root};
 }
 
 void forget(MPI_Request handle) {
@@ -230,7 +208,7 @@ Starting::Starting(const void* from, int count, const MPI_Request* handles) {
         if (found == state.persistents.end()) continue;
         const Persistent& one = found->second;
         ours_.emplace_back(handles[i],
-                           enter_on(one.communicator.get(), {one.function, from}, one.bytes, one.root));
+                           enter({one.function, from}, one.communicator.get(), one.bytes, one.root));
     }
 }
 

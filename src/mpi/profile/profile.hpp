@@ -18,6 +18,8 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -70,25 +72,21 @@ struct Called {
     std::uint64_t began = 0;
 };
 
-Called enter(const CallSite& site, MPI_Comm communicator, std::uint64_t bytes, Root root);
-// Of a call that has made a persistent collective: enter() is for its starts.
-void remember(const char* function, MPI_Comm communicator, std::uint64_t bytes, Root root,
+// With the lock held. `on`: null of a message.
+Called enter(const CallSite& site, Communicator* on, std::uint64_t bytes, Root root);
+// Of a call that has made a persistent collective or message: enter() is for its starts.
+void remember(const char* function, std::shared_ptr<Communicator> on, std::uint64_t bytes, Root root,
               MPI_Request handle);
 void forget(MPI_Request handle);
 void leave(const Called& called);  // of a blocking call
 // Of a nonblocking one; the handle is null if it has failed.
 void leave(const Called& called, MPI_Request handle);
 
-// The same for calls that send or receive messages.
-Called enter_message(const CallSite& site, std::uint64_t bytes);
-void remember_message(const char* function, std::uint64_t bytes, MPI_Request handle);
-
-// The ranks with which a rank exchanges data in collectives on this communicator.
-CallPeers peers_of(MPI_Comm communicator);
-
 template <typename Call>
 Called enter(const Call& call, MPI_Comm communicator, const CallSite& site) {
-    return enter(site, communicator, call.profiled_bytes(peers_of(communicator)), root_of(call));
+    const std::lock_guard lock(shared_lock());
+    const auto known = find(communicator);
+    return enter(site, known.get(), call.profiled_bytes(known->peers), root_of(call));
 }
 
 template <typename Call, typename Native>
@@ -115,9 +113,10 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, con
                Native native) {
     if (!trace::on() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
     const int error = native();
-    if (error == MPI_SUCCESS)
-        remember(site.function, communicator, call.profiled_bytes(peers_of(communicator)), root_of(call),
-                 *handle);
+    if (error != MPI_SUCCESS) return error;
+    const std::lock_guard lock(shared_lock());
+    const auto known = find(communicator);
+    remember(site.function, known, call.profiled_bytes(known->peers), root_of(call), *handle);
     return error;
 }
 
