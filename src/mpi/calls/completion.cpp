@@ -65,16 +65,6 @@ class WaitClock {
     std::vector<Collective> collectives_;  // another thread may use a request again before stop()
 };
 
-// Whether no call completes a list.
-bool no_lists() {
-    return request_book.lists() == 0;
-}
-
-// Whether the MPI alone knows all requests of the program.
-bool nothing_in_flight() {
-    return request_book.alive() == 0;
-}
-
 // A call whose requests the native MPI completes.
 template <typename Native>
 int natively(int count, const MPI_Request* handles, Native native) {
@@ -92,7 +82,7 @@ Request* find(MPI_Request handle) {
 
 std::vector<Request*> find(int count, const MPI_Request* handles) {
     std::vector<Request*> found;
-    if (no_lists() || handles == nullptr) return found;
+    if (request_book.lists() == 0 || handles == nullptr) return found;
     const Entry entry;
     for (int i = 0; i < count; ++i) {
         if (Request* request = request_table.find(handles[i])) found.push_back(request);
@@ -259,7 +249,7 @@ namespace {
 
 int wait(MPI_Request* handle, MPI_Status* status) {
     const auto native = [&] { return natively(1, handle, [&] { return NEXT_Wait(handle, status); }); };
-    if (no_lists() || handle == nullptr) return native();
+    if (request_book.lists() == 0 || handle == nullptr) return native();
     return guarded([&]() -> int {
         Request* request = nullptr;
         Completion completion;
@@ -281,7 +271,7 @@ int test(MPI_Request* handle, int* flag, MPI_Status* status) {
         return natively(1, handle,
                         [&] { return look(flag, [&] { return NEXT_Test(handle, flag, status); }); });
     };
-    if (no_lists() || handle == nullptr || flag == nullptr) return native();
+    if (request_book.lists() == 0 || handle == nullptr || flag == nullptr) return native();
     return guarded([&]() -> int {
         Request* const request = find(*handle);
         if (request == nullptr) return native();
@@ -306,7 +296,7 @@ int waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
         return natively(count, handles, [&] { return NEXT_Waitall(count, handles, statuses); });
     };
     // Not guarded: an error handler of the program may throw an exception of its own.
-    if (no_lists()) return native();
+    if (request_book.lists() == 0) return native();
     return guarded([&]() -> int {
         const std::vector<Request*> ours = find(count, handles);
         if (ours.empty()) return native();
@@ -350,7 +340,7 @@ int waitsome(int count, MPI_Request handles[], int* completed, int indices[], MP
 
 int request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
     return guarded([&]() -> int {
-        Request* const request = no_lists() || flag == nullptr ? nullptr : find(handle);
+        Request* const request = request_book.lists() == 0 || flag == nullptr ? nullptr : find(handle);
         if (request != nullptr) {
             record_test({&request, 1});
             WaitClock clock(trace::Call::get_status, {&request, 1});
@@ -378,8 +368,8 @@ using namespace lapwing;
 
 #define LAPWING_COMPLETES_IF(plain, function, parameters, names, otherwise) \
     LAPWING_RECORDED(function, parameters, names, 0, watch::Journal::no_peer, -1, plain, otherwise)
-#define LAPWING_COMPLETES(...) LAPWING_COMPLETES_IF(nothing_in_flight(), __VA_ARGS__)
-#define LAPWING_TESTS(...) LAPWING_COMPLETES_IF(nothing_in_flight() && !list_completed, __VA_ARGS__)
+#define LAPWING_COMPLETES(...) LAPWING_COMPLETES_IF(request_book.alive() == 0, __VA_ARGS__)
+#define LAPWING_TESTS(...) LAPWING_COMPLETES_IF(request_book.alive() == 0 && !list_completed, __VA_ARGS__)
 // A call that tests an array once by the MPI, which sets `found`.
 #define LAPWING_TEST_ARRAY(call, function, names, found) \
     test_array(trace::Call::call, count, handles,        \

@@ -45,16 +45,6 @@ int start_persistent(MPI_Request* handle) {
     return raise(communicator, error);
 }
 
-// Whether no persistent request of the program matters here.
-bool no_persistent() {
-    return request_book.persistent() == 0;
-}
-
-// Whether no request of the program is watched.
-bool none_exist() {
-    return request_book.alive() == 0 && request_book.persistent() == 0;
-}
-
 // What collectives in flight need stays until they are complete.
 template <typename Handle>
 int free_handle(Handle* handle, Handle none, bool (*is_held)(Handle), int (*free)(Handle*)) {
@@ -76,13 +66,13 @@ using namespace lapwing;
 
 LAPWING_MPI MPI_Start(MPI_Request* handle) {
     const InMpi in_mpi(__builtin_return_address(0));
-    if (no_persistent() || handle == nullptr) return NEXT_Start(handle);
+    if (request_book.persistent() == 0 || handle == nullptr) return NEXT_Start(handle);
     return guarded([&] { return start_persistent(handle); });
 }
 
 LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
     const InMpi in_mpi(__builtin_return_address(0));
-    if (no_persistent() || handles == nullptr) return NEXT_Startall(count, handles);
+    if (request_book.persistent() == 0 || handles == nullptr) return NEXT_Startall(count, handles);
     return guarded([&]() -> int {
         const auto is_ours = [](MPI_Request handle) { return find_persistent(handle) != nullptr; };
         if (count <= 0 || std::none_of(handles, handles + count, is_ours))
@@ -98,7 +88,8 @@ LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
 // ones; MPICH lets the collective complete.
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     const InMpi in_mpi(__builtin_return_address(0));
-    if (none_exist() || handle == nullptr) return NEXT_Request_free(handle);
+    if (request_book.alive() + request_book.persistent() == 0 || handle == nullptr)
+        return NEXT_Request_free(handle);
     return guarded([&]() -> int {
         Request* request = nullptr;
         bool persistent = false;
@@ -143,7 +134,8 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
 // one.
 LAPWING_MPI MPI_Cancel(MPI_Request* handle) {
     const InMpi in_mpi(__builtin_return_address(0));
-    if (none_exist() || handle == nullptr) return NEXT_Cancel(handle);
+    if (request_book.alive() + request_book.persistent() == 0 || handle == nullptr)
+        return NEXT_Cancel(handle);
     return guarded([&]() -> int {
         const bool ours = inside_entry([&] {
             return request_table.find(*handle) != nullptr ||
