@@ -17,6 +17,7 @@
 #include "base/values.hpp"
 #include "links/mpi/mpi_error.hpp"
 #include "mpi/job/metadata.hpp"
+#include "mpi/native/async_progress.hpp"
 #include "mpi/native/members.hpp"
 
 namespace lapwing {
@@ -279,16 +280,17 @@ std::string begin_report(const std::string& mark) {
            ".mark";
 }
 
-void write_report(const Report& mine, MPI_Comm all, const ReportTarget& target, const Manner& manner) {
+void write_report(const Report& mine, const MessageCount& messages, MPI_Comm all, const ReportTarget& target,
+                  const Manner& manner) {
     static_assert(sizeof(CollectiveCount) % sizeof(std::uint64_t) == 0);
     Sums sums;
     MpiError::check(PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t),
                                 MPI_UINT64_T, MPI_SUM, 0, all));
-    MessageCount messages;
-    MpiError::check(PMPI_Reduce(&mine.messages, &messages, sizeof messages / sizeof(std::uint64_t),
+    MessageCount all_messages;
+    MpiError::check(PMPI_Reduce(&messages, &all_messages, sizeof messages / sizeof(std::uint64_t),
                                 MPI_UINT64_T, MPI_SUM, 0, all));
     if (rank_in(all) != 0) return;
-    const Document document = document_of(sums, messages, mine, ranks_in(all), manner);
+    const Document document = document_of(sums, all_messages, mine, ranks_in(all), manner);
     const std::string text = target.form == "json" ? document.json.dump(2) + "\n" : document.text;
     bool written = true;
     try {

@@ -17,6 +17,8 @@
 
 namespace lapwing {
 
+struct MessageCount;  // mpi/native/async_progress.hpp
+
 // Why a call went to the native MPI. The reasons depend only on what all ranks of the group share, except
 // that each rank revokes a communicator for itself.
 enum class Fallback : std::uint8_t {
@@ -53,17 +55,6 @@ struct CollectiveCount {
     std::array<std::uint64_t, fallback_reasons> fell_back{};
 };
 
-// The program's large messages, and the thread that drives the native MPI for them.
-struct MessageCount {
-    std::uint64_t messages = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t hidden_time =
-        0;  // nanoseconds with some of them in flight while the program was outside MPI
-    std::uint64_t polls = 0;
-    std::uint64_t moving_polls = 0;  // that moved data
-    std::uint64_t thread_time = 0;   // nanoseconds of a processor
-};
-
 // How often this rank's lists of one collective came from an algorithm and ran on an engine.
 struct Use {
     const Algorithm* algorithm;
@@ -98,7 +89,6 @@ struct Manner {
 struct Report {
     std::array<CollectiveCount, reported_collectives> collectives;
     std::array<std::vector<Use>, reported_collectives> uses;
-    MessageCount messages;
 
     CollectiveCount& of(Collective collective) { return collectives[static_cast<std::size_t>(collective)]; }
     // These are called without a lock, by several threads.
@@ -126,6 +116,7 @@ struct ReportTarget {
     std::string file;
     std::string mark;  // empty: none
 };
-void write_report(const Report& mine, MPI_Comm all, const ReportTarget& target, const Manner& manner);
+void write_report(const Report& mine, const MessageCount& messages, MPI_Comm all, const ReportTarget& target,
+                  const Manner& manner);
 
 }  // namespace lapwing

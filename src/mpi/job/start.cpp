@@ -234,18 +234,11 @@ void report_job() {
     manner.before = collectives_before();
     manner.tools = bound_tools();
     manner.no_messages = runtime.mode.why_no_messages;
-    const AsyncProgress::Statistics& thread = async_progress.statistics();
-    runtime.report.messages = {.messages = thread.messages,
-                               .bytes = thread.bytes,
-                               .hidden_time = async_progress.time_outside(),
-                               .polls = thread.polls,
-                               .moving_polls = thread.moving,
-                               .thread_time = thread.processor_nanoseconds};
     // The program may have revoked MPI_COMM_WORLD.
     const MPI_Comm all = runtime.job != nullptr ? runtime.job->communicator() : MPI_COMM_WORLD;
     try {
-        write_report(runtime.report, all, {runtime.report_form, runtime.report_file, runtime.report_mark},
-                     manner);
+        write_report(runtime.report, async_progress.count(), all,
+                     {runtime.report_form, runtime.report_file, runtime.report_mark}, manner);
     } catch (const MpiError& error) {
         // A rank has failed. The others may wait for this one.
         if (auto* const revoke = reinterpret_cast<int (*)(MPI_Comm)>(find_in_libraries("PMPIX_Comm_revoke")))

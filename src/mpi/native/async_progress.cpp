@@ -146,7 +146,7 @@ void AsyncProgress::work() {
     while (!ending_) {
         const std::uint32_t seen = wakes_;
         serve();
-        statistics_.processor_nanoseconds = processor_time();
+        count_.thread_time = processor_time();
         if (!ending_) sleep(seen, -1ns);
     }
     own_record_ = nullptr;
@@ -197,10 +197,10 @@ Polled AsyncProgress::poll(bool with_lists, std::chrono::nanoseconds pause) {
         const std::uint64_t began = processor_time();
         if (with_lists) duties_.advance_lists();
         ProgramFloatingPoint::compute(&floating_point_, progress_mpi);
-        ++statistics_.polls;
+        ++count_.polls;
         if (!meter_.moves(processor_time() - began, i == 0 ? pause : 0ns)) break;
         polled = Polled::moved;
-        ++statistics_.moving;
+        ++count_.moving_polls;
         if (gate::is_wanted()) break;
     }
     polls_ = false;

@@ -23,6 +23,16 @@
 
 namespace lapwing {
 
+// The program's large messages, and the thread that drives the native MPI for them.
+struct MessageCount {
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t hidden_time = 0;  // nanoseconds with some of them in flight and the program outside MPI
+    std::uint64_t polls = 0;
+    std::uint64_t moving_polls = 0;  // that moved data
+    std::uint64_t thread_time = 0;   // nanoseconds of a processor
+};
+
 class AsyncProgress {
   public:
     AsyncProgress();
@@ -53,11 +63,11 @@ class AsyncProgress {
     // By the hook, where the MPI waits with lists in flight and must not be entered by its own thread.
     void help();
     void list_started();
-    // One more, or one less: large messages, which the book counts already, and windows, whose targets the
-    // MPI serves only when it makes progress.
+    // One more, or one less: large messages, which the book counts already, inside Entry; and windows, whose
+    // targets the MPI serves only when it makes progress.
     void add_message(std::uint64_t bytes) {
-        statistics_.messages.fetch_add(1, std::memory_order_relaxed);
-        statistics_.bytes.fetch_add(bytes, std::memory_order_relaxed);
+        ++count_.messages;
+        count_.bytes += bytes;
         bytes_.fetch_add(bytes, std::memory_order_relaxed);
         poll_pace_.began(bytes);
         if (request_book.moving() == 1) observe();
@@ -78,16 +88,12 @@ class AsyncProgress {
     void left(const void* site);
     void returned();
 
-    struct Statistics {
-        std::atomic<std::uint64_t> messages{0};  // that were ever added, and their bytes
-        std::atomic<std::uint64_t> bytes{0};
-        std::atomic<std::uint64_t> polls{0};
-        std::atomic<std::uint64_t> moving{0};                 // polls that moved data
-        std::atomic<std::uint64_t> processor_nanoseconds{0};  // of the thread
-    };
-    const Statistics& statistics() const { return statistics_; }
-    // Nanoseconds with messages pending and the program outside the MPI.
-    std::uint64_t time_outside() const { return stays_.time(); }
+    // After stop().
+    MessageCount count() const {
+        MessageCount all = count_;
+        all.hidden_time = stays_.time();
+        return all;
+    }
 
   private:
     void observe();
@@ -117,7 +123,7 @@ class AsyncProgress {
     PollPace poll_pace_;
     PollMeter meter_;           // of polls
     PollMeter meter_of_lists_;  // that advance beside polls
-    Statistics statistics_;
+    MessageCount count_;        // without hidden_time
     // The MPI's progress reduces: accumulates of other ranks, and reductions that are left to the MPI.
     ProgramFloatingPoint floating_point_;
 };
