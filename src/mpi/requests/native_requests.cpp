@@ -16,9 +16,7 @@ NativeRequest* find_native(MPI_Request handle) {
 NativeRequest& NativeRequests::add(MPI_Request handle, bool persistent) {
     // MPIs return one handle for all requests that are complete at once.
     if (NativeRequest* const former = find_native(handle)) remove(handle, *former);
-    if (free_.empty()) free_.push_back(all_.emplace_back(std::make_unique<NativeRequest>()).get());
-    NativeRequest& request = *free_.back();
-    free_.pop_back();
+    NativeRequest& request = pool_.take();
     request.is_persistent = persistent;
     request.number = ++numbers_;
     request_book.insert(word_of(handle), request);
@@ -71,7 +69,7 @@ void NativeRequests::release(MPI_Request handle, NativeRequest& request) {
     request_book.erase(word_of(handle), request);
     request.recorded = {};
     request.starts = nullptr;
-    free_.push_back(&request);
+    pool_.release(request);
 }
 
 void NativeRequests::remove(MPI_Request handle, NativeRequest& request) {

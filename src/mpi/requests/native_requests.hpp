@@ -6,9 +6,9 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "base/object_pool.hpp"
 #include "mpi/native/request_book.hpp"
 
 namespace lapwing {
@@ -38,8 +38,7 @@ class NativeRequests {
     void end(NativeRequest& request);
     void release(MPI_Request handle, NativeRequest& request);
 
-    std::vector<std::unique_ptr<NativeRequest>> all_;
-    std::vector<NativeRequest*> free_;
+    ObjectPool<NativeRequest> pool_;
     std::uint64_t numbers_ = 0;
 };
 extern NativeRequests& native_requests;  // never destroyed, as the book
