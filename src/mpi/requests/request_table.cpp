@@ -83,6 +83,19 @@ int RequestTable::cancel(void*, int) {
     return MPI_ERR_REQUEST;
 }
 
+// The program has seen the completion, and asks no more for the communicator of an error.
+void RequestTable::leave_group(Request& request) {
+    if (request.group != nullptr) --request.group->in_flight;
+    request.group = nullptr;
+}
+
+[[gnu::always_inline]] inline void RequestTable::return_to_pool(Request& request) {
+    leave_group(request);
+    request.packed.in.trim();
+    request.packed.out.trim();
+    free_.push_back(&request);
+}
+
 void RequestTable::collect_freed() {
     Request* request = freed_.exchange(nullptr, std::memory_order_acquire);
     while (request != nullptr) {
@@ -91,8 +104,7 @@ void RequestTable::collect_freed() {
         request_book.transition(*request, RequestEvent::end);
         request->handle = {};
         request->freed.store(false, std::memory_order_relaxed);
-        leave_group(*request);
-        free_.push_back(request);
+        return_to_pool(*request);
         request = next;
     }
 }
@@ -183,12 +195,6 @@ int RequestTable::launch(Request& request, const UserBuffers& user, std::uint64_
     return MPI_SUCCESS;
 }
 
-// The program has seen the completion, and asks no more for the communicator of an error.
-void RequestTable::leave_group(Request& request) {
-    if (request.group != nullptr) --request.group->in_flight;
-    request.group = nullptr;
-}
-
 // The request must not run.
 void RequestTable::free_persistent(Request& request) {
     Persistent& persistent = *request.persistent;
@@ -210,10 +216,7 @@ void RequestTable::release(Request& request) {
         free_persistent(request);
     }
     request.forgotten = false;
-    leave_group(request);
-    request.packed.in.trim();
-    request.packed.out.trim();
-    free_.push_back(&request);
+    return_to_pool(request);
 }
 
 void RequestTable::forget(Request& request) {

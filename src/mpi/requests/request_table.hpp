@@ -70,6 +70,7 @@ class RequestTable {
     void insert(MPI_Request handle, Request& request);
     Request& free_request(Communicator& group);
     void leave_group(Request& request);
+    void return_to_pool(Request& request);
     bool begin_waiting(Communicator& group);
     bool advance(Request& request, bool waited_for, bool calls_mpi = true);
     int progress_all(bool calls_mpi, bool waits);
