@@ -107,25 +107,25 @@ LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
     return guarded([&]() -> int {
         const Communicator* group = find_communicator(communicator, &error);
         if (group == nullptr) return MPI_SUCCESS;
-        PMPI_Info_set(*info, engine_key, group->options.engine.c_str());
-        const std::string messages =
-            runtime.mode.why_no_messages.empty() ? "on" : runtime.mode.why_no_messages;
-        PMPI_Info_set(*info, messages_key, messages.c_str());
+        const auto set = [info](const char* key, const std::string& value) {
+            PMPI_Info_set(*info, key, value.substr(0, MPI_MAX_INFO_VAL - 1).c_str());
+        };
+        set(engine_key, group->options.engine);
+        set(messages_key, runtime.mode.why_no_messages.empty() ? "on" : runtime.mode.why_no_messages);
         if (group->engine_used != nullptr) {
             const JobGroup& links = *group->group;
             const char* const own_network = group->engine_used->network();
             const bool connected = *own_network != '\0';
-            PMPI_Info_set(*info, engine_used_key, group->engine_used->name());
+            set(engine_used_key, group->engine_used->name());
             // An engine with a network of its own uses memory only for what LAPWING_INSIDE leaves to memory.
             const bool shares = links.shares_memory() && (!connected || !links.all_share_memory());
             const std::string between = connected           ? own_network
                                         : links.by_fabric() ? runtime.network->fabric()->name()
                                                             : "mpi";
-            const std::string inside = !shares ? between : connected ? "shm, " + between : "shm";
-            PMPI_Info_set(*info, link_inside_host_key, inside.c_str());
-            PMPI_Info_set(*info, link_between_hosts_key, between.c_str());
-            const std::string network = runtime.network->description().substr(0, MPI_MAX_INFO_VAL - 1);
-            if (!network.empty()) PMPI_Info_set(*info, network_key, network.c_str());
+            set(link_inside_host_key, !shares ? between : connected ? "shm, " + between : "shm");
+            set(link_between_hosts_key, between);
+            const std::string network = runtime.network->description();
+            if (!network.empty()) set(network_key, network);
         }
         return MPI_SUCCESS;
     });

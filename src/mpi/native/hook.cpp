@@ -120,7 +120,8 @@ bool flush_native() {
     if (flush == nullptr || status_of == nullptr || free == nullptr) return false;
     flushed = true;
     void* const worker = worker_of_mpi.load(std::memory_order_relaxed);
-    if (worker == nullptr) return true;                   // nothing is sent; all ranks must return the same
+    // Nothing is sent, or progress_mpi() does nothing. All ranks must return the same.
+    if (worker == nullptr || own_communicator() == MPI_COMM_NULL) return true;
     const std::array<std::uint64_t, 32> no_parameters{};  // ucp_request_param_t is shorter
     void* const request = flush(worker, no_parameters.data());
     const bool is_request = reinterpret_cast<std::intptr_t>(request) > 0;  // otherwise done, or an error
