@@ -127,6 +127,21 @@ TEST(Data, AnAttributeOfATypeMayCallTheMpi) {
     MPI_Type_free_keyval(&key);
 }
 
+// Open MPI ends a job that frees the handle of such a type.
+TEST(Data, TypesMadeOfThoseOfFortransPrecisions) {
+    MPI_Datatype real = MPI_DATATYPE_NULL;
+    MPI_Datatype three = MPI_DATATYPE_NULL;
+    MPI_Type_create_f90_real(15, 300, &real);
+    MPI_Type_contiguous(3, real, &three);
+    MPI_Type_commit(&three);
+    std::vector<double> data(3, rank_in(world) + 1.5);
+    MPI_Request request;
+    MPI_Ibcast(data.data(), 1, three, 0, world, &request);
+    wait(&request);
+    EXPECT_EQ(data, std::vector<double>(3, 1.5));
+    MPI_Type_free(&three);
+}
+
 TEST(Data, LargeMessages) {
     Exchange exchange(world, 1 << 18);
     exchange.start();

@@ -11,7 +11,14 @@ namespace lapwing {
 // The combiner of the type: MPI_COMBINER_NAMED for a predefined type.
 int combiner_of(MPI_Datatype type);
 inline bool is_predefined(MPI_Datatype type) {
-    return combiner_of(type) == MPI_COMBINER_NAMED;
+    const int combiner = combiner_of(type);
+#ifdef OPEN_MPI
+    // Those of MPI_Type_create_f90_* are predefined, and Open MPI refuses to free them.
+    if (combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_INTEGER ||
+        combiner == MPI_COMBINER_F90_COMPLEX)
+        return true;
+#endif
+    return combiner == MPI_COMBINER_NAMED;
 }
 
 // Owns a handle, and frees it unless the type is predefined.
