@@ -95,7 +95,7 @@ TEST(Data, BuffersThatOverlap) {
 #endif
 }
 
-// Lapwing frees its duplicate of a type of the program, whose attribute then calls the MPI.
+// Lapwing frees a type that the program has freed meanwhile, whose attribute then calls the MPI.
 TEST(Data, AnAttributeOfATypeMayCallTheMpi) {
     int key = MPI_KEYVAL_INVALID;
     const auto duplicate = [](MPI_Datatype, int, void*, void*, void* made, int* flag) -> int {
@@ -121,9 +121,9 @@ TEST(Data, AnAttributeOfATypeMayCallTheMpi) {
     std::vector<int> data = {rank_in(world), -1, rank_in(world)};
     MPI_Request request;
     MPI_Ibcast(data.data(), 1, sparse, 0, world, &request);
+    MPI_Type_free(&sparse);
     wait(&request);
     EXPECT_EQ(data, (std::vector<int>{0, -1, 0}));
-    MPI_Type_free(&sparse);
     MPI_Type_free_keyval(&key);
 }
 

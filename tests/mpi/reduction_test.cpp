@@ -4,6 +4,7 @@
 
 #include "numbers.hpp"
 #include "operator_table.hpp"
+#include "persistent_forms.hpp"
 #include "reference.hpp"
 #include "support/unit.hpp"
 
@@ -168,6 +169,30 @@ TEST(Reduction, ByTheProgramsFunctionOnATypeThatTheProgramHasFreed) {
         EXPECT_EQ(type_seen, handle);
     }
     for (const int kind : {allreduce, block, reduce_scatter}) EXPECT_EQ(sums[kind], ranks) << kind;
+}
+
+TEST(Reduction, APersistentOneByTheProgramsFunctionOnATypeThatTheProgramHasFreed) {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(1, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    const MPI_Datatype handle = type;
+    MPI_Op op = MPI_OP_NULL;
+    MPI_Op_create(add, 1, &op);
+    const int one = 1;
+    int sum = 0;
+    type_seen = MPI_DATATYPE_NULL;
+    MPI_Request request;
+    PERSISTENT(Scan)(&one, &sum, 1, type, op, world, MPI_INFO_NULL, &request);
+    MPI_Op_free(&op);
+    MPI_Type_free(&type);
+    for (int round = 0; round < 2; ++round) {
+        sum = 0;
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        EXPECT_EQ(sum, rank_in(world) + 1);
+        if (rank_in(world) > 0) EXPECT_EQ(type_seen, handle);
+    }
+    MPI_Request_free(&request);
 }
 
 // What goes wrong between the messages of a collective is its own error. The others do not wait for this

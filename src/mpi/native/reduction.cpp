@@ -46,8 +46,9 @@ class Holdings {
     void release(Handle handle, int (*free)(Handle*)) {
         const auto found = find(handle);
         if (--found->holders > 0) return;
-        if (found->freed) free(&found->handle);
+        const bool freed = found->freed;
         held_.erase(found);
+        if (freed) free(&handle);  // may call the program
     }
     // Called when the program frees the handle. Returns true if requests still use it.
     bool keeps(Handle handle) {
@@ -149,9 +150,17 @@ bool keeps_type(MPI_Datatype type) {
     return types.keeps(type);
 }
 
+void hold_type(MPI_Datatype type) {
+    types.hold(type);
+}
+
+void release_type(MPI_Datatype type) {
+    types.release(type, PMPI_Type_free);
+}
+
 void MpiReducer::free() {
     operators.release(by_.op, PMPI_Op_free);
-    types.release(by_.type, PMPI_Type_free);
+    release_type(by_.type);
     holds_ = false;
     error_ = MPI_SUCCESS;
     left_.trim();

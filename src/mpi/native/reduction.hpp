@@ -69,5 +69,8 @@ class MpiReducer final : public Reducer {
 // with that request. Inside Entry.
 bool keeps_operator(MPI_Op op);
 bool keeps_type(MPI_Datatype type);
+// The type stays valid until release_type(), even if the program frees it. Inside Entry.
+void hold_type(MPI_Datatype type);
+void release_type(MPI_Datatype type);
 
 }  // namespace lapwing

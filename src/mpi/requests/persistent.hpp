@@ -4,7 +4,6 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "mpi/native/reduction.hpp"
@@ -35,17 +34,14 @@ class PersistentHandle {
 // A persistent collective, from its creation until the program frees it. It has borrowed a request meanwhile.
 struct Persistent {
     PersistentHandle handle;
-    UserBuffers buffers;       // with duplicates of the program's datatypes
-    MpiReducer reduction;      // holds the operator
+    UserBuffers buffers;       // whose datatypes are held
+    MpiReducer reduction;      // holds the operator and its type
     std::uint32_t starts = 0;  // in a trace
 
+    // Both inside Entry.
     explicit Persistent(const UserBuffers& given);
     Persistent& operator=(Persistent&&) = delete;
-    ~Persistent();  // inside Entry if it holds an operator
-
-  private:
-    MPI_Datatype duplicate(MPI_Datatype type);
-    std::vector<std::pair<MPI_Datatype, MPI_Datatype>> duplicates_;  // the program's type, ours
+    ~Persistent();
 };
 
 }  // namespace lapwing

@@ -215,11 +215,10 @@ Started make_persistent(Communicator& group, Problem& problem, const UserBuffers
         return left_without_plan(problem, declined);
     }
     if (plan->error() != MPI_SUCCESS) return {nullptr, plan->error()};
-    auto persistent = std::make_unique<Persistent>(buffers);
     const Entry entry;
+    auto persistent = std::make_unique<Persistent>(buffers);
     error = persistent->handle.make();
     if (error != MPI_SUCCESS) return {nullptr, error};
-    if (buffers.reduction) persistent->reduction.hold(*persistent->buffers.reduction);
     Request& request = request_table.lend(group, std::move(persistent));
     request.channel = plan->channel();
     request.plan = plan->take();  // in flight as long as the program may start it

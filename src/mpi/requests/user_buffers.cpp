@@ -57,10 +57,9 @@ int unpack_later(PackedData& data, const Elements& elements, const std::byte* pa
     int error = MPI_SUCCESS;
     if (staged.device) error = find_place(elements, *staged.device, unpacking.place);
     if (error != MPI_SUCCESS) return error;
-    // The program may free its datatype as soon as the call returns.
-    error = PMPI_Type_dup(elements.type, &unpacking.elements.type);
-    if (error == MPI_SUCCESS) data.unpacking.push_back(unpacking);
-    return error;
+    hold_type(elements.type);
+    data.unpacking.push_back(unpacking);
+    return MPI_SUCCESS;
 }
 
 }  // namespace
@@ -79,7 +78,7 @@ int PackedData::unpack() {
 }
 
 void PackedData::release() {
-    for (Unpacking& part : unpacking) PMPI_Type_free(&part.elements.type);
+    for (const Unpacking& part : unpacking) release_type(part.elements.type);
     unpacking.clear();
     if (!device.empty()) device.release();
 }

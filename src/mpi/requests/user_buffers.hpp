@@ -25,7 +25,7 @@ struct CollectiveCount;
 // Data to unpack into the program's buffer when the list is complete.
 struct Unpacking {
     const std::byte* bytes;
-    Elements elements;  // of a duplicate of the type: the program may free its own
+    Elements elements;  // of a type that is held: the program may free it
     device::Location place;
 };
 
@@ -99,12 +99,11 @@ class UserBuffer {
         several_.clear();
     }
 
-    // Calls `replace(type)`, which returns the datatype to use instead, for each block.
-    template <typename Replace>
-    void replace_types(Replace replace) {
-        if (one_) one_->elements.type = replace(one_->elements.type);
-        for (Block& block : several_) block.elements.type = replace(block.elements.type);
-        if (contribution_) contribution_->elements.type = replace(contribution_->elements.type);
+    // Calls `visit(type)` for the datatype of each block that has bytes.
+    template <typename Visit>
+    void for_each_type(Visit visit) const {
+        for (const Block& block : blocks())
+            if (block.elements.bytes() > 0) visit(block.elements.type);
     }
 
     // The address where a list reads the send buffer, or its packed data. `copies`: always a copy, because
