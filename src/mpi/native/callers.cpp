@@ -180,11 +180,6 @@ std::vector<std::string> bound_tools() {
     return files;
 }
 
-bool belongs_to_bound_tool(const void* function) {
-    return std::ranges::any_of(all_bound(),
-                               [&](const Tool& tool) { return tool.library.contains(function); });
-}
-
 void* find_own(const char* name) {
     return self().find(name);
 }
@@ -192,7 +187,7 @@ void* find_own(const char* name) {
 bool belongs_to_bound_tool(const void* function, const char* name) {
     return std::ranges::any_of(all_bound(), [&](const Tool& tool) {
         return tool.library.contains(function) &&
-               (tool.asks_loader || tool.bound.contains(std::string_view(name)));
+               (name == nullptr || tool.asks_loader || tool.bound.contains(std::string_view(name)));
     });
 }
 

@@ -23,13 +23,10 @@ void bind_fortran();
 void* find_own(const char* name);
 
 // Whether this function belongs to a tool that stands before Lapwing and whose function `name` calls
-// Lapwing's.
-bool belongs_to_bound_tool(const void* function, const char* name);
+// Lapwing's; without a name, to any tool that the program calls before Lapwing.
+bool belongs_to_bound_tool(const void* function, const char* name = nullptr);
 
 // The files of these tools.
 std::vector<std::string> bound_tools();
-
-// Whether this function belongs to any tool that the program calls before Lapwing.
-bool belongs_to_bound_tool(const void* function);
 
 }  // namespace lapwing

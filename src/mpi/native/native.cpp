@@ -33,11 +33,6 @@ Found look() {
     return found;
 }
 
-const char* own_title() {
-    const Family* const family = find_family(LAPWING_PRELOAD_FAMILY);
-    return family != nullptr ? family->title : "";
-}
-
 [[noreturn]] void refuse(const Found& found) {
     if (found.other == nullptr)
         print_message("lapwing: this program loads no MPI library that Lapwing supports (lapwing info)\n");
@@ -45,7 +40,7 @@ const char* own_title() {
         print_message(
             "lapwing: this program is linked to {}, but the preload library is the one for {}; start it "
             "with the launcher of its own MPI, or name that MPI by lapwing run --mpi\n",
-            found.other->title, own_title());
+            found.other->title, find_family(LAPWING_PRELOAD_FAMILY)->title);
     _exit(2);
 }
 
