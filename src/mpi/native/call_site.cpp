@@ -10,7 +10,6 @@ namespace lapwing {
 namespace {
 
 constexpr int max_frames = 32;
-constexpr int max_probes = 8;
 constexpr int site_bits = 48;  // of an address of a program
 constexpr std::uint64_t site_mask = (std::uint64_t{1} << site_bits) - 1;
 
@@ -89,15 +88,11 @@ const void* call_site_in_program(const void* site) {
 
 const void* CallSites::in_program(const void* site, const void* frame) {
     const std::uint64_t key = reinterpret_cast<std::uintptr_t>(site) & site_mask;
-    std::size_t place = (key * 0x9E3779B97F4A7C15U) >> 55;
-    std::uint64_t entry = 0;
-    for (int i = 0; i < max_probes; ++i, place = (place + 1) % known_.size()) {
-        entry = known_[place].load(std::memory_order_relaxed);
-        if (entry == 0 || (entry & site_mask) == key) break;
-    }
-    if ((entry & site_mask) != key) {
+    std::atomic<std::uint64_t>& known = known_.find(key);
+    std::uint64_t entry = known.load(std::memory_order_relaxed);
+    if ((entry & site_mask) != key) {  // unknown, or of a site that shares this entry
         entry = key | distance(site, frame) << site_bits;
-        known_[place].store(entry, std::memory_order_relaxed);
+        known.store(entry, std::memory_order_relaxed);
     }
     const std::uint64_t words = entry >> site_bits;
     return words == 0 ? site : static_cast<const void* const*>(frame)[words];

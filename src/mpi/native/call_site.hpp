@@ -2,9 +2,10 @@
 // calls of one of its functions return to one address there.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
+
+#include "mpi/native/place_table.hpp"
 
 namespace lapwing {
 
@@ -23,7 +24,7 @@ class CallSites {
   private:
     // 48 bits of a site, and above them the distance in words; without a distance the site itself is the
     // result.
-    std::array<std::atomic<std::uint64_t>, 512> known_;
+    PlaceTable<std::atomic<std::uint64_t>> known_;
 };
 
 }  // namespace lapwing
