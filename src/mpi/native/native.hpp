@@ -32,26 +32,15 @@ void* find_next_init(const char* name);
 
 }  // namespace lapwing
 
-#define LAPWING_NATIVE(function)                                                        \
-    ([] {                                                                               \
-        static auto* const lapwing_found =                                              \
-            reinterpret_cast<decltype(&::function)>(::lapwing::find_native(#function)); \
-        return lapwing_found;                                                           \
+#define LAPWING_FOUND_BY(find, function)                                         \
+    ([] {                                                                        \
+        static auto* const lapwing_found =                                       \
+            reinterpret_cast<decltype(&::function)>(::lapwing::find(#function)); \
+        return lapwing_found;                                                    \
     }())
-
-#define LAPWING_NEXT(function)                                                        \
-    ([] {                                                                             \
-        static auto* const lapwing_next =                                             \
-            reinterpret_cast<decltype(&::function)>(::lapwing::find_next(#function)); \
-        return lapwing_next;                                                          \
-    }())
-
-#define LAPWING_NEXT_INIT(function)                                                        \
-    ([] {                                                                                  \
-        static auto* const lapwing_next =                                                  \
-            reinterpret_cast<decltype(&::function)>(::lapwing::find_next_init(#function)); \
-        return lapwing_next;                                                               \
-    }())
+#define LAPWING_NATIVE(function) LAPWING_FOUND_BY(find_native, function)
+#define LAPWING_NEXT(function) LAPWING_FOUND_BY(find_next, function)
+#define LAPWING_NEXT_INIT(function) LAPWING_FOUND_BY(find_next_init, function)
 
 #ifdef OPEN_MPI
 // Open MPI's handles are addresses of its variables.
