@@ -33,7 +33,6 @@ std::string joined(const std::string& left, const std::string& right) {
     return left.empty() ? right : left + ", " + right;
 }
 
-// What a reader wants to know first: in the last line, where the terminal is.
 // "MPI_Barrier" of "MPI_Ibarrier".
 std::string blocking_name(Collective collective) {
     std::string text = mpi_name(collective);
@@ -42,7 +41,8 @@ std::string blocking_name(Collective collective) {
     return text;
 }
 
-// `by_calls`: nothing but the program's calls moves the messages.
+// What a reader wants to know first: in the last line, where the terminal is. `by_calls`: nothing but the
+// program's calls moves the messages.
 std::string conclusion(const Sums& sums, bool by_calls) {
     CollectiveCount all;
     std::uint64_t left = 0;

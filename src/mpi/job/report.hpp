@@ -112,7 +112,7 @@ std::string begin_report(const std::string& mark);
 // with its own uses, in `form` (text or json), to `file`, or to standard error when `file` is empty. Then it
 // fills `mark`. Throws MpiError, where the communicator returns errors.
 struct ReportTarget {
-    std::string form;
+    std::string form = "none";
     std::string file;
     std::string mark;  // empty: none
 };

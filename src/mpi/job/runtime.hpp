@@ -32,9 +32,7 @@ struct Runtime {
     bool measures = false;        // a report or a timeline is wanted: clocks are read
     ProgressFacts facts;          // those that are known by now
     ProgressMode mode;            // by these; what the program does may end the messages later
-    std::string report_form = "none";
-    std::string report_file;
-    std::string report_mark;
+    ReportTarget report_target;
     Report report;
 
     // A fact has become known.

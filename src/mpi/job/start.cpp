@@ -69,11 +69,9 @@ void read(const Settings& settings) {
     check_word("LAPWING_BLOCKING", settings.blocking, {"off", "on"});
     runtime.takes_blocking = settings.blocking == "on";
     check_word("LAPWING_REPORT", settings.report, {"none", "text", "json"});
-    runtime.report_form = settings.report;
-    runtime.report_file = settings.report_file;
-    runtime.report_mark = settings.report_mark;
+    runtime.report_target = {settings.report, settings.report_file, settings.report_mark};
     device::memory.enabled = takes_device_memory(settings);
-    if (runtime.report_form != "none" || !settings.trace.empty()) runtime.measures = true;
+    if (runtime.report_target.form != "none" || !settings.trace.empty()) runtime.measures = true;
 }
 
 // By all ranks of MPI_COMM_WORLD together, whose locations are known: begins to record if LAPWING_TRACE asks
@@ -204,8 +202,8 @@ void start_job(bool collective) {
     }
     compare_files(*runtime.job, runtime.options);
     agree_on_fault_tolerance(*runtime.job);
-    if (runtime.job->rank() == 0 && runtime.report_form != "none")
-        runtime.report_mark = begin_report(runtime.report_mark);
+    if (runtime.job->rank() == 0 && runtime.report_target.form != "none")
+        runtime.report_target.mark = begin_report(runtime.report_target.mark);
 }
 
 void connect_job() {
@@ -214,7 +212,7 @@ void connect_job() {
 }
 
 void report_job() {
-    if (runtime.report_form == "none") return;
+    if (runtime.report_target.form == "none") return;
     Manner manner{.engine = runtime.options.engine};
     if (runtime.network != nullptr) {
         const JobNetwork& network = *runtime.network;
@@ -237,8 +235,7 @@ void report_job() {
     // The program may have revoked MPI_COMM_WORLD.
     const MPI_Comm all = runtime.job != nullptr ? runtime.job->communicator() : MPI_COMM_WORLD;
     try {
-        write_report(runtime.report, async_progress.count(), all,
-                     {runtime.report_form, runtime.report_file, runtime.report_mark}, manner);
+        write_report(runtime.report, async_progress.count(), all, runtime.report_target, manner);
     } catch (const MpiError& error) {
         // A rank has failed. The others may wait for this one.
         if (auto* const revoke = reinterpret_cast<int (*)(MPI_Comm)>(find_in_libraries("PMPIX_Comm_revoke")))

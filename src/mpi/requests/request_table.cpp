@@ -302,11 +302,7 @@ void RequestTable::finish(Request& request) {
     if (request.forgotten) release(request);
 }
 
-int RequestTable::progress(bool calls_mpi) {
-    return progress_all(calls_mpi, false);
-}
-
-int RequestTable::progress_all(bool calls_mpi, bool waits) {
+int RequestTable::progress(bool calls_mpi, bool waits) {
     const std::thread::id own = std::this_thread::get_id();
     const bool gate_is_closed = async_progress.polls();
     int completed = 0;
@@ -355,7 +351,7 @@ bool RequestTable::progress(Request& waited_for) {
 bool RequestTable::progress(std::span<Request* const> waited_for) {
     for (Request* const request : waited_for) request->waiter = std::this_thread::get_id();
     // All of them: a peer may wait for one of the other lists.
-    progress_all(true, true);
+    progress(true, true);
     return std::ranges::none_of(waited_for, [](const Request* request) { return request->in_flight(); });
 }
 

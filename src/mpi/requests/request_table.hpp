@@ -43,7 +43,7 @@ class RequestTable {
 
     // Advances everything that runs. Returns how many requests completed. `calls_mpi`: the caller may call
     // the MPI.
-    int progress(bool calls_mpi = true);
+    int progress(bool calls_mpi = true, bool waits = false);
     // Advances everything that runs. Returns whether this request is complete.
     bool test(Request& request);
     // Advances everything that runs. Returns whether these requests are complete. The caller must not return
@@ -73,7 +73,6 @@ class RequestTable {
     void return_to_pool(Request& request);
     bool begin_waiting(Communicator& group);
     bool advance(Request& request, bool waited_for, bool calls_mpi = true);
-    int progress_all(bool calls_mpi, bool waits);
     void finish(Request& request);
     void free_persistent(Request& request);
 

@@ -23,13 +23,6 @@ bool is_running(const Request* request) {
     return request->state == RequestState::running;
 }
 
-// Prepares the request for a sleep of its waiter. Returns a descriptor that wakes the waiter; -1 if there is
-// none. Inside Entry.
-int prepare_to_sleep(const Request& request) {
-    if (request.operation == nullptr) return -1;
-    return request.plan->prepared->prepare_to_sleep(request.operation);
-}
-
 // A snapshot of this rank waits for the positions of the lists in flight.
 void publish_positions(std::span<Request* const> requests) {
     std::vector<watch::Journal::Published> positions;
@@ -121,7 +114,10 @@ void RequestWait::sleep_at_descriptors(std::span<Request* const> requests) {
     {
         const Entry entry;
         for (const Request* request : requests) {
-            if (is_running(request)) descriptors.push_back(prepare_to_sleep(*request));
+            if (is_running(request))
+                descriptors.push_back(request->operation == nullptr
+                                          ? -1
+                                          : request->plan->prepared->prepare_to_sleep(request->operation));
         }
     }
     if (descriptors.empty()) return;
