@@ -117,10 +117,7 @@ using Allreduce = ReductionAtAllRanks<Collective::allreduce>;
 using Scan = ReductionAtAllRanks<Collective::scan>;
 using Exscan = ReductionAtAllRanks<Collective::exscan>;
 
-struct ReduceScatterBlock {
-    static constexpr Collective collective = Collective::reduce_scatter_block;
-    ReductionArguments<MPI_Count> arguments;
-
+struct ReduceScatterBlock : ReductionAtAllRanks<Collective::reduce_scatter_block> {
     bool describe(const Communicator& group, Problem& problem, UserBuffers& buffers) const {
         const auto& [sent, received, count, type, op] = arguments;
         if (!plausible(count, type) || !may_reduce(op)) return false;
@@ -131,8 +128,6 @@ struct ReduceScatterBlock {
         problem.in_place = arguments.in_place();
         return describe_operands(problem, buffers, {op, sent, result, all, true});
     }
-    watch::CallArguments recorded(int) const { return arguments.recorded(); }
-    std::uint64_t profiled_bytes(const CallPeers&) const { return arguments.profiled_bytes(); }
 };
 
 template <typename Count>

@@ -41,8 +41,8 @@ class RequestTable {
     // Returns the persistent request with this handle, started or not; null if there is none.
     static Request* find_persistent(MPI_Request handle);
 
-    // Advances everything that runs. Returns how many requests completed. `calls_mpi`: the caller may call
-    // the MPI.
+    // Advances everything that runs; requests that this thread waits for only if `waits`. Returns how many
+    // requests completed. `calls_mpi`: the caller may call the MPI.
     int progress(bool calls_mpi = true, bool waits = false);
     // Advances everything that runs. Returns whether this request is complete.
     bool test(Request& request);
