@@ -17,16 +17,18 @@ struct SameBlockArgument : BlockArgument {
     }
 };
 
-// The received parts in the order in which they arrive.
-std::vector<Part> arriving(const TopologyNeighbors& neighbors, const UserBuffer& received) {
-    const std::vector<Part> parts = received.parts();
+// The received parts in the order in which they arrive, see order_of_mpi().
+std::vector<Part> arriving(const TopologyNeighbors& neighbors, const std::vector<std::size_t>& arrivals,
+                           const UserBuffer& received) {
+    std::vector<Part> parts = received.parts();
+    if (arrivals.empty()) return parts;
     std::vector<const Part*> by_source(neighbors.sources.size(), nullptr);
     auto next = parts.begin();
     for (std::size_t i = 0; i < by_source.size(); ++i) {
         if (neighbors.sources[i] != MPI_PROC_NULL) by_source[i] = &*next++;
     }
     std::vector<Part> ordered;
-    for (const std::size_t source : neighbors.arrivals) {
+    for (const std::size_t source : arrivals) {
         if (by_source[source] != nullptr) ordered.push_back(*by_source[source]);
     }
     return ordered;
@@ -52,8 +54,9 @@ struct NeighborCall {
         if (buffers.sent.refused() ||
             (gathers ? buffers.received.refused_where_gathered() : buffers.received.refused()))
             return false;
-        if (!gathers) order_as_mpi(neighbors, group.communicator, function, blocking);
-        own_parts(problem) = {buffers.sent.parts(), arriving(neighbors, buffers.received)};
+        const auto arrivals = gathers ? std::vector<std::size_t>()
+                                      : order_of_mpi(neighbors, group.communicator, function, blocking);
+        own_parts(problem) = {buffers.sent.parts(), arriving(neighbors, arrivals, buffers.received)};
         compare_own_blocks(problem.parts.front(), group.rank, buffers);
         return true;
     }

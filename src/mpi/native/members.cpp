@@ -18,8 +18,6 @@ int on_grid(MPI_Comm communicator, TopologyNeighbors& neighbors) {
         int above = MPI_PROC_NULL;
         error = PMPI_Cart_shift(communicator, dimension, 1, &below, &above);
         for (const int rank : {below, above}) neighbors.sources.push_back(rank);
-        neighbors.arrivals.push_back(as_size(2 * dimension + 1));
-        neighbors.arrivals.push_back(as_size(2 * dimension));
     }
     neighbors.destinations = neighbors.sources;
     return error;
@@ -92,22 +90,11 @@ std::vector<int> members_within_world(MPI_Comm communicator) {
 int find_neighbors(MPI_Comm communicator, TopologyNeighbors& neighbors) {
     neighbors = {};
     int topology = MPI_UNDEFINED;
-    int error = PMPI_Topo_test(communicator, &topology);
-    if (error != MPI_SUCCESS) return error;
-    if (topology == MPI_CART) {
-        error = on_grid(communicator, neighbors);
-    } else if (topology == MPI_GRAPH) {
-        error = on_graph(communicator, neighbors);
-    } else if (topology == MPI_DIST_GRAPH) {
-        error = on_distributed_graph(communicator, neighbors);
-    } else {
-        return MPI_ERR_TOPOLOGY;
-    }
-    if (topology != MPI_CART) {
-        neighbors.arrivals.resize(neighbors.sources.size());
-        std::iota(neighbors.arrivals.begin(), neighbors.arrivals.end(), std::size_t{0});
-    }
-    return error;
+    if (const int error = PMPI_Topo_test(communicator, &topology); error != MPI_SUCCESS) return error;
+    if (topology == MPI_CART) return on_grid(communicator, neighbors);
+    if (topology == MPI_GRAPH) return on_graph(communicator, neighbors);
+    if (topology == MPI_DIST_GRAPH) return on_distributed_graph(communicator, neighbors);
+    return MPI_ERR_TOPOLOGY;
 }
 
 }  // namespace lapwing

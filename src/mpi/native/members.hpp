@@ -30,10 +30,6 @@ std::vector<int> members_within_world(MPI_Comm communicator);
 struct TopologyNeighbors {
     std::vector<int> sources;       // ranks, or MPI_PROC_NULL
     std::vector<int> destinations;  // the same
-    // The order in which the blocks of a source that occurs several times arrive, as places in `sources`.
-    // This is the standard's order: on a grid what is sent downwards in a dimension arrives from above there,
-    // also where both neighbours are the same rank. order_as_mpi() has that of the MPI.
-    std::vector<std::size_t> arrivals;
 };
 
 // MPI_SUCCESS, or the MPI's error when the communicator has no topology.

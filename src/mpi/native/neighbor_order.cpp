@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <mutex>
-#include <vector>
 
 #include "links/mpi/own_communicator.hpp"
 
@@ -81,17 +79,18 @@ Order orders[2][3][2];
 
 }  // namespace
 
-void order_as_mpi(TopologyNeighbors& neighbors, MPI_Comm communicator, NeighborFunction function,
-                  bool blocking) {
-    if (!any_twice(neighbors.sources)) return;
+std::vector<std::size_t> order_of_mpi(const TopologyNeighbors& neighbors, MPI_Comm communicator,
+                                      NeighborFunction function, bool blocking) {
+    if (!any_twice(neighbors.sources)) return {};
     int topology = MPI_UNDEFINED;
     PMPI_Topo_test(communicator, &topology);
     const bool grid = topology == MPI_CART;
     const std::lock_guard lock(orders_mutex);
     Order& order = orders[grid][static_cast<int>(function)][blocking];
     if (order == Order::unknown) order = try_alone(grid, function, blocking);
-    for (std::size_t i = 0; i < neighbors.arrivals.size(); ++i)
-        neighbors.arrivals[i] = source_of(order, i, neighbors.arrivals.size());
+    std::vector<std::size_t> arrivals(neighbors.sources.size());
+    for (std::size_t i = 0; i < arrivals.size(); ++i) arrivals[i] = source_of(order, i, arrivals.size());
+    return arrivals;
 }
 
 }  // namespace lapwing
