@@ -8,6 +8,7 @@ namespace lapwing {
 
 // After MPI_Init, before any other function of Lapwing may run in the MPI's progress: to make a communicator,
 // the MPI may make progress.
+// Posts the receive that progress_mpi() tests.
 void make_own_communicator();
 // MPI_COMM_NULL if the MPI could not make it.
 MPI_Comm own_communicator();

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <new>
 #include <optional>
-#include <vector>
+#include <unordered_map>
 
 #include "engines/agreement.hpp"
 #include "mpi/native/contents.hpp"
@@ -36,38 +36,33 @@ std::optional<Operator> own_operator(MPI_Op op) {
 template <typename Handle>
 class Holdings {
   public:
-    void hold(Handle handle) {
-        const auto found = find(handle);
-        if (found == held_.end())
-            held_.push_back({handle, 1, false});
-        else
-            ++found->holders;
-    }
+    void hold(Handle handle) { ++held_[handle].holders; }
     void release(Handle handle, int (*free)(Handle*)) {
-        const auto found = find(handle);
-        if (--found->holders > 0) return;
-        const bool freed = found->freed;
+        const auto found = held_.find(handle);
+        if (--found->second.holders > 0) return;
+        // Erased first: to free a handle may call the program.
+        const int freed = found->second.freed;
         held_.erase(found);
-        if (freed) free(&handle);  // may call the program
+        for (int i = 0; i < freed; ++i) {
+            Handle one = handle;
+            free(&one);
+        }
     }
+    bool holds(Handle handle) const { return held_.contains(handle); }
     // Called when the program frees the handle. Returns true if requests still use it.
     bool keeps(Handle handle) {
-        const auto found = find(handle);
+        const auto found = held_.find(handle);
         if (found == held_.end()) return false;
-        found->freed = true;
+        ++found->second.freed;
         return true;
     }
 
   private:
     struct Held {
-        Handle handle;
-        int holders;
-        bool freed;
+        int holders = 0;
+        int freed = 0;  // by the program: MPI_Type_get_contents gives a handle again
     };
-    typename std::vector<Held>::iterator find(Handle handle) {
-        return std::ranges::find_if(held_, [&](const Held& held) { return held.handle == handle; });
-    }
-    std::vector<Held> held_;
+    std::unordered_map<Handle, Held> held_;
 };
 // Never destroyed: a program may exit without MPI_Finalize.
 auto& operators = *new Holdings<MPI_Op>;
@@ -147,7 +142,8 @@ bool keeps_operator(MPI_Op op) {
 }
 
 bool keeps_type(MPI_Datatype type) {
-    return types.keeps(type);
+    // The MPI refuses to free those of its own.
+    return types.holds(type) && !is_predefined(type) && types.keeps(type);
 }
 
 void hold_type(MPI_Datatype type) {

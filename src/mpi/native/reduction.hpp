@@ -1,5 +1,5 @@
 // Reductions by MPI's operators on MPI's types: by Lapwing's own code where it has both, otherwise by the
-// MPI's.
+// MPI's. And the program's operators and types that requests still use.
 #pragma once
 
 #include <mpi.h>

@@ -61,7 +61,7 @@ void begin_definitions() {
 
 std::uint32_t site_of(const CallSite& site) {
     const auto& [function, called_from] = site;
-    // Calls by Fortran's functions have one address for all callers.
+    // Calls by Fortran's functions have one address for all callers, which is never a key.
     const auto direct = state.sites.find({called_from, function});
     if (direct != state.sites.end()) return direct->second;
     const void* const from = call_site_in_program(called_from);

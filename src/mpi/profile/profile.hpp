@@ -72,7 +72,7 @@ struct Called {
     std::uint64_t began = 0;
 };
 
-// With the lock held. `on`: null of a message.
+// enter() and remember(): with the lock held. `on`: null of a message.
 Called enter(const CallSite& site, Communicator* on, std::uint64_t bytes, Root root);
 // Of a call that has made a persistent collective or message: enter() is for its starts.
 void remember(const char* function, std::shared_ptr<Communicator> on, std::uint64_t bytes, Root root,
@@ -82,11 +82,21 @@ void leave(const Called& called);  // of a blocking call
 // Of a nonblocking one; the handle is null if it has failed.
 void leave(const Called& called, MPI_Request handle);
 
+// Of a wrong type the MPI calls the program's error handler, which may make profiled calls.
+template <typename Call>
+std::uint64_t unlocked_bytes(const Call& call, const CallPeers& peers, std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    const std::uint64_t bytes = call.profiled_bytes(peers);
+    lock.lock();
+    return bytes;
+}
+
 template <typename Call>
 Called enter(const Call& call, MPI_Comm communicator, const CallSite& site) {
-    const std::lock_guard lock(shared_lock());
+    std::unique_lock lock(shared_lock());
     const auto known = find(communicator);
-    return enter(site, known.get(), call.profiled_bytes(known->peers), root_of(call));
+    const std::uint64_t bytes = unlocked_bytes(call, known->peers, lock);
+    return enter(site, known.get(), bytes, root_of(call));
 }
 
 template <typename Call, typename Native>
@@ -114,9 +124,10 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, con
     if (!trace::on() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
     const int error = native();
     if (error != MPI_SUCCESS) return error;
-    const std::lock_guard lock(shared_lock());
+    std::unique_lock lock(shared_lock());
     const auto known = find(communicator);
-    remember(site.function, known, call.profiled_bytes(known->peers), root_of(call), *handle);
+    const std::uint64_t bytes = unlocked_bytes(call, known->peers, lock);
+    remember(site.function, known, bytes, root_of(call), *handle);
     return error;
 }
 
