@@ -42,7 +42,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* The version of this header; lapwing_version() returns the library's. */
-#define LAPWING_VERSION "0.3.0"
+#define LAPWING_VERSION "0.3.1-dev"
 
 typedef enum lapwing_status {
     LAPWING_SUCCESS = 0,
@@ -55,7 +55,7 @@ typedef enum lapwing_status {
     LAPWING_INTERNAL = 7  /* an error in Lapwing itself */
 } lapwing_status;
 
-/* Returns the version of the library, such as "0.3.0". Static memory. */
+/* Returns the version of the library, such as "0.3.1-dev". Static memory. */
 const char* lapwing_version(void);
 /* Returns the message of the last function that failed in this thread, in one line; "" if none failed. The
  * message does not change until the next failure in this thread. */

@@ -34,16 +34,17 @@ TEST(Operators, EveryLegalReductionIsLapwings) {
         for (const operator_table::OperatorRow& op : operator_table::operators()) {
             const std::string name = std::string(op.name) + " of " + type.name;
             for (int time = 0; time < 2; ++time) {
-                Reduction reduction;
-                const bool accepted = reduction_of(op.op, type.type, layout, reduction);
+                Problem problem;
+                const bool accepted = describe_operator(op.op, type.type, layout, problem);
+                const bool by_mpi = problem.op == Operator::user;
                 if ((op.groups & type.group) != 0) {
                     EXPECT_TRUE(accepted) << name;
-                    EXPECT_EQ(reduction.by_mpi(), left_to_the_mpi.count(name) == 1) << name;
+                    EXPECT_EQ(by_mpi, left_to_the_mpi.count(name) == 1) << name;
                 }
-                if (accepted && reduction.by_mpi()) {
-                    EXPECT_EQ(reduction.element, layout.size) << name;
+                if (accepted && by_mpi) {
+                    EXPECT_EQ(problem.element, layout.size) << name;
                 } else if (accepted) {
-                    EXPECT_EQ(size_in_bytes(reduction.type), layout.size) << name;
+                    EXPECT_EQ(size_in_bytes(problem.type), layout.size) << name;
                 }
             }
         }

@@ -2,29 +2,11 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
+#include "engines/kernel/chain_progress.hpp"
 #include "engines/kernel/ring.hpp"
 
 namespace lapwing::kernel {
-
-void HostProgram::add(const Task& task) {
-    if (task.kind == Kind::copy || task.kind == Kind::reduce) {
-        has_work = true;
-        needs_program = needs_program || (task.kind == Kind::reduce && task.op == Operator::user);
-        steps.push_back({HostStep::Kind::work, 0, 0, task});
-        return;
-    }
-    if (task.kind == Kind::wait) awaited += task.count;
-    steps.push_back({HostStep::Kind::intra_node, 0, awaited, task});
-    if (task.kind == Kind::recv) receives_until = steps.size();
-}
-
-void HostProgram::plan_messages() {
-    std::vector<Task> tasks;
-    for (const HostStep& step : steps) {
-        if (step.kind == HostStep::Kind::intra_node) tasks.push_back(step.task);
-    }
-    messages = MessagePlan(tasks);
-}
 
 namespace {
 
@@ -66,15 +48,16 @@ ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node, con
     // Host steps wait for messages only beside those of intra-node peers.
     Receipts receipts;
     Receipts* const noted = std::ranges::find(intra_node, true) != intra_node.end() ? &receipts : nullptr;
-    receives.reserve(all.receives.size());
+    receives = all.receives.size();
+    chains.reserve(receives);
     stages.reserve(all.stages.size());
-    for (const Chain& chain : all.receives)
-        receives.push_back(plan(chain, options.low_water_mark, slots, noted));
+    for (const Chain& chain : all.receives) add(chain, options.low_water_mark, slots, noted);
     for (const Stage& stage : all.stages) {
-        PlannedStage& planned = stages.emplace_back();
-        for (const Chain& chain : stage.chains)
-            planned.chains.push_back(plan(chain, options.low_water_mark, slots, noted));
+        for (const Chain& chain : stage.chains) add(chain, options.low_water_mark, slots, noted);
+        stages.push_back({0, chains.size()});
     }
+    if (chains.size() > StepTag::max_chains)
+        throw Error(ErrorCode::unsupported, "a list has too many chains");
     peers = slots.peers();
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const Stage& stage = all.stages[i];
@@ -85,7 +68,11 @@ ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node, con
     }
     if (!all.last.empty()) host.steps.push_back({HostStep::Kind::end});
     add_host_steps(all.last, intra_node, receipts);
-    host.plan_messages();
+    std::vector<Task> messages;
+    for (const HostStep& step : host.steps) {
+        if (step.kind == HostStep::Kind::intra_node) messages.push_back(step.task);
+    }
+    host.messages = MessagePlan(messages);
     fits_sockets_ = fits(options.socket_bytes);
 }
 
@@ -95,25 +82,22 @@ bool ChainPlan::fits(std::uint64_t socket_bytes) const {
     if (stages.size() > 1 || wire_bytes > socket_bytes) return false;
     std::vector<std::uint64_t> received(peers.size());
     bool sends_first = true;
-    const auto check = [&](const PlannedChain& chain) {
+    for (const PlannedChain& chain : chains) {
         bool waits = false;
         for (const PlannedStep& step : chain) {
             if (step.kind == Step::Kind::receive) received[step.slot] += step.bytes;
             if (step.kind == Step::Kind::send && waits) sends_first = false;
             waits = waits || !step.sends();
         }
-    };
-    for (const PlannedChain& chain : receives) check(chain);
-    for (const PlannedStage& stage : stages) {
-        for (const PlannedChain& chain : stage.chains) check(chain);
     }
     return sends_first &&
            std::ranges::all_of(received, [&](std::uint64_t bytes) { return bytes <= socket_bytes / 4; });
 }
 
-PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, PeerNumbers& slots,
-                             Receipts* receipts) {
-    PlannedChain planned;
+void ChainPlan::add(const Chain& chain, std::uint64_t low_water_mark, PeerNumbers& slots,
+                    Receipts* receipts) {
+    const auto number = static_cast<std::uint32_t>(chains.size());
+    PlannedChain& planned = chains.emplace_back();
     planned.reserve(chain.size());
     for (const Step& step : chain) {
         PlannedStep& next = planned.emplace_back();
@@ -137,33 +121,28 @@ PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, P
         // A long message is several steps. It has arrived with the last of them.
         std::vector<Receipt>& of_peer = (*receipts)[step.peer];
         if (of_peer.empty() || of_peer.back().task != step.task) of_peer.emplace_back();
-        of_peer.back() = {chains_, static_cast<std::uint32_t>(planned.size()), step.task};
+        of_peer.back() = {number, static_cast<std::uint32_t>(planned.size()), step.task};
     }
     set_low_water_marks(planned, low_water_mark);
-    ++chains_;
-    return planned;
 }
 
 void ChainPlan::add_host_steps(const std::vector<Task>& tasks, const std::vector<bool>& intra_node,
                                const Receipts& receipts) {
     for (const Task& task : tasks) {
-        if (task.kind != Kind::wait || is_intra_node(intra_node, task)) {
-            host.add(task);
-            continue;
+        if (task.kind == Kind::copy || task.kind == Kind::reduce) {
+            host.has_work = true;
+            host.needs_program = host.needs_program || task.op == Operator::user;
+            host.steps.push_back({HostStep::Kind::work, 0, 0, task});
+        } else if (is_intra_node(intra_node, task)) {
+            if (task.kind == Kind::wait) host.awaited += task.count;
+            host.steps.push_back({HostStep::Kind::intra_node, 0, host.awaited, task});
+            if (task.kind == Kind::recv) host.receives_until = host.steps.size();
+        } else {
+            const Receipt& last = receipts.at(task.peer).at(task.count - 1);
+            chains[last.chain][last.steps - 1].signals_completion = true;
+            host.steps.push_back({HostStep::Kind::receipt, last.chain, last.steps});
         }
-        const Receipt& last = receipts.at(task.peer).at(task.count - 1);
-        chain(last.chain)[last.steps - 1].signals_completion = true;
-        host.steps.push_back({HostStep::Kind::receipt, last.chain, last.steps});
     }
-}
-
-PlannedChain& ChainPlan::chain(std::uint32_t number) {
-    if (number < receives.size()) return receives[number];
-    number -= static_cast<std::uint32_t>(receives.size());
-    std::size_t stage = 0;
-    for (; number >= stages[stage].chains.size(); ++stage)
-        number -= static_cast<std::uint32_t>(stages[stage].chains.size());
-    return stages[stage].chains[number];
 }
 
 }  // namespace lapwing::kernel

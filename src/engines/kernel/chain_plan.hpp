@@ -42,10 +42,6 @@ struct HostProgram {
     // A reduction calls the program's own function, which only threads of the program may do.
     bool needs_program = false;
 
-    // `task`: a copy, a reduction, or a task with an intra-node peer, but no enable.
-    void add(const Task& task);
-    // When all steps have been added.
-    void plan_messages();
     bool has_messages() const { return messages.sends() + messages.receives() > 0; }
 };
 
@@ -76,7 +72,7 @@ using PlannedChain = std::vector<PlannedStep>;
 
 struct PlannedStage {
     std::size_t host_steps = 0;  // number that must be done before the chains begin
-    std::vector<PlannedChain> chains;
+    std::size_t end = 0;         // of its chains, in ChainPlan::chains
 };
 
 struct ChainPlan {
@@ -87,8 +83,8 @@ struct ChainPlan {
     std::uint64_t wire_bytes = 0;   // sent and received
     // The number of sends to each peer and of receives from it, at 2 * slot and 2 * slot + 1.
     std::vector<std::uint32_t> steps_of_peers;
-    // Chains are numbered: first the receives, then stage by stage.
-    std::vector<PlannedChain> receives;
+    std::vector<PlannedChain> chains;  // first those of the receives, then stage by stage
+    std::size_t receives = 0;          // number of chains
     std::vector<PlannedStage> stages;
     HostProgram host;
 
@@ -101,7 +97,8 @@ struct ChainPlan {
     // be many in flight.
     bool may_share_lane() const { return is_short() && gates == 0; }
 
-    // `intra_node` must be the one that the chains were made with.
+    // `intra_node` must be the one that the chains were made with. Throws Error (unsupported) when there are
+    // too many chains.
     explicit ChainPlan(const Chains& chains, const std::vector<bool>& intra_node = {},
                        const Options& options = {});
 
@@ -115,15 +112,11 @@ struct ChainPlan {
     using Receipts = std::unordered_map<int, std::vector<Receipt>>;  // by peer, in the order of its messages
 
     // `receipts`: null if no host step waits for messages of inter-node peers.
-    PlannedChain plan(const Chain& chain, std::uint64_t low_water_mark, PeerNumbers& slots,
-                      Receipts* receipts);
+    void add(const Chain& chain, std::uint64_t low_water_mark, PeerNumbers& slots, Receipts* receipts);
     void add_host_steps(const std::vector<Task>& tasks, const std::vector<bool>& intra_node,
                         const Receipts& receipts);
-    PlannedChain& chain(std::uint32_t number);
-
     bool fits(std::uint64_t socket_bytes) const;
 
-    std::uint32_t chains_ = 0;
     bool fits_sockets_ = false;
 };
 

@@ -1,7 +1,5 @@
 #include "engines/kernel/chain_progress.hpp"
 
-#include "base/error.hpp"
-
 namespace lapwing::kernel {
 
 void RunChains::restart() {
@@ -12,14 +10,14 @@ void RunChains::restart() {
 }
 
 void RunChains::begin_receives(const ChainPlan& plan) {
-    add(plan.receives);
+    add(plan, plan.receives);
     receives_ = receives_open_ = chains_.size();
 }
 
 void RunChains::begin_stage(const ChainPlan& plan) {
-    const std::vector<PlannedChain>& chains = plan.stages[stage_].chains;
-    add(chains);
-    stage_open_ = chains.size();
+    const std::size_t before = chains_.size();
+    add(plan, plan.stages[stage_].end);
+    stage_open_ = chains_.size() - before;
     in_stage_ = true;
 }
 
@@ -38,10 +36,8 @@ bool RunChains::only_receives_left(const ChainPlan& plan) const {
     });
 }
 
-void RunChains::add(const std::vector<PlannedChain>& chains) {
-    if (chains_.size() + chains.size() > StepTag::max_chains)
-        throw Error(ErrorCode::unsupported, "a list has too many chains");
-    for (const PlannedChain& chain : chains) chains_.push_back({&chain});
+void RunChains::add(const ChainPlan& plan, std::size_t end) {
+    while (chains_.size() < end) chains_.push_back({&plan.chains[chains_.size()]});
 }
 
 }  // namespace lapwing::kernel

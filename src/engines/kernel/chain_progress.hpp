@@ -30,7 +30,6 @@ class RunChains {
   public:
     void restart();
     void begin_receives(const ChainPlan& plan);
-    // Throws Error (unsupported) when the list has too many chains; so does begin_receives().
     void begin_stage(const ChainPlan& plan);
     void end_stage();
     // Whether the chains of the previous stage and the host steps before the next stage are complete.
@@ -64,7 +63,7 @@ class RunChains {
     void completed(std::size_t number) { --(number < receives_ ? receives_open_ : stage_open_); }
 
   private:
-    void add(const std::vector<PlannedChain>& chains);
+    void add(const ChainPlan& plan, std::size_t end);
 
     std::vector<ChainProgress> chains_;
     std::size_t receives_ = 0;       // number of receive chains, which come first

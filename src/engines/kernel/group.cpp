@@ -407,11 +407,7 @@ std::optional<Prepared::Position> KernelGroup::position(const KernelRun& run) {
     const ChainPlan& plan = *run.plan;
     const std::vector<HostStep>& host_steps = plan.host.steps;
     Prepared::Position position{run.host.next, host_steps.size(), {}};
-    const auto count = [&position](const std::vector<PlannedChain>& chains) {
-        for (const PlannedChain& chain : chains) position.tasks += chain.size();
-    };
-    count(plan.receives);
-    for (const PlannedStage& stage : plan.stages) count(stage.chains);
+    for (const PlannedChain& chain : plan.chains) position.tasks += chain.size();
     for (std::size_t i = 0; i < run.chains.size(); ++i) {
         const ChainProgress& chain = run.chains[i];
         position.task += chain.steps_done();

@@ -57,6 +57,7 @@ ThreadChoice* KernelPrepared::choice_of(const void* call_site) {
 Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     Run& run = shared_->runs->take([this] { return std::make_unique<Run>(*shared_->group); });
     run.take(plan_, trace_.get());
+    run.wake_ups = 0;
     ++in_flight_;
     run.operands.memory.buffers = buffers;
     if (run.trace != nullptr) run.trace->start(buffers.operation);

@@ -47,11 +47,15 @@ void Ring::submit() {
 }
 
 void Ring::wake() {
-    reserve(1);
-    io_uring_sqe* operation = next();
-    io_uring_prep_nop(operation);
-    operation->user_data = wake_up;
-    submit();
+    try {
+        reserve(1);
+        io_uring_sqe* operation = next();
+        io_uring_prep_nop(operation);
+        operation->user_data = wake_up;
+        submit();
+    } catch (const Error&) {
+        // The kernel has no memory for it. Who sleeps at the ring looks again when its sleep ends.
+    }
 }
 
 void Ring::cancel_all() {

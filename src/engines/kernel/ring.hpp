@@ -46,7 +46,7 @@ class Ring {
         }
     }
 
-    // Makes descriptor() readable, to wake threads that sleep on it. Throws Error (system).
+    // Makes descriptor() readable, to wake threads that sleep on it.
     void wake();
 
     // Cancels all operations, or those on one descriptor. Each chain that stops posts a completion: before

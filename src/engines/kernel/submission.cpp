@@ -92,16 +92,6 @@ void Submission::cancel(const KernelRun& run) {
     }
 }
 
-namespace {
-
-// After operations that may have left a mark.
-void reset_low_water_mark(int socket) {
-    const int every_byte = 1;
-    ::setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &every_byte, sizeof every_byte);
-}
-
-}  // namespace
-
 void Completions::poll() {
     ring_.reap([this](const io_uring_cqe& completion) { handle(completion); });
 }
@@ -147,7 +137,11 @@ void Completions::stop(KernelRun& run, const StepTag& tag, std::uint64_t offset,
         for (std::size_t i = tag.step + 1; i < chain.chain->size(); ++i)
             chain.cancelled_due += (*chain.chain)[i].operations();
     }
-    if (!reports) reset_low_water_mark(run.operands.descriptor(step));
+    if (!reports) {
+        // The operations may have left a mark.
+        const int every_byte = 1;
+        ::setsockopt(run.operands.descriptor(step), SOL_SOCKET, SO_RCVLOWAT, &every_byte, sizeof every_byte);
+    }
     if (chain.cancelled_due == 0) leave_kernel(run, chain);
     if (result > 0) {
         chain.offset += static_cast<std::uint64_t>(result);

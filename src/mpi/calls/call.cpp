@@ -17,7 +17,10 @@ Communicator* taking_communicator(MPI_Comm communicator, Collective collective) 
     if (group == nullptr) return nullptr;  // the MPI will report the same error
     if (group->intercommunicator) return leave(Fallback::intercommunicator);
     if (!group->in_world) return leave(Fallback::other_world);
-    if (!runtime.mode.lists_call_mpi && !advances_without_mpi(*group)) return leave(Fallback::no_hook);
+    const auto needs_mpi = [group] {
+        return group->ranks > 1 && (!group->begun() || group->group->needs_link());
+    };
+    if (!runtime.mode.lists_call_mpi && needs_mpi()) return leave(Fallback::no_hook);
     return group->left_to_mpi ? leave(*group->left_to_mpi) : group;
 }
 

@@ -41,36 +41,27 @@ inline void left_to_mpi(Collective collective) {
 
 // `take` is start() or make_persistent(). Inline: 2 ns of 50 in each small collective.
 template <typename Call, typename Take>
-[[gnu::always_inline]] inline Started describe_and_start(const Call& call, Communicator& group,
-                                                         Problem& problem, UserBuffers& buffers,
+[[gnu::always_inline]] inline Started describe_and_start(const Call& call, MPI_Comm communicator,
                                                          const RecordedCall& recorded, Take take) {
-    const auto describe = [&] {
-        if constexpr (requires { call.describe(group, problem, buffers, true); })
-            return call.describe(group, problem, buffers, recorded.is_blocking());
-        else
-            return call.describe(group, problem, buffers);
-    };
-    if (!describe() || !fits(problem)) {
-        runtime.report.count_fallback(Call::collective, Fallback::arguments);
-        return {};
-    }
-    if (!runtime.mode.lists_reduce_by_mpi() && buffers.reduction) {
-        runtime.report.count_fallback(Call::collective, Fallback::no_hook);
+    constexpr Collective collective = Call::collective;
+    Communicator* const group = taking_communicator(communicator, collective);
+    if (group == nullptr) return {};
+    Problem problem = {.collective = collective, .ranks = group->ranks};
+    UserBuffers buffers;
+    if constexpr (has_parts(collective)) group->block_memory.exchange(problem, buffers);
+    bool described = false;
+    if constexpr (requires { call.describe(*group, problem, buffers, true); })
+        described = call.describe(*group, problem, buffers, recorded.is_blocking());
+    else
+        described = call.describe(*group, problem, buffers);
+    const bool fitting = described && fits(problem);
+    if (!fitting || (buffers.reduction && !runtime.mode.lists_reduce_by_mpi())) {
+        runtime.report.count_fallback(collective, fitting ? Fallback::no_hook : Fallback::arguments);
         return {};
     }
     recorded.described(problem);
-    return take(group, problem, buffers, recorded);
-}
-template <typename Call, typename Take>
-[[gnu::always_inline]] inline Started describe_and_start(const Call& call, MPI_Comm communicator,
-                                                         const RecordedCall& recorded, Take take) {
-    Communicator* const group = taking_communicator(communicator, Call::collective);
-    if (group == nullptr) return {};
-    Problem problem = {.collective = Call::collective, .ranks = group->ranks};
-    UserBuffers buffers;
-    if constexpr (has_parts(Call::collective)) group->block_memory.exchange(problem, buffers);
-    const Started started = describe_and_start(call, *group, problem, buffers, recorded, take);
-    if constexpr (has_parts(Call::collective)) group->block_memory.exchange(problem, buffers);
+    const Started started = take(*group, problem, buffers, recorded);
+    if constexpr (has_parts(collective)) group->block_memory.exchange(problem, buffers);  // for the next call
     return started;
 }
 

@@ -48,7 +48,12 @@ class WaitClock {
         const bool just = requests_.size() == 1 && requests_[0]->completed >= began_;
         const std::uint64_t end = just ? requests_[0]->completed : nanoseconds();
         const std::uint64_t spent = end - began_;
-        timeline::called(call_, began_, end, first_, requests_.size());
+        trace::record({.began = began_,
+                       .ended = end,
+                       .operation = first_,
+                       .index = static_cast<std::uint32_t>(requests_.size()),
+                       .what = trace::What::call,
+                       .kind = static_cast<std::uint8_t>(call_)});
         for (std::size_t i = 0; i < requests_.size(); ++i) {
             requests_[i]->waited += spent;
             requests_[i]->waiting_since = 0;
@@ -179,12 +184,18 @@ bool complete_all(int count, MPI_Request* handles, MPI_Status* statuses) {
     return true;
 }
 
+// To complete it there, in a call of the program. Inside Entry.
+void give_to_mpi(Request& request) {
+    if (request.state == RequestState::complete) request.floating_point.raise();
+    request_table.give_to_mpi(request);
+}
+
 // Advances everything that runs. Completes in the MPI what is complete, before the MPI tests the array.
 void prepare_mpi(const std::vector<Request*>& ours) {
     const Entry entry;
     request_table.progress();
     for (Request* request : ours) {
-        request_table.give_to_mpi(*request);
+        give_to_mpi(*request);
         if (request->persistent != nullptr && request->in_flight()) request->persistent->handle.start();
     }
 }
@@ -310,7 +321,7 @@ int waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
         {
             const Entry entry;
             if (complete_all(count, handles, statuses)) return MPI_SUCCESS;
-            for (Request* request : ours) request_table.give_to_mpi(*request);
+            for (Request* request : ours) give_to_mpi(*request);
         }
         return native();
     });

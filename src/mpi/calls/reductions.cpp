@@ -62,10 +62,8 @@ bool describe_operands(Problem& problem, UserBuffers& buffers, const Operands& o
     const auto& [op, send_buffer, result, sent, receives] = operands;
     // An element without data is no operand.
     if (refused(problem, operands) || result.layout.size == 0) return false;
-    Reduction reduction;
-    if (!reduction_of(op, result.type, result.layout, reduction)) return false;
-    reduction.describe(problem);
-    if (reduction.by_mpi()) buffers.reduction = {op, result.type, result.layout};
+    if (!describe_operator(op, result.type, result.layout, problem)) return false;
+    if (problem.op == Operator::user) buffers.reduction = {op, result.type, result.layout};
     if (!problem.in_place) buffers.sent.set({send_buffer, sent, result.type, result.layout});
     if (receives) {
         buffers.received.set(result);

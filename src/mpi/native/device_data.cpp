@@ -78,20 +78,6 @@ device::Location place_of(const Elements& elements, const device::Location& near
     return place;
 }
 
-// Calls `work(place, elements, bytes)` for each part until it returns an error. `bytes`: the packed bytes of
-// the part. `near`: the place of one of the parts.
-template <typename Bytes, typename Work>
-int for_each_placed_part(const device::Location& near, const Elements& elements, Bytes bytes,
-                         const Work& work) {
-    int error = MPI_SUCCESS;
-    for_each_part(elements, [&](const Elements& part) {
-        if (error != MPI_SUCCESS) return;
-        error = work(place_of(part, near), part, bytes);
-        bytes += part.bytes();
-    });
-    return error;
-}
-
 int device_error(const Error& error) {
     static std::mutex mutex;
     static auto& codes = *new std::map<std::string, int>;
@@ -141,43 +127,33 @@ std::byte* DeviceData::stage(const device::Location& place, const Elements& elem
     return host;
 }
 
-int DeviceData::pack(const device::Location& place, const Elements& elements, std::byte* bytes) {
-    if (!place.on_device()) return lapwing::pack(elements, bytes);
+int DeviceData::transfer(bool packs, const device::Location& place, const Elements& elements,
+                         std::byte* bytes) {
+    if (!place.on_device()) return packs ? lapwing::pack(elements, bytes) : lapwing::unpack(bytes, elements);
     return error_code_from([&]() -> int {
         if (place.in_parts) {
-            return for_each_placed_part(place, elements, bytes,
-                                        [&](const auto&... part) { return pack(part...); });
-        }
-        if (elements.layout.contiguous) {
-            copies_.to_host(place, bytes, elements.address, elements.bytes());
-            return MPI_SUCCESS;
-        }
-        Elements staged = elements;
-        staged.address = moved(stage(place, elements), -elements.range().begin);
-        return lapwing::pack(staged, bytes);
-    });
-}
-
-int DeviceData::unpack(const device::Location& place, const std::byte* bytes, const Elements& elements) {
-    if (!place.on_device()) return lapwing::unpack(bytes, elements);
-    return error_code_from([&]() -> int {
-        if (place.in_parts) {
-            return for_each_placed_part(
-                place, elements, bytes,
-                [&](const device::Location& of_part, const Elements& part, const std::byte* packed) {
-                    return unpack(of_part, packed, part);
-                });
+            int error = MPI_SUCCESS;
+            for_each_part(elements, [&](const Elements& part) {
+                if (error != MPI_SUCCESS) return;
+                error = transfer(packs, place_of(part, place), part, bytes);
+                bytes += part.bytes();
+            });
+            return error;
         }
         void* const address = const_cast<void*>(elements.address);
         if (elements.layout.contiguous) {
-            copies_.to_device(place, address, bytes, elements.bytes());
+            if (packs)
+                copies_.to_host(place, bytes, address, elements.bytes());
+            else
+                copies_.to_device(place, address, bytes, elements.bytes());
             return MPI_SUCCESS;
         }
-        // Gaps keep their bytes: they may be data of an earlier part of the same request.
+        // Also to unpack: gaps keep their bytes, which may be data of an earlier part of the same request.
         const Elements::Range span = elements.range();
         std::byte* const host = stage(place, elements);
         Elements staged = elements;
         staged.address = moved(host, -span.begin);
+        if (packs) return lapwing::pack(staged, bytes);
         const int error = lapwing::unpack(bytes, staged);
         if (error == MPI_SUCCESS) copies_.to_device(place, moved(address, span.begin), host, span.bytes());
         return error;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -91,8 +92,10 @@ std::string ask_pmix(int rank, const char* key) {
 std::string ask_hydra(const std::string& request, std::string_view field) {
     const int descriptor = std::atoi(std::getenv("PMI_FD"));
     std::string answer;
-    if (::write(descriptor, request.data(), request.size()) < 0) return "";
-    for (char letter = 0; ::read(descriptor, &letter, 1) == 1 && letter != '\n';) answer += letter;
+    // Signals of the program may interrupt these; the rest of an answer would be the MPI's next one.
+    if (TEMP_FAILURE_RETRY(::write(descriptor, request.data(), request.size())) < 0) return "";
+    for (char letter = 0; TEMP_FAILURE_RETRY(::read(descriptor, &letter, 1)) == 1 && letter != '\n';)
+        answer += letter;
     const std::size_t found = answer.find(field);
     const bool failed = answer.find(" rc=") != answer.find(" rc=0");
     if (failed || found == std::string::npos) return "";

@@ -112,21 +112,22 @@ Answer answer_to(const MpiOperator& by, Operator own) {
 
 }  // namespace
 
-bool reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction) {
-    reduction = {};
+bool describe_operator(MPI_Op op, MPI_Datatype type, const Layout& layout, Problem& problem) {
     if (const std::optional<Operator> own = own_operator(op)) {
         const Answer answer = answer_to({op, type, layout}, *own);
         if (answer.refused) return false;
         if (answer.own != Type::opaque) {
-            reduction.op = *own;
-            reduction.type = answer.own;
+            problem.op = *own;
+            problem.type = answer.own;
             return true;
         }
     }
-    reduction.element = layout.size;
+    problem.op = Operator::user;
+    problem.type = Type::opaque;
+    problem.element = layout.size;
     int commutes = 1;
     if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) return false;
-    reduction.ordered = commutes == 0;
+    problem.ordered = commutes == 0;
     return true;
 }
 

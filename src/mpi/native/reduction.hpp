@@ -12,23 +12,9 @@
 
 namespace lapwing {
 
-// The fields of a Problem that follow from an operator and a type.
-struct Reduction {
-    Operator op = Operator::user;
-    Type type = Type::opaque;
-    bool ordered = false;       // the operator does not commute
-    std::uint64_t element = 0;  // bytes of a packed opaque element
-
-    bool by_mpi() const { return op == Operator::user; }
-    void describe(Problem& problem) const {
-        problem.op = op;
-        problem.type = type;
-        problem.ordered = ordered;
-        problem.element = element;
-    }
-};
+// Sets `op`, `type`, `ordered` and `element` of a new problem; `op` is Operator::user where the MPI reduces.
 // `layout` is the layout of `type`. Returns false if the MPI refuses the operator.
-bool reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction);
+bool describe_operator(MPI_Op op, MPI_Datatype type, const Layout& layout, Problem& problem);
 
 // An operator of the MPI or of the program, with the type that it reduces.
 struct MpiOperator {

@@ -2,12 +2,11 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <unistd.h>
 
-#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "mpi/job/metadata.hpp"
@@ -36,9 +35,7 @@ int forget_communicator(MPI_Comm, int, void* value, void*) {
 
 void add_neighbors(MPI_Comm communicator, const std::vector<int>& members, CallPeers& peers, Json& fact) {
     TopologyNeighbors neighbors;
-    int topology = MPI_UNDEFINED;
-    PMPI_Topo_test(communicator, &topology);
-    if (topology == MPI_UNDEFINED || find_neighbors(communicator, neighbors) != MPI_SUCCESS) return;
+    if (find_neighbors(communicator, neighbors) != MPI_SUCCESS) return;
     peers.sources = static_cast<int>(neighbors.sources.size());
     peers.destinations = static_cast<int>(neighbors.destinations.size());
     const auto in_world = [&](std::vector<int> ranks) {
@@ -73,17 +70,11 @@ std::uint32_t site_of(const CallSite& site) {
     // Before the return address, which may be of the next line.
     const auto* call = static_cast<const char*>(from) - 1;
     if (dladdr1(call, &where, &loaded, RTLD_DL_LINKMAP) != 0) {
-        const std::string_view name = static_cast<const link_map*>(loaded)->l_name;
-        char path[4096] = "";
-        if (name.empty()) {
-            const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-            if (length > 0) path[length] = '\0';
-        } else if (realpath(where.dli_fname, path) == nullptr) {
-            path[0] = '\0';
-        }
-        fact["module"] = path;
-        fact["offset"] =
-            reinterpret_cast<std::uintptr_t>(call) - static_cast<const link_map*>(loaded)->l_addr;
+        const auto* const file = static_cast<const link_map*>(loaded);
+        const char* const path = *file->l_name == '\0' ? "/proc/self/exe" : where.dli_fname;
+        std::error_code none;
+        fact["module"] = std::filesystem::canonical(path, none).string();
+        fact["offset"] = reinterpret_cast<std::uintptr_t>(call) - file->l_addr;
         if (where.dli_sname != nullptr) fact["symbol"] = where.dli_sname;
     }
     add_metadata(fact);
@@ -91,6 +82,7 @@ std::uint32_t site_of(const CallSite& site) {
 }
 
 std::shared_ptr<Communicator> find(MPI_Comm communicator) {
+    const std::lock_guard lock(state.mutex);
     void* known = nullptr;
     int there = 0;
     PMPI_Comm_get_attr(communicator, state.keyval, &known, &there);

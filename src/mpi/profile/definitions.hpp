@@ -31,7 +31,7 @@ void begin_definitions();
 // The place that makes this call. Two calls in one line are two sites. With the lock held.
 std::uint32_t site_of(const CallSite& site);
 
-// With the lock held. The communicator is not null.
+// The communicator is not null.
 std::shared_ptr<Communicator> find(MPI_Comm communicator);
 
 }  // namespace lapwing::profile

@@ -2,7 +2,7 @@
 // make communicators, because it tells communicators with the same ranks apart by the order in which they are
 // made.
 #include <algorithm>
-#include <type_traits>
+#include <cstdint>
 
 #include "mpi/calls/signatures.hpp"
 #include "mpi/profile/profile.hpp"
@@ -14,8 +14,7 @@ using lapwing::bytes_of;
 using lapwing::CallSite;
 using lapwing::MpiFunction;
 
-struct NoMessage {};
-constexpr NoMessage no_message;
+constexpr std::uint64_t no_message = UINT64_MAX;
 
 // The bytes of a message.
 template <typename Count, typename... Address>
@@ -37,36 +36,26 @@ std::uint64_t probes(int, int) {
 // none.
 template <typename Native, typename GetBytes>
 int timed(const CallSite& site, const MPI_Request* request, Native native, GetBytes get_bytes) {
-    if constexpr (!std::is_same_v<decltype(get_bytes()), NoMessage>) {
-        // One instance of this template serves one function.
-        static const bool persistent = MpiFunction::of(site.function).form == MpiFunction::Form::persistent;
-        if (!lapwing::trace::on()) return native();
-        const std::uint64_t bytes = get_bytes();
-        lapwing::profile::Called called;
-        if (!persistent) {
-            const std::lock_guard lock(lapwing::profile::shared_lock());
-            called = lapwing::profile::enter(site, nullptr, bytes, {});
-        }
-        const int error = native();
-        const MPI_Request made = request == nullptr || error != MPI_SUCCESS ? MPI_REQUEST_NULL : *request;
-        if (request == nullptr)
-            lapwing::profile::leave(called);
-        else if (!persistent)
-            lapwing::profile::leave(called, made);
-        else if (made != MPI_REQUEST_NULL) {
-            const std::lock_guard lock(lapwing::profile::shared_lock());
-            lapwing::profile::remember(site.function, nullptr, bytes, {}, made);
-        }
-        return error;
-    } else {
-        return native();
-    }
+    // One instance of this template serves one function.
+    static const bool persistent = MpiFunction::of(site.function).form == MpiFunction::Form::persistent;
+    const std::uint64_t bytes = lapwing::trace::on() ? get_bytes() : no_message;
+    if (bytes == no_message) return native();
+    lapwing::profile::Called called;
+    if (!persistent) called = lapwing::profile::enter(site, nullptr, bytes, 0);
+    const int error = native();
+    const MPI_Request made = request == nullptr || error != MPI_SUCCESS ? MPI_REQUEST_NULL : *request;
+    if (request == nullptr)
+        lapwing::profile::leave(called);
+    else if (!persistent)
+        lapwing::profile::leave(called, made);
+    else if (made != MPI_REQUEST_NULL)
+        lapwing::profile::remember(site.function, nullptr, bytes, 0, made);
+    return error;
 }
 
 int define(const MPI_Comm* made, int error) {
     if (!lapwing::trace::on() || made == nullptr || error != MPI_SUCCESS || *made == MPI_COMM_NULL)
         return error;
-    const std::lock_guard lock(lapwing::profile::shared_lock());
     lapwing::profile::find(*made);
     return error;
 }

@@ -27,7 +27,7 @@ struct Persistent {
     const char* function = nullptr;
     std::shared_ptr<Communicator> communicator;  // which the program may have freed; null: a message
     std::uint64_t bytes = 0;
-    Root root;
+    std::uint8_t root = 0;
 };
 
 // A nonblocking collective or message on its way.
@@ -157,23 +157,24 @@ void end() {
     if (!trouble.empty()) print_message("lapwing: a part of the profile is incomplete: {}\n", trouble);
 }
 
-Called enter(const CallSite& site, Communicator* on, std::uint64_t bytes, Root root) {
+Called enter(const CallSite& site, Communicator* on, std::uint64_t bytes, std::uint8_t root) {
+    const std::lock_guard lock(shared_lock());
     Called called;
     called.site = site_of(site);
     called.is_message = on == nullptr;
+    called.kind = root;
     if (on != nullptr) {
         called.communicator = on->number;
         called.number = on->collectives++;
-        if (root.role != Role::equal && root.rank == on->peers.rank)
-            called.kind = root.role == Role::gives ? 2 : 4;
     }
     called.bytes = bytes;
     called.began = trace::now();
     return called;
 }
 
-void remember(const char* function, std::shared_ptr<Communicator> on, std::uint64_t bytes, Root root,
+void remember(const char* function, std::shared_ptr<Communicator> on, std::uint64_t bytes, std::uint8_t root,
               MPI_Request handle) {
+    const std::lock_guard lock(shared_lock());
     state.persistents[handle] = {function, std::move(on), bytes, root};
 }
 
@@ -202,11 +203,12 @@ void leave(const Called& called, MPI_Request handle) {
 
 Starting::Starting(const void* from, int count, const MPI_Request* handles) {
     if (!trace::on() || handles == nullptr) return;
-    const std::lock_guard lock(shared_lock());
     for (int i = 0; i < count; ++i) {
+        std::unique_lock lock(shared_lock());
         const auto found = state.persistents.find(handles[i]);
         if (found == state.persistents.end()) continue;
-        const Persistent& one = found->second;
+        const Persistent one = found->second;
+        lock.unlock();
         ours_.emplace_back(handles[i],
                            enter({one.function, from}, one.communicator.get(), one.bytes, one.root));
     }

@@ -19,7 +19,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -39,26 +38,17 @@ namespace lapwing::profile {
 void begin();
 void end();
 
-// One rank's part in a collective.
-enum class Role : std::uint8_t { equal, gives, takes };  // gives, takes: the root gives or takes all
-struct Root {
-    Role role = Role::equal;
-    int rank = 0;
-};
-constexpr Role role_in(Collective collective) {
-    using enum Collective;
-    if (!has_root(collective)) return Role::equal;
-    return collective == broadcast || collective == scatter || collective == scatterv ? Role::gives
-                                                                                      : Role::takes;
-}
-// `Call`: a struct of arguments, see calls/call.hpp.
+// The bits of an event's kind if this rank is the root of the call. `Call`: a struct of arguments, see
+// calls/call.hpp.
 template <typename Call>
-Root root_of([[maybe_unused]] const Call& call) {
-    constexpr Role role = role_in(Call::collective);
-    if constexpr (role == Role::equal)
-        return {};
-    else
-        return {role, call.root};
+std::uint8_t root_kind([[maybe_unused]] const Call& call, [[maybe_unused]] const CallPeers& peers) {
+    if constexpr (has_root(Call::collective)) {
+        using enum Collective;
+        constexpr bool gives =
+            Call::collective == broadcast || Call::collective == scatter || Call::collective == scatterv;
+        if (peers.is_root(call.root)) return gives ? 2 : 4;
+    }
+    return 0;
 }
 
 // A collective, or a call that sends or receives messages, from its beginning to the event that records it.
@@ -72,31 +62,20 @@ struct Called {
     std::uint64_t began = 0;
 };
 
-// enter() and remember(): with the lock held. `on`: null of a message.
-Called enter(const CallSite& site, Communicator* on, std::uint64_t bytes, Root root);
+// `on`: null of a message. `root`: root_kind() of a collective.
+Called enter(const CallSite& site, Communicator* on, std::uint64_t bytes, std::uint8_t root);
 // Of a call that has made a persistent collective or message: enter() is for its starts.
-void remember(const char* function, std::shared_ptr<Communicator> on, std::uint64_t bytes, Root root,
+void remember(const char* function, std::shared_ptr<Communicator> on, std::uint64_t bytes, std::uint8_t root,
               MPI_Request handle);
 void forget(MPI_Request handle);
 void leave(const Called& called);  // of a blocking call
 // Of a nonblocking one; the handle is null if it has failed.
 void leave(const Called& called, MPI_Request handle);
 
-// Of a wrong type the MPI calls the program's error handler, which may make profiled calls.
-template <typename Call>
-std::uint64_t unlocked_bytes(const Call& call, const CallPeers& peers, std::unique_lock<std::mutex>& lock) {
-    lock.unlock();
-    const std::uint64_t bytes = call.profiled_bytes(peers);
-    lock.lock();
-    return bytes;
-}
-
 template <typename Call>
 Called enter(const Call& call, MPI_Comm communicator, const CallSite& site) {
-    std::unique_lock lock(shared_lock());
     const auto known = find(communicator);
-    const std::uint64_t bytes = unlocked_bytes(call, known->peers, lock);
-    return enter(site, known.get(), bytes, root_of(call));
+    return enter(site, known.get(), call.profiled_bytes(known->peers), root_kind(call, known->peers));
 }
 
 template <typename Call, typename Native>
@@ -124,10 +103,8 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, con
     if (!trace::on() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
     const int error = native();
     if (error != MPI_SUCCESS) return error;
-    std::unique_lock lock(shared_lock());
     const auto known = find(communicator);
-    const std::uint64_t bytes = unlocked_bytes(call, known->peers, lock);
-    remember(site.function, known, bytes, root_of(call), *handle);
+    remember(site.function, known, call.profiled_bytes(known->peers), root_kind(call, known->peers), *handle);
     return error;
 }
 

@@ -119,10 +119,6 @@ int agree_early(MPI_Comm communicator) {
     });
 }
 
-bool advances_without_mpi(const Communicator& group) {
-    return group.ranks == 1 || (group.begun() && !group.group->needs_link());
-}
-
 namespace {
 
 // Whether the program calls Lapwing's version of each function that takes a persistent request. A tool that

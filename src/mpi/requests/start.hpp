@@ -48,7 +48,5 @@ bool finish_group(Communicator& group, std::uint64_t patience = UINT64_MAX);
 // agreement, which only calls of the MPI complete. In a call that is collective over the communicator and may
 // wait for other ranks. Does nothing elsewhere, or if they have agreed. Returns the MPI's error code.
 int agree_early(MPI_Comm communicator);
-// Whether the lists of this group advance there.
-bool advances_without_mpi(const Communicator& group);
 
 }  // namespace lapwing

@@ -85,14 +85,4 @@ void completed(Request& request, std::uint64_t now) {
                    .what = trace::What::collective});
 }
 
-void called(trace::Call call, std::uint64_t began, std::uint64_t ended, std::uint32_t operation,
-            std::size_t requests) {
-    trace::record({.began = began,
-                   .ended = ended,
-                   .operation = operation,
-                   .index = static_cast<std::uint32_t>(requests),
-                   .what = trace::What::call,
-                   .kind = static_cast<std::uint8_t>(call)});
-}
-
 }  // namespace lapwing::timeline

@@ -18,7 +18,5 @@ void starts(Request& request);                        // before the engine start
 void started(Request& request, bool blocking);        // the starting call returns
 void completed(Request& request, std::uint64_t now);  // the last byte has arrived
 std::uint32_t number(Request& request);               // of the collective among those of this rank
-void called(trace::Call call, std::uint64_t began, std::uint64_t ended, std::uint32_t operation,
-            std::size_t requests);
 
 }  // namespace lapwing::timeline

@@ -8,44 +8,6 @@
 namespace lapwing {
 namespace {
 
-// Packs elements. If a driver fails, the packed data become zeros.
-class Packer {
-  public:
-    Packer(PackedData& data, const Staged& staged, std::byte* packed, std::uint64_t bytes)
-        : packed_data_(data), staged_(staged), packed_(packed), bytes_(bytes) {}
-
-    // Returns the MPI's error code.
-    int pack(const Elements& elements, std::uint64_t offset) {
-        std::byte* const to = packed_ + offset;
-        if (elements.bytes() == 0) return MPI_SUCCESS;
-        if (!staged_.device) return lapwing::pack(elements, to);
-        device::Location place;
-        if (const int error = find_place(elements, *staged_.device, place); error != MPI_SUCCESS)
-            return error;
-        if (place.on_device()) {
-            ++packed_data_.count->device_buffers;
-            packed_data_.count->bytes_from_devices += elements.bytes();
-        }
-        if (driver_error_ == MPI_SUCCESS) driver_error_ = data_.pack(place, elements, to);
-        return MPI_SUCCESS;
-    }
-    void finish() {
-        if (driver_error_ == MPI_SUCCESS) driver_error_ = data_.finish();
-        if (driver_error_ != MPI_SUCCESS) {
-            std::memset(packed_, 0, bytes_);
-            packed_data_.error = driver_error_;
-        }
-    }
-
-  private:
-    PackedData& packed_data_;
-    const Staged& staged_;
-    std::byte* packed_;
-    std::uint64_t bytes_;
-    DeviceData data_;
-    int driver_error_ = MPI_SUCCESS;
-};
-
 std::byte* take_room(PackedData& data, Staging& staging, const Staged& staged, std::uint64_t bytes) {
     return staged.device ? data.device.take(*staged.device, bytes) : staging.take(bytes);
 }
@@ -132,28 +94,19 @@ bool UserBuffer::blocks_meet(std::span<const Block> some, std::span<const Block>
         }
         return range;
     };
-    const Range of_some = whole(some);
-    const Range of_others = whole(others);
-    if (of_some.end <= of_others.begin || of_others.end <= of_some.begin) return false;
-    const auto sorted = [](std::span<const Block> blocks) {
-        std::vector<Range> ranges;
-        for (const Block& block : blocks) {
-            if (block.elements.bytes() > 0) ranges.push_back(range_of(block));
+    if (!whole(some).meets(whole(others))) return false;
+    std::vector<std::pair<Range, int>> all;  // with the side
+    for (const int side : {0, 1}) {
+        for (const Block& block : side == 0 ? some : others) {
+            if (block.elements.bytes() > 0) all.emplace_back(range_of(block), side);
         }
-        std::ranges::sort(ranges, {}, &Range::begin);
-        return ranges;
-    };
-    const std::vector<Range> left = sorted(some);
-    const std::vector<Range> right = sorted(others);
+    }
+    std::ranges::sort(all, {}, [](const auto& one) { return one.first.begin; });
     // Blocks of one side may overlap each other: a program may send the same data twice.
-    std::uintptr_t left_end = 0;
-    std::uintptr_t right_end = 0;
-    for (std::size_t i = 0, j = 0; i < left.size() || j < right.size();) {
-        const bool takes_left = j == right.size() || (i < left.size() && left[i].begin < right[j].begin);
-        const Range& next = takes_left ? left[i++] : right[j++];
-        if (next.begin < (takes_left ? right_end : left_end)) return true;
-        std::uintptr_t& end = takes_left ? left_end : right_end;
-        end = std::max(end, next.end);
+    std::uintptr_t ends[2] = {};
+    for (const auto& [range, side] : all) {
+        if (range.begin < ends[1 - side]) return true;
+        ends[side] = std::max(ends[side], range.end);
     }
     return false;
 }
@@ -186,28 +139,49 @@ std::byte* UserBuffer::copied_to_send(PackedData& data) const {
     return copy;
 }
 
+// If a driver fails, all packed data become zeros.
+int UserBuffer::pack(std::span<const Block> some, std::uint64_t at, std::byte* packed,
+                     PackedData& data) const {
+    int error = staged_->device_error;
+    DeviceData copies;
+    int failed = MPI_SUCCESS;  // the first error of a driver
+    for (const Block& block : some) {
+        if (error != MPI_SUCCESS) break;
+        const Elements& elements = block.elements;
+        std::byte* const to = packed + at;
+        at += elements.bytes();
+        if (elements.bytes() == 0) continue;
+        if (!staged_->device) {
+            error = lapwing::pack(elements, to);
+            continue;
+        }
+        device::Location place;
+        error = find_place(elements, *staged_->device, place);
+        if (error != MPI_SUCCESS) break;
+        if (place.on_device()) {
+            ++data.count->device_buffers;
+            data.count->bytes_from_devices += elements.bytes();
+        }
+        if (failed == MPI_SUCCESS) failed = copies.pack(place, elements, to);
+    }
+    if (failed == MPI_SUCCESS) failed = copies.finish();
+    if (failed != MPI_SUCCESS) {
+        std::memset(packed, 0, bytes());
+        data.error = failed;
+    }
+    return error;
+}
+
 const std::byte* UserBuffer::packed_to_send(PackedData& data, int* error) const {
     std::byte* const packed = take_room(data, data.in, *staged_, bytes());
-    *error = staged_->device_error;
-    Packer packer(data, *staged_, packed, bytes());
-    std::uint64_t at = 0;
-    for (const Block& block : packed_blocks()) {
-        if (*error != MPI_SUCCESS) break;
-        *error = packer.pack(block.elements, at);
-        at += block.elements.bytes();
-    }
-    packer.finish();
+    *error = pack(packed_blocks(), 0, packed, data);
     return packed;
 }
 
 std::byte* UserBuffer::packed_to_receive(PackedData& data, int* error) const {
     std::byte* const packed = take_room(data, data.out, *staged_, bytes());
-    *error = staged_->device_error;
-    if (contribution_ && *error == MPI_SUCCESS) {
-        Packer packer(data, *staged_, packed, bytes());
-        *error = packer.pack(contribution_->elements, contribution_->offset);
-        packer.finish();
-    }
+    *error = contribution_ ? pack({&contribution_->own, 1}, contribution_->offset, packed, data)
+                           : staged_->device_error;
     std::uint64_t at = 0;
     for (const Block& block : blocks()) {
         if (*error != MPI_SUCCESS) break;

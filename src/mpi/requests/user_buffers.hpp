@@ -73,7 +73,9 @@ class UserBuffer {
 
     // The receive buffer already holds this rank's contribution: MPI_IN_PLACE. `offset`: bytes, from the
     // start of the packed buffer.
-    void contributes(const Elements& own, std::uint64_t offset) { contribution_ = {own, offset}; }
+    void contributes(const Elements& own, std::uint64_t offset) {
+        contribution_ = Contribution{{0, own}, offset};
+    }
     void contributes_block(std::size_t index);  // of several
 
     bool empty() const { return !one_ && several_.empty(); }
@@ -130,7 +132,7 @@ class UserBuffer {
         Elements elements;
     };
     struct Contribution {
-        Elements elements;
+        Block own;
         std::uint64_t offset;
     };
     std::span<const Block> blocks() const {
@@ -156,6 +158,9 @@ class UserBuffer {
     }
     static bool blocks_meet(std::span<const Block> some, std::span<const Block> others);
     std::byte* copied_to_send(PackedData& data) const;
+    // Packs these blocks one after the other, the first one at `at` of `packed`. Returns the MPI's error
+    // code.
+    int pack(std::span<const Block> some, std::uint64_t at, std::byte* packed, PackedData& data) const;
     const std::byte* packed_to_send(PackedData& data, int* error) const;
     std::byte* packed_to_receive(PackedData& data, int* error) const;
     Staged& stage() { return staged_ ? *staged_ : staged_.emplace(); }

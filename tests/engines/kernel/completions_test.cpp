@@ -127,7 +127,7 @@ TEST_F(CompletionsTest, InterruptedStepsAreRetried) {
 // If a step that reports its success is cancelled, the steps linked to it report their cancellation, too.
 TEST_F(CompletionsTest, AChainComesBackAfterAllItsCancelledSteps) {
     begin(send, send, receive);
-    plan_->stages[0].chains[0][0].signals_completion = true;
+    plan_->chains[0][0].signals_completion = true;
     complete(0, 5);
     EXPECT_TRUE(chain().in_kernel);
     complete(1, -ECANCELED);
@@ -142,8 +142,8 @@ TEST_F(CompletionsTest, AChainComesBackAfterAllItsCancelledSteps) {
 // The steps linked to it may be several operations.
 TEST_F(CompletionsTest, AChainComesBackAfterAllOperationsOfItsCancelledSteps) {
     begin(receive, receive, send);
-    plan_->stages[0].chains[0][0].signals_completion = true;
-    plan_->stages[0].chains[0][1].low_water_mark = 3;
+    plan_->chains[0][0].signals_completion = true;
+    plan_->chains[0][1].low_water_mark = 3;
     complete(0, 5);
     for (int i = 0; i < 5; ++i) complete(1, -ECANCELED, StepTag::Part::body);
     EXPECT_TRUE(chain().in_kernel);
@@ -157,8 +157,8 @@ TEST_F(CompletionsTest, AChainComesBackAfterAllOperationsOfItsCancelledSteps) {
 TEST_F(CompletionsTest, AReceiveInPartsContinuesWhereItStopped) {
     const auto stop = [&](int result, StepTag::Part part) {
         begin(send, receive, send);
-        plan_->stages[0].chains[0][1].low_water_mark = 3;
-        plan_->stages[0].chains[0][1].signals_completion = true;
+        plan_->chains[0][1].low_water_mark = 3;
+        plan_->chains[0][1].signals_completion = true;
         complete(1, result, part);
         EXPECT_EQ(chain().in_kernel, part == StepTag::Part::tail);
         EXPECT_EQ(chain().step, 1U);

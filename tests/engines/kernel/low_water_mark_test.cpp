@@ -90,7 +90,7 @@ TEST(LowWaterMarkPlan, FitsIntoTheRing) {
     const auto operations = [&](const kernel::Options& options) {
         const kernel::ChainPlan plan(chains, {}, options);
         std::size_t sum = 0;
-        for (const kernel::PlannedStep& step : plan.receives.front()) sum += step.operations();
+        for (const kernel::PlannedStep& step : plan.chains.front()) sum += step.operations();
         return sum;
     };
     EXPECT_EQ(operations({}), chain.size());
@@ -102,7 +102,7 @@ TEST(LowWaterMarkPlan, IsNeverMoreThanAReceive) {
     for (const std::uint64_t bytes : {mark - 1, mark, 2 * mark - 1, 2 * mark, std::uint64_t{3} << 30}) {
         const List list = build(exchange_of(bytes), 0, parse_choice(Collective::alltoall, "flat"));
         const kernel::ChainPlan plan(lower_to_chains(list), {}, {.low_water_mark = mark});
-        for (const kernel::PlannedChain& chain : plan.receives) {
+        for (const kernel::PlannedChain& chain : plan.chains) {
             for (const kernel::PlannedStep& step : chain) {
                 EXPECT_EQ(step.low_water_mark > 0, step.bytes >= mark && !step.sends()) << bytes;
                 EXPECT_LE(static_cast<std::uint64_t>(step.low_water_mark), step.bytes) << bytes;

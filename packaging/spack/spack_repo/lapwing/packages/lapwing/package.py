@@ -19,12 +19,12 @@ class Lapwing(CMakePackage):
 
     homepage = "https://lapwing.invalid"
     # The tarball of `make dist`, in the directory in which spack runs.
-    url = f"file://{os.getcwd()}/lapwing-0.3.0.tar.gz"
+    url = f"file://{os.getcwd()}/lapwing-0.3.1.tar.gz"
     manual_download = True
 
     license("BSD-3-Clause")
 
-    version("0.3.0", sha256="@SHA256@")
+    version("0.3.1", sha256="@SHA256@")
 
     variant("rdma", default=True, description="The engine for ConnectX cards")
 
