@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "engines/kernel/chain_progress.hpp"
 #include "engines/kernel/ring.hpp"
 
 namespace lapwing::kernel {
@@ -56,8 +55,7 @@ ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node, con
         for (const Chain& chain : stage.chains) add(chain, options.low_water_mark, slots, noted);
         stages.push_back({0, chains.size()});
     }
-    if (chains.size() > StepTag::max_chains)
-        throw Error(ErrorCode::unsupported, "a list has too many chains");
+    if (chains.size() > max_chains) throw Error(ErrorCode::unsupported, "a list has too many chains");
     peers = slots.peers();
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const Stage& stage = all.stages[i];

@@ -76,6 +76,7 @@ struct PlannedStage {
 };
 
 struct ChainPlan {
+    static constexpr std::size_t max_chains = 1U << 22;  // completions have so many numbers for them
     std::vector<int> peers;
     int gates = 0;
     std::uint64_t scratch_bytes = 0;

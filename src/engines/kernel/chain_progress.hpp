@@ -76,8 +76,6 @@ class RunChains {
 
 // Which step of which chain of which run a completion belongs to, and which part of the step.
 struct StepTag {
-    static constexpr std::size_t max_chains = 1U << 22;  // of a run
-
     // A receive with a low-water mark is several operations.
     enum class Part : std::uint8_t {
         whole,  // all that is left of the step
@@ -98,7 +96,7 @@ struct StepTag {
     }
     static StepTag of(std::uint64_t user_data) {
         return {static_cast<std::uint32_t>(user_data >> 40),
-                static_cast<std::uint32_t>(user_data >> 16 & (max_chains - 1)),
+                static_cast<std::uint32_t>(user_data >> 16 & (ChainPlan::max_chains - 1)),
                 static_cast<std::uint32_t>(user_data & 0xffff), static_cast<Part>(user_data >> 38 & 3)};
     }
 };
