@@ -31,7 +31,7 @@ class KernelPrepared : public Prepared {
         ProgressThread* progress_thread = nullptr;
         // That the lists use in turn: a new list then finds memory for its run, and its scratch.
         std::shared_ptr<ObjectPool<Run>> runs = make_runs();
-        ~Shared() { group.reset(); }  // before the runs, which the kernel and the event thread may still use
+        ~Shared() { group.reset(); }  // before the runs: operations in the kernel may still use them
     };
     // `chains` must be made from `list` and `intra_node`, and `list` from `problem`.
     KernelPrepared(const Problem& problem, const List& list, const std::vector<bool>& intra_node,

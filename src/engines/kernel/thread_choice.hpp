@@ -4,8 +4,9 @@
 // The kernel cannot reduce, so between the messages of such a list a thread must work. Waking the event
 // thread for each message hides the list behind the program's computation, and takes time from it. A program
 // that waits at once only loses by that. Therefore both ways are measured for each list and call site:
-//   - a run counts as overlapped if the program was away for `min_away` before it waited. A site whose last
-//     two runs were not both overlapped is advanced by the program's calls: it has nothing to hide.
+//   - a run counts as overlapped if the program was away for `min_away` before it waited, and not because it
+//     started many more. A site whose last two runs were not both overlapped is advanced by the program's
+//     calls: it has nothing to hide.
 //   - both ways are tried in turn, for a block of runs each. The cost is the period: the time from one start
 //     to the next, which is an iteration of the program. It contains all that the program loses: the start,
 //     the wait, interruptions of its computation, and the waits of other calls for a rank that was

@@ -184,18 +184,12 @@ bool complete_all(int count, MPI_Request* handles, MPI_Status* statuses) {
     return true;
 }
 
-// To complete it there, in a call of the program. Inside Entry.
-void give_to_mpi(Request& request) {
-    if (request.state == RequestState::complete) request.floating_point.raise();
-    request_table.give_to_mpi(request);
-}
-
 // Advances everything that runs. Completes in the MPI what is complete, before the MPI tests the array.
 void prepare_mpi(const std::vector<Request*>& ours) {
     const Entry entry;
     request_table.progress();
     for (Request* request : ours) {
-        give_to_mpi(*request);
+        request_table.give_to_mpi(*request);
         if (request->persistent != nullptr && request->in_flight()) request->persistent->handle.start();
     }
 }
@@ -321,7 +315,7 @@ int waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
         {
             const Entry entry;
             if (complete_all(count, handles, statuses)) return MPI_SUCCESS;
-            for (Request* request : ours) give_to_mpi(*request);
+            for (Request* request : ours) request_table.give_to_mpi(*request);
         }
         return native();
     });

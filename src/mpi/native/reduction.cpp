@@ -139,7 +139,7 @@ void MpiReducer::hold(const MpiOperator& by) {
 }
 
 bool keeps_operator(MPI_Op op) {
-    return operators.keeps(op);
+    return !own_operator(op) && operators.keeps(op);
 }
 
 bool keeps_type(MPI_Datatype type) {

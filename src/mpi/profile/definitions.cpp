@@ -82,6 +82,9 @@ std::uint32_t site_of(const CallSite& site) {
 }
 
 std::shared_ptr<Communicator> find(MPI_Comm communicator) {
+    // Of a wrong communicator the MPI calls the program's error handler, which may make profiled calls.
+    int inter = 0;
+    if (PMPI_Comm_test_inter(communicator, &inter) != MPI_SUCCESS) return std::make_shared<Communicator>();
     const std::lock_guard lock(state.mutex);
     void* known = nullptr;
     int there = 0;
@@ -92,8 +95,6 @@ std::shared_ptr<Communicator> find(MPI_Comm communicator) {
     PMPI_Comm_set_attr(communicator, state.keyval, new std::shared_ptr<Communicator>(made));
     CallPeers& peers = made->peers;
     peers.rank = rank_in(communicator);
-    int inter = 0;
-    PMPI_Comm_test_inter(communicator, &inter);
     peers.intercommunicator = inter != 0;
     const std::vector<int> members = members_in_world(communicator);
     const std::vector<int> remote = inter != 0 ? remote_members_in_world(communicator) : std::vector<int>();

@@ -358,6 +358,8 @@ bool RequestTable::progress(std::span<Request* const> waited_for) {
 void RequestTable::give_to_mpi(Request& request) {
     if (request.state != RequestState::complete) return;
     if (request.persistent != nullptr) {
+        // A generalized request's query raises its own.
+        if (!async_progress.is_this_thread()) request.floating_point.raise();
         request.persistent->handle.complete(request.error);
         release(request);
     } else {
