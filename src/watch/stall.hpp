@@ -35,7 +35,7 @@ class StallClock {
         Clock::time_point begin;
         std::string progress;     // the positions of the collectives that are waited for
         Clock::time_point since;  // begin, or the last progress
-        std::optional<Clock::time_point> reported;
+        std::optional<Clock::time_point> reported = {};
     };
 
     const std::chrono::nanoseconds limit_;

@@ -18,8 +18,9 @@ struct SameBlockArgument : BlockArgument {
 };
 
 // The received parts in the order in which they arrive, see order_of_mpi().
-std::vector<Part> arriving(const TopologyNeighbors& neighbors, const std::vector<std::size_t>& arrivals,
-                           const UserBuffer& received) {
+[[maybe_unused]] std::vector<Part> arriving(const TopologyNeighbors& neighbors,
+                                            const std::vector<std::size_t>& arrivals,
+                                            const UserBuffer& received) {
     std::vector<Part> parts = received.parts();
     if (arrivals.empty()) return parts;
     std::vector<const Part*> by_source(neighbors.sources.size(), nullptr);

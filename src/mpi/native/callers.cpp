@@ -21,7 +21,7 @@ constexpr std::string_view fortran_libraries[] = {"libmpi_mpifh.so", "libmpi_use
 constexpr std::string_view fortran_libraries[] = {"libmpichfort.so", "libmpifort.so"};
 #endif
 
-bool is_own_mpi(const Library& library) {
+[[maybe_unused]] bool is_own_mpi(const Library& library) {
     return library.mpi() != nullptr && library.mpi()->name == LAPWING_PRELOAD_FAMILY;
 }
 
