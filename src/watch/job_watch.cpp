@@ -217,7 +217,7 @@ struct JobWatch::State {
                 case FrameKind::hello:
                     return send(descriptor, question.kind, encode(description()));
                 case FrameKind::snapshot:
-                    return send(descriptor, question.kind, encode(own_snapshot()));
+                    return send(descriptor, question.kind, own_answer());
                 case FrameKind::states:
                     return send(descriptor, question.kind, ranks->states());
                 case FrameKind::ping:
@@ -254,21 +254,23 @@ struct JobWatch::State {
         return found;
     }
 
-    RankSnapshot own_snapshot() const {
+    // What this rank answers for itself.
+    std::vector<std::byte> own_answer() const {
         RankSnapshot own = options.snapshot(Lines::find);
-        if (const std::size_t bytes = encode(own).size(); bytes > max_answer_bytes) {
-            own = {};
-            own.silence = fmt::format("{} does not answer: its journal has {} bytes; at most {} can be sent",
-                                      ranks->describe(ranks->self()), bytes, max_answer_bytes);
-        }
         own.rank = ranks->self();
-        return own;
+        std::vector<std::byte> answer = encode(own);
+        if (answer.size() <= max_answer_bytes) return answer;
+        own = {};
+        own.rank = ranks->self();
+        own.silence = fmt::format("{} does not answer: its journal has {} bytes; at most {} can be sent",
+                                  ranks->describe(own.rank), answer.size(), max_answer_bytes);
+        return encode(own);
     }
 
     // By workers: the answers of all ranks.
 
     void collect(const std::function<void(RankSnapshot)>& reply) const {
-        reply(own_snapshot());
+        reply(decode(own_answer()));
         ranks->collect({options.answer_limit, stop->descriptor()}, reply);
     }
 

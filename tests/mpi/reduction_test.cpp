@@ -138,16 +138,21 @@ void add(void* left, void* right, int* count, MPI_Datatype* type) {
     for (int i = 0; i < *count; ++i) static_cast<int*>(right)[i] += static_cast<int*>(left)[i];
 }
 
+// Of the program: one int, and add().
+std::pair<MPI_Datatype, MPI_Op> type_and_sum() {
+    std::pair<MPI_Datatype, MPI_Op> made{MPI_DATATYPE_NULL, MPI_OP_NULL};
+    MPI_Type_contiguous(1, MPI_INT, &made.first);
+    MPI_Type_commit(&made.first);
+    MPI_Op_create(add, 1, &made.second);
+    return made;
+}
+
 // fuzz.cpp has operators that do not commute, and elements with holes.
 TEST(Reduction, ByTheProgramsFunctionOnATypeThatTheProgramHasFreed) {
     const int ranks = size_of(world);
     const int rank = rank_in(world);
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    MPI_Type_contiguous(1, MPI_INT, &type);
-    MPI_Type_commit(&type);
+    auto [type, op] = type_and_sum();
     const MPI_Datatype handle = type;
-    MPI_Op op = MPI_OP_NULL;
-    MPI_Op_create(add, 1, &op);
     const std::vector<int> ones(static_cast<std::size_t>(ranks), 1);
     enum { reduce, allreduce, scan, exscan, block, reduce_scatter, kinds };
     int sums[kinds] = {};
@@ -172,12 +177,8 @@ TEST(Reduction, ByTheProgramsFunctionOnATypeThatTheProgramHasFreed) {
 }
 
 TEST(Reduction, APersistentOneByTheProgramsFunctionOnATypeThatTheProgramHasFreed) {
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    MPI_Type_contiguous(1, MPI_INT, &type);
-    MPI_Type_commit(&type);
+    auto [type, op] = type_and_sum();
     const MPI_Datatype handle = type;
-    MPI_Op op = MPI_OP_NULL;
-    MPI_Op_create(add, 1, &op);
     const int one = 1;
     int sum = 0;
     type_seen = MPI_DATATYPE_NULL;

@@ -21,10 +21,6 @@ constexpr std::string_view fortran_libraries[] = {"libmpi_mpifh.so", "libmpi_use
 constexpr std::string_view fortran_libraries[] = {"libmpichfort.so", "libmpifort.so"};
 #endif
 
-[[maybe_unused]] bool is_own_mpi(const Library& library) {
-    return library.mpi() != nullptr && library.mpi()->name == LAPWING_PRELOAD_FAMILY;
-}
-
 bool is_fortran(const Library& library) {
     const std::string_view path = library.path();
     const std::string_view file = path.substr(path.rfind('/') + 1);
@@ -149,6 +145,10 @@ __attribute__((constructor)) void begin() {
 // Where the compiler makes a tail call of dlsym() below.
 #if (defined(__x86_64__) || defined(__aarch64__)) && defined(__OPTIMIZE__) && !defined(LAPWING_SANITIZED)
 #define LAPWING_REPLACES_DLSYM
+
+bool is_own_mpi(const Library& library) {
+    return library.mpi() != nullptr && library.mpi()->name == LAPWING_PRELOAD_FAMILY;
+}
 
 // Returns Lapwing's function in place of the MPI's, or null to leave the look-up to the loader. Looks only at
 // names of MPI functions, and only for a handle of a library.
