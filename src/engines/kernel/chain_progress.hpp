@@ -60,6 +60,15 @@ class RunChains {
     }
     bool any_in_kernel() const { return in_kernel_ > 0; }
     bool all_in_kernel() const { return in_kernel_ == stage_open_ + receives_open_; }
+    // Returns whether that does the chain's next step.
+    bool advance(ChainProgress& chain, std::uint64_t bytes) {
+        chain.offset += bytes;
+        if (chain.offset < chain.next().bytes) return false;
+        chain.offset = 0;
+        ++chain.step;
+        if (chain.done()) completed(static_cast<std::size_t>(&chain - chains_.data()));
+        return true;
+    }
     void completed(std::size_t number) { --(number < receives_ ? receives_open_ : stage_open_); }
 
   private:

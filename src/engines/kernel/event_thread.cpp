@@ -1,6 +1,7 @@
 #include "engines/kernel/event_thread.hpp"
 
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 
 #include <cerrno>
 #include <utility>
@@ -22,11 +23,33 @@ EventThreadCalls::~EventThreadCalls() {
     }
     connections_.on_change({});
     connections_.event_loop().forget(ring_);
+    if (timer_) connections_.event_loop().forget(timer_.get());
     if (sockets_ >= 0) connections_.event_loop().forget(sockets_);
 }
 
 void EventThreadCalls::request() {
     connections_.event_loop().post([target = target_] { target->run(); });
+}
+
+bool EventThreadCalls::request_after(std::chrono::nanoseconds delay) {
+    if (!timer_) {
+        Descriptor timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+        try {
+            connections_.event_loop().watch(timer.get(), EPOLLIN | EPOLLET,
+                                            [target = target_](unsigned) { target->run(); });
+        } catch (const Error&) {
+            return false;
+        }
+        timer_ = std::move(timer);
+    }
+    itimerspec when{};
+    when.it_value.tv_nsec = delay.count();
+    return ::timerfd_settime(timer_.get(), 0, &when, nullptr) == 0;
+}
+
+void EventThreadCalls::drop_request() {
+    constexpr itimerspec never{};
+    ::timerfd_settime(timer_.get(), 0, &never, nullptr);
 }
 
 void EventThreadCalls::watch_ring() {

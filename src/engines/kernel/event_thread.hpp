@@ -1,6 +1,7 @@
 // What the event thread of the connections does for a group of the kernel engine.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -43,6 +44,11 @@ class EventThreadCalls {
 
     // Requests one call.
     void request();
+    // Requests one call after `delay`, in place of one requested before. Returns false if the process has no
+    // descriptor left.
+    bool request_after(std::chrono::nanoseconds delay);
+    // Drops that request, if it is still to come.
+    void drop_request();
     // Requests a call whenever the ring is readable, until forget_ring().
     void watch_ring();
     void forget_ring();
@@ -65,6 +71,7 @@ class EventThreadCalls {
     Connections& connections_;
     const int ring_;
     const std::shared_ptr<Target> target_;
+    Descriptor timer_;
     bool watches_ring_ = false;
     int sockets_ = -1;
 };

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -31,7 +33,7 @@ void KernelGroup::use_intra_node(Link* link) {
 
 bool KernelGroup::is_busy() {
     const std::lock_guard lock(mutex_);
-    return runs_.size() >= lanes_.shared();
+    return bursts_.size() >= lanes_.shared();
 }
 
 void KernelGroup::want(const ChainPlan& plan) {
@@ -53,6 +55,8 @@ bool KernelGroup::start(KernelRun& run, std::uint32_t channel, bool by_event_thr
     }
     runs_.add(run);
     lanes_.add(run);
+    bursts_.started();
+    if (hold_back(run)) return false;
     // The messages of the run before it may no longer wait in the sockets.
     if (!lanes_.has_lane(run)) changed_.push_back(&lanes_.holder(run));
     // Host steps that the first sends depend on come before the launch, the others after it.
@@ -67,6 +71,7 @@ bool KernelGroup::test(KernelRun& run) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
     caller_ = Caller::program;
+    bursts_.ended();
     if (run.driver == Driver::caller) run.driver = run.driver_outside_calls();
     completions_.poll();
     process_for_program(run);
@@ -77,6 +82,7 @@ bool KernelGroup::progress(KernelRun& run) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
     caller_ = Caller::program;
+    bursts_.ended();
     completions_.poll();
     // A caller that waits for a short list, or for messages that stayed in the sockets, does the steps
     // itself. That saves an interrupt for each message.
@@ -90,6 +96,7 @@ int KernelGroup::prepare_to_sleep(KernelRun& run) {
     const std::lock_guard lock(mutex_);
     caller_ = Caller::program;
     // Completions stay in the ring, to wake the caller. Peers may wait for the runs that have the lanes.
+    end_holding_back();
     run.driver = Driver::kernel;
     lanes_.for_each_holder([this](KernelRun& holder) {
         if (!may_stay_in_sockets(holder)) return;
@@ -121,6 +128,7 @@ void KernelGroup::call_by_event_thread() {
     const std::uint64_t handled = completions_.handled();
     const std::size_t awaiting = awaiting_program_.size();
     completions_.poll();
+    end_holding_back();
     sockets_.collect();
     lanes_.for_each_holder([this](KernelRun& run) {
         if (run.driver != Driver::caller) changed_.push_back(&run);
@@ -160,9 +168,38 @@ bool KernelGroup::event_thread_may_work(const KernelRun& run) const {
             !run.plan->may_wait_in_sockets());
 }
 
+// A program that starts many short lists waits for all of them soon. Their first messages then cost one
+// system call for each lane and peer instead of one for each list. If the program does not call soon, the
+// event thread sends them.
+bool KernelGroup::hold_back(KernelRun& run) {
+    constexpr std::size_t max_of_a_lane = 32;
+    constexpr std::chrono::microseconds longest(30);
+    if (!bursts_.amid_many() || !run.plan->may_share_lane() || run.plan->peers.empty() ||
+        run.lane >= lanes_.shared() || run.any_thread || run.plan->host.has_messages() ||
+        run.plan->stages.front().host_steps > 0 || held_back_.size() >= max_of_a_lane * lanes_.shared())
+        return false;
+    if (held_back_.empty() && !event_thread_.request_after(longest)) return false;
+    run.state = KernelRun::State::held_back;
+    held_back_.push_back(&run);
+    return true;
+}
+
+// The first one comes last: then it sends the messages of all.
+void KernelGroup::end_holding_back() {
+    if (held_back_.empty()) return;
+    if (caller_ == Caller::program) event_thread_.drop_request();
+    const std::vector<KernelRun*> held_back = std::exchange(held_back_, {});
+    for (KernelRun* const run : held_back | std::views::reverse) {
+        run->state = KernelRun::State::queued;
+        launch(*run);
+        if (run->alive()) changed_.push_back(run);
+    }
+}
+
 // Advances the run, and one of those that wait for a thread of the program: a caller that has many runs in
 // flight calls for each of them.
 void KernelGroup::process_for_program(KernelRun& run) {
+    end_holding_back();
     if (!awaiting_program_.empty()) {
         KernelRun* const awaiting = awaiting_program_.front();
         awaiting_program_.erase(awaiting_program_.begin());
@@ -195,10 +232,11 @@ void KernelGroup::process_changed() {
             end_failed(run);
             continue;
         }
+        if (run.state == KernelRun::State::held_back) continue;
         if (run.state == KernelRun::State::queued) {
             launch(run);
-        } else if (advances_inline(run)) {
-            advance_inline_or_fail(run);
+        } else if (advances_inline(run) && advance_inline_or_fail(run)) {
+            continue;
         }
         if (run.state == KernelRun::State::running) lanes_.end_turns(run, changed_);
         if (run.state == KernelRun::State::running && run.broken_step != nullptr) fail_broken(run);
@@ -344,9 +382,20 @@ bool KernelGroup::advance_host_steps_or_fail(KernelRun& run) {
     }
 }
 
-void KernelGroup::advance_inline_or_fail(KernelRun& run) {
-    if (!advance_inline(run)) return fail_broken(run);
-    lanes_.end_turns(run, changed_);
+// Returns whether other runs have moved as well. The run then comes again after them, so that its next
+// messages and theirs leave together.
+bool KernelGroup::advance_inline_or_fail(KernelRun& run) {
+    moved_.clear();
+    const bool succeeded = advance_inline(run, moved_);
+    const bool others = !moved_.empty();
+    if (others) changed_.push_back(&run);
+    changed_.insert(changed_.end(), moved_.begin(), moved_.end());
+    if (succeeded) {
+        lanes_.end_turns(run, changed_);
+    } else {
+        fail_broken(run);
+    }
+    return others;
 }
 
 void KernelGroup::complete(KernelRun& run) {
@@ -392,6 +441,7 @@ void KernelGroup::remove(KernelRun& run) {
     if (run.driver == Driver::kernel && caller_ == Caller::event_thread) ring_.wake();
     runs_.remove(run);
     std::erase(changed_, &run);
+    std::erase(held_back_, &run);
     std::erase(awaiting_program_, &run);
     lanes_.remove(run, changed_);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engines/engine.hpp"
+#include "engines/kernel/bursts.hpp"
 #include "engines/kernel/event_thread.hpp"
 #include "engines/kernel/lanes.hpp"
 #include "engines/kernel/options.hpp"
@@ -30,7 +31,7 @@ class KernelGroup {
     // The link of the communicator that uses the group.
     void use_intra_node(Link* link);
 
-    // Whether all shared lanes may be in use: the program has many runs in flight.
+    // Whether the program has started as many runs as there are lanes without a call for one of them.
     bool is_busy();
 
     // Requests the connections of a plan.
@@ -71,6 +72,8 @@ class KernelGroup {
     void process_changed();
     void launch(KernelRun& run);
     void begin_stage(KernelRun& run);
+    bool hold_back(KernelRun& run);
+    void end_holding_back();
     bool may_stay_in_sockets(const KernelRun& run) const;
     bool advances_inline(const KernelRun& run) const;
     void submit_if_needed(KernelRun& run);
@@ -78,7 +81,7 @@ class KernelGroup {
     void hand_to_caller(KernelRun& run);
     void advance(KernelRun& run);
     bool advance_host_steps_or_fail(KernelRun& run);
-    void advance_inline_or_fail(KernelRun& run);
+    bool advance_inline_or_fail(KernelRun& run);
     void complete(KernelRun& run);
     void fail_broken(KernelRun& run);
     void fail(KernelRun& run, const std::string& why);
@@ -96,7 +99,10 @@ class KernelGroup {
     SocketWatch sockets_;
     RunTable runs_;
     LaneQueue lanes_;
-    std::vector<KernelRun*> changed_;           // to be processed by process_changed()
+    std::vector<KernelRun*> changed_;  // to be processed by process_changed()
+    Bursts bursts_;
+    std::vector<KernelRun*> held_back_;
+    std::vector<KernelRun*> moved_;             // by the messages of another run
     std::vector<KernelRun*> awaiting_program_;  // only a thread of the program can advance them
     std::uint64_t calls_ = 0;                   // of process_for_program()
     bool failed_ = false;                       // a run has

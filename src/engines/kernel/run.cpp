@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -31,28 +33,89 @@ Gate Gates::acquire() {
 
 namespace {
 
-// Returns 0, or the errno of the step that failed: ECONNRESET if the peer has closed the connection.
-int advance_chain(KernelRun& run, ChainProgress& progress) {
-    StepOperands& operands = run.operands;
-    while (progress.step < progress.chain->size()) {
-        const PlannedStep& step = progress.next();
-        if (!run.has_turn(step)) return 0;
-        const int descriptor = operands.descriptor(step);
-        const std::uint64_t left = step.bytes - progress.offset;
+// Messages of several runs in one direction of a connection, in the order of their turns, that one system
+// call moves.
+class Batch {
+  public:
+    // The next step of a chain that is not done.
+    void add(KernelRun& run, ChainProgress& chain) {
+        const PlannedStep& step = chain.next();
+        std::byte* const bytes =
+            step.sends() ? const_cast<std::byte*>(run.operands.source(step)) : run.operands.target(step);
+        bytes_[size_] = {bytes + chain.offset, step.bytes - chain.offset};
+        places_[size_++] = {&run, &chain};
+    }
+    // The steps that follow `step` of `run`, if that is the last one of its turn.
+    void add_behind(const KernelRun& run, const PlannedStep& step) {
+        if (!step.has_peer()) return;
+        const Turn* turn = &run.turns[step.direction()];
+        while (turn->left == 1 && turn->next != nullptr && size_ < max_messages) {
+            turn = turn->next;
+            ChainProgress* const next = turn->run->chain_at(*turn);
+            if (next == nullptr) return;
+            add(*turn->run, *next);
+        }
+    }
+    bool empty() const { return size_ == 0; }
+
+    // Returns the bytes that have moved, 0 at the end of the connection, or -1 with errno.
+    ssize_t move(int descriptor, bool sends) {
+        msghdr message{};
+        message.msg_iov = bytes_.data();
+        message.msg_iovlen = size_;
+        const auto [first, length] = bytes_.front();
         ssize_t moved = 0;
         do {
-            moved = step.sends()
-                        ? ::send(descriptor, operands.source(step) + progress.offset, left,
-                                 MSG_DONTWAIT | MSG_NOSIGNAL)
-                        : ::recv(descriptor, operands.target(step) + progress.offset, left, MSG_DONTWAIT);
+            if (size_ == 1) {
+                moved = sends ? ::send(descriptor, first, length, MSG_DONTWAIT | MSG_NOSIGNAL)
+                              : ::recv(descriptor, first, length, MSG_DONTWAIT);
+            } else {
+                moved = sends ? ::sendmsg(descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL)
+                              : ::recvmsg(descriptor, &message, MSG_DONTWAIT);
+            }
         } while (moved < 0 && errno == EINTR);
-        if (moved < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
-        if (moved < 0) return errno;
+        return moved;
+    }
+    // Adds the other runs that have thereby done a step to `others`.
+    void count(ssize_t moved, const KernelRun& run, std::vector<KernelRun*>& others) {
+        auto left = static_cast<std::uint64_t>(std::max<ssize_t>(moved, 0));
+        for (std::size_t i = 0; i < size_ && left > 0; ++i) {
+            const std::uint64_t bytes = std::min<std::uint64_t>(left, bytes_[i].iov_len);
+            left -= bytes;
+            const auto [of, chain] = places_[i];
+            if (of->chains.advance(*chain, bytes) && of != &run) others.push_back(of);
+        }
+    }
+
+  private:
+    static constexpr std::size_t max_messages = 64;
+    struct Place {
+        KernelRun* run;
+        ChainProgress* chain;
+    };
+    std::array<iovec, max_messages> bytes_;
+    std::array<Place, max_messages> places_;
+    std::size_t size_ = 0;
+};
+
+// Returns 0, or the errno of the step that failed: ECONNRESET if the peer has closed the connection.
+int advance_chain(KernelRun& run, ChainProgress& chain, std::vector<KernelRun*>& others) {
+    while (!chain.done() && others.empty()) {
+        const PlannedStep& step = chain.next();
+        if (!run.has_turn(step)) return 0;
+        const int descriptor = run.operands.descriptor(step);
+        Batch batch;
+        batch.add(run, chain);
+        if (step.sends()) batch.add_behind(run, step);
+        const ssize_t moved = batch.move(descriptor, step.sends());
+        if (moved < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : errno;
         if (moved == 0 && !step.sends()) return ECONNRESET;
-        progress.offset += static_cast<std::uint64_t>(moved);
-        if (progress.offset < step.bytes) continue;
-        progress.offset = 0;
-        ++progress.step;
+        batch.count(moved, run, others);
+        if (step.sends() || chain.offset > 0) continue;
+        // A message has come: so may have those behind it.
+        Batch behind;
+        behind.add_behind(run, step);
+        if (!behind.empty()) behind.count(behind.move(descriptor, false), run, others);
     }
     return 0;
 }
@@ -77,15 +140,14 @@ bool do_message(KernelRun& run, const HostStep& step, Link* link) {
 
 }  // namespace
 
-bool advance_inline(KernelRun& run) {
+bool advance_inline(KernelRun& run, std::vector<KernelRun*>& others) {
     for (std::size_t i = 0; i < run.chains.size(); ++i) {
-        ChainProgress& progress = run.chains[i];
-        if (progress.in_kernel || progress.done()) continue;
-        if (const int error = advance_chain(run, progress); error != 0) {
-            run.break_at(progress.next(), error);
+        ChainProgress& chain = run.chains[i];
+        if (chain.in_kernel || chain.done()) continue;
+        if (const int error = advance_chain(run, chain, others); error != 0) {
+            run.break_at(chain.next(), error);
             return false;
         }
-        if (progress.done()) run.chains.completed(i);
     }
     return true;
 }

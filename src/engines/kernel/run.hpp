@@ -87,7 +87,8 @@ enum class Driver {
 
 struct KernelRun : Operation {
     enum class State {
-        queued,  // another run has its lane and does not share it, or a connection is not yet made
+        queued,     // another run has its lane and does not share it, or a connection is not yet made
+        held_back,  // its first messages are to leave together with those of other runs
         running,
         complete,
         failing,  // the kernel may still use its buffers
@@ -152,13 +153,25 @@ struct KernelRun : Operation {
         broken_by = why;
     }
 
-    bool alive() const { return state == State::queued || state == State::running; }
+    bool alive() const { return state <= State::running; }
     bool has_turn(const PlannedStep& step) const { return !step.has_peer() || turns[step.direction()].due; }
     Driver driver_outside_calls() const { return any_thread ? Driver::event_thread : Driver::unattended; }
     bool may_begin_stage() const {
         return state == State::running && chains.may_begin_stage(*plan, host.next);
     }
     bool host_steps_left() const { return host.next < plan->host.steps.size(); }
+    // The chain whose next step is one of this turn; null if there is none, or it is in the kernel.
+    ChainProgress* chain_at(const Turn& turn) {
+        if (state != State::running) return nullptr;
+        const auto direction = static_cast<std::size_t>(&turn - turns.data());
+        for (std::size_t i = 0; i < chains.size(); ++i) {
+            ChainProgress& chain = chains[i];
+            if (!chain.in_kernel && !chain.done() && chain.next().has_peer() &&
+                chain.next().direction() == direction)
+                return &chain;
+        }
+        return nullptr;
+    }
     bool everything_is_done() const { return chains.all_complete(*plan) && !host_steps_left() && !host.open; }
 };
 
@@ -191,9 +204,10 @@ class RunTable {
 };
 
 // Advances all chains of the run that are not in the kernel, by system calls that do not block: a caller that
-// only waits saves the kernel's interrupts. Returns false if a step fails, and records the failure in the
-// run.
-bool advance_inline(KernelRun& run);
+// only waits saves the kernel's interrupts. One call may also move messages of the runs whose turns follow.
+// Stops then, and adds those that have done a step to `others`. Returns false if a step fails, and records
+// the failure in the run.
+bool advance_inline(KernelRun& run, std::vector<KernelRun*>& others);
 
 // Does host steps until one must wait or a stage can begin. Tests all intra-node messages that have been
 // started, also before the step that waits for them, because the peer may need that to advance. `link`: null

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <future>
+
 #include "engines/kernel/chain_plan.hpp"
 #include "engines/kernel/ranks.hpp"
 #include "support/engines.hpp"
@@ -107,22 +109,27 @@ TEST_F(KernelEngine, LongListsThatOnlyReceiveRunAlone) {
     run_alone(setting);
 }
 
+// The bytes that wait at rank 1 for it to receive them.
+int sent_to_rank_1(const std::vector<std::unique_ptr<Connections>>& connections) {
+    int sent = 0;
+    for (const int lane : {0, 1}) {
+        int bytes = 0;
+        EXPECT_EQ(::ioctl(connections[1]->descriptor(0, lane), FIONREAD, &bytes), 0);
+        sent += bytes;
+    }
+    return sent;
+}
+
 // Short runs do not wait for those before them on their lane: a program that starts many does so at the pace
 // of its sends.
 TEST_F(KernelEngine, ShortRunsBeginWhileOthersHaveTheirLane) {
-    constexpr int runs = 10;
+    constexpr int runs = 7;
     const ListSet lists = build_all(alltoall(2, 100), parse_choice(Collective::alltoall, "flat"));
     const auto connections = socket_pairs(2, 2);
     const auto first_group = open_kernel_group(*connections[0], {}, nullptr, {});
     RankRuns first(lists.problem, 0, first_group->prepare(lists.problem, lists.lists[0], {}));
     for (int i = 0; i < runs; ++i) first.start();
-    int sent = 0;
-    for (const int lane : {0, 1}) {
-        int bytes = 0;
-        ASSERT_EQ(::ioctl(connections[1]->descriptor(0, lane), FIONREAD, &bytes), 0);
-        sent += bytes;
-    }
-    EXPECT_EQ(sent, runs * 100);
+    EXPECT_EQ(sent_to_rank_1(connections), runs * 100);
     // The messages of the other rank wait in the sockets.
     const auto second_group = open_kernel_group(*connections[1], {}, nullptr, {});
     RankRuns second(lists.problem, 1, second_group->prepare(lists.problem, lists.lists[1], {}));
@@ -130,6 +137,52 @@ TEST_F(KernelEngine, ShortRunsBeginWhileOthersHaveTheirLane) {
     second.wait_all(true);
     first.wait_all();
     EXPECT_TRUE(first.right() && second.right());
+}
+
+// From the eighth start on the messages of short runs wait for each other, until the program calls for any of
+// them, sleeps, starts a list that does not wait, or the event thread sends them.
+TEST_F(KernelEngine, MessagesOfManyShortRunsLeaveTogether) {
+    constexpr int runs = 16;
+    const ListSet lists = build_all(alltoall(2, 100), parse_choice(Collective::alltoall, "flat"));
+    const ListSet of_longer = build_all(alltoall(2, 20000), parse_choice(Collective::alltoall, "flat"));
+    enum class End { test, sleep, longer_list, event_thread };
+    for (const End end : {End::test, End::sleep, End::longer_list, End::event_thread}) {
+        const auto connections = socket_pairs(2, 2);
+        // The event thread is busy meanwhile.
+        std::promise<void> busy;
+        connections[0]->event_loop().post([busy = busy.get_future().share()] { busy.wait(); });
+        const auto first_group = open_kernel_group(*connections[0], {}, nullptr, {});
+        RankRuns first(lists.problem, 0, first_group->prepare(lists.problem, lists.lists[0], {}));
+        RankRuns last(of_longer.problem, 0, first_group->prepare(of_longer.problem, of_longer.lists[0], {}));
+        for (int i = 0; i < runs; ++i) first.start();
+        EXPECT_EQ(sent_to_rank_1(connections), 7 * 100);
+        if (end == End::test) {
+            EXPECT_FALSE(first.test(first.operation()));
+        } else if (end == End::sleep) {
+            EXPECT_GE(first.prepared().prepare_to_sleep(first.operation()), 0);
+        } else if (end == End::longer_list) {
+            last.start(runs);
+        } else {
+            busy.set_value();
+            while (sent_to_rank_1(connections) < runs * 100) std::this_thread::yield();
+        }
+        EXPECT_GE(sent_to_rank_1(connections), runs * 100);
+        if (end != End::event_thread) busy.set_value();
+        const auto second_group = open_kernel_group(*connections[1], {}, nullptr, {});
+        RankRuns second(lists.problem, 1, second_group->prepare(lists.problem, lists.lists[1], {}));
+        for (int i = 0; i < runs; ++i) second.start();
+        RankRuns second_last(of_longer.problem, 1,
+                             second_group->prepare(of_longer.problem, of_longer.lists[1], {}));
+        if (end == End::longer_list) second_last.start(runs);
+        std::thread waits([&] {
+            second.wait_all(true);
+            second_last.wait_all();
+        });
+        first.wait_all();
+        last.wait_all();
+        waits.join();
+        EXPECT_TRUE(first.right() && second.right() && last.right() && second_last.right());
+    }
 }
 
 // Of several short lists on one lane, those behind the first advance in calls only. The calls of rank 0 are
