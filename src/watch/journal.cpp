@@ -100,10 +100,9 @@ CommunicatorRecord* Journal::unused_record() {
 
 std::optional<Journal::Creation> Journal::creation(std::uint64_t parent) {
     const std::lock_guard lock(mutex_);
-    const auto found = by_handle_.find(parent);
-    if (found == by_handle_.end() || found->second == nullptr) return std::nullopt;
-    CommunicatorRecord& record = *found->second;
-    return Creation{record.id_, ++record.creations_, record.has_id_everywhere_};
+    CommunicatorRecord* const record = find_locked(parent);
+    if (record == nullptr) return std::nullopt;
+    return Creation{record->id_, ++record->creations_, record->has_id_everywhere_};
 }
 
 CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
@@ -142,28 +141,21 @@ CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
     return &record;
 }
 
-void Journal::add_unrecorded(std::uint64_t handle) {
-    const std::lock_guard lock(mutex_);
-    remove_locked(handle);
-    by_handle_[handle] = nullptr;
-}
-
 void Journal::remove(std::uint64_t handle) {
     const std::lock_guard lock(mutex_);
     remove_locked(handle);
 }
 
 void Journal::remove_locked(std::uint64_t handle) {
-    const auto found = by_handle_.find(handle);
-    if (found == by_handle_.end()) return;
-    if (CommunicatorRecord* const record = found->second) {
-        closed_checksum_ += checksum_of(*record);
-        if (closed_.size() == max_closed) closed_.pop_front();
-        closed_.push_back({summary_of(*record), record->ordinal_});
-        record->free_ = true;
-    }
-    by_handle_.erase(found);
-    std::erase_if(made_from_, [&](const auto& made) { return made.second == handle; });
+    std::erase_if(made_from_,
+                  [&](const auto& made) { return made.first == handle || made.second == handle; });
+    CommunicatorRecord* const record = find_locked(handle);
+    if (record == nullptr) return;
+    closed_checksum_ += checksum_of(*record);
+    if (closed_.size() == max_closed) closed_.pop_front();
+    closed_.push_back({summary_of(*record), record->ordinal_});
+    record->free_ = true;
+    by_handle_.erase(handle);
 }
 
 void Journal::add_made_from(std::uint64_t communicator, std::uint64_t window_or_file) {
@@ -173,15 +165,17 @@ void Journal::add_made_from(std::uint64_t communicator, std::uint64_t window_or_
 
 void Journal::rename(std::uint64_t handle, const std::string& name) {
     const std::lock_guard lock(mutex_);
-    const auto found = by_handle_.find(handle);
-    if (found != by_handle_.end() && found->second != nullptr) found->second->name_ = name;
+    if (CommunicatorRecord* const record = find_locked(handle)) record->name_ = name;
 }
 
-CommunicatorRecord* Journal::find(std::uint64_t handle, bool* known) {
+CommunicatorRecord* Journal::find(std::uint64_t handle) {
     const std::lock_guard lock(mutex_);
+    return find_locked(handle);
+}
+
+CommunicatorRecord* Journal::find_locked(std::uint64_t handle) const {
     const auto found = by_handle_.find(handle);
-    *known = found != by_handle_.end();
-    return *known ? found->second : nullptr;
+    return found == by_handle_.end() ? nullptr : found->second;
 }
 
 void Journal::publish(std::vector<Published> positions) {

@@ -161,12 +161,9 @@ void Journal::read_thread(const ThreadRecord& thread, Reading& reading) const {
     call.function = text_of(words.function);
     call.site = words.site;
     call.age = since(reading.now, words.began);
-    auto by_handle = by_handle_.find(words.communicator);
-    if (const auto made = made_from_.find(words.communicator);
-        by_handle == by_handle_.end() && made != made_from_.end())
-        by_handle = by_handle_.find(made->second);
-    if (words.communicator != 0 && by_handle != by_handle_.end())
-        call.communicator = reading.index_of(by_handle->second);
+    const auto made = made_from_.find(words.communicator);
+    call.communicator =
+        reading.index_of(find_locked(made == made_from_.end() ? words.communicator : made->second));
     call.peer = words.peer == no_peer || words.peer == constants_.proc_null ? -1
                 : words.peer == constants_.any_source                       ? -2
                                                                             : words.peer;

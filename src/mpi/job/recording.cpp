@@ -95,8 +95,7 @@ void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::C
         members = std::make_shared<const std::vector<int>>(members_within_world(communicator));
     }
     communicator_changes.fetch_add(1, std::memory_order_release);
-    if (!creation || members == nullptr || members->empty())
-        return journal.add_unrecorded(word_of(communicator));
+    if (!creation || members == nullptr || members->empty()) return journal.remove(word_of(communicator));
     journal.add(word_of(communicator), rank_in(duplicate ? original : communicator), std::move(members),
                 communicator == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
                 : communicator == MPI_COMM_SELF ? "MPI_COMM_SELF"
@@ -113,12 +112,8 @@ constinit thread_local KnownCommunicator last_communicator;
 std::atomic<std::uint64_t> communicator_changes{1};
 
 KnownCommunicator& look_up(MPI_Comm communicator) {
-    watch::Journal& journal = watch::journal();
     const std::uint64_t changes = communicator_changes.load(std::memory_order_acquire);
-    bool known = false;
-    watch::CommunicatorRecord* const record = journal.find(word_of(communicator), &known);
-    if (!known && journal.begun()) journal.add_unrecorded(word_of(communicator));
-    return last_communicator = {communicator, record, nullptr, changes};
+    return last_communicator = {communicator, watch::journal().find(word_of(communicator)), nullptr, changes};
 }
 
 constinit thread_local RecordedType last_type;
