@@ -83,25 +83,18 @@ int finalize(MPI_Comm, int, void*, void*) {
     return MPI_SUCCESS;
 }
 
-// With threads of the program, one may wait inside the MPI for a list that another one has completed: only
-// Lapwing's thread completes it in the MPI then.
-const Count& lists_to_advance() {
-    return runtime.mode.lists_call_mpi ? request_book.lists() : request_book.running_lists();
-}
-
 void start_async_progress() {
     const bool over_mpi =
         runtime.takes_calls && runtime.network->needs_links_of_job() && runtime.network->may_have_thread();
     const ThreadDuties duties = runtime.mode.duties(over_mpi);
     gate::stays_open = !duties.closes_gate;
     if (duties.runs)
-        async_progress.start({duties, try_progress, &lists_to_advance()},
-                             read_progress_choice(runtime.job->settings()).processors);
+        async_progress.start(duties, try_progress, read_progress_choice(runtime.job->settings()).processors);
 }
 
 void connect() {
     if (runtime.options.engine != "mpi") {
-        const Hook hook = install_hook(progress_of_all, request_book.lists(), runtime.mode.threads);
+        const Hook hook = install_hook(progress_of_all, runtime.mode.threads);
         runtime.learn([hook](ProgressFacts& facts) { facts.hook = hook; });
         // Ranks may have asked for different levels.
         const auto outside = runtime.job->exchange_values(std::uint8_t{!runtime.mode.lists_call_mpi});
