@@ -41,7 +41,7 @@ int timed(const CallSite& site, const MPI_Request* request, Native native, GetBy
     const std::uint64_t bytes = lapwing::trace::on() ? get_bytes() : no_message;
     if (bytes == no_message) return native();
     lapwing::profile::Called called;
-    if (!persistent) called = lapwing::profile::enter(site, nullptr, bytes, 0);
+    if (!persistent) called = lapwing::profile::enter(site, {.bytes = bytes});
     const int error = native();
     const MPI_Request made = request == nullptr || error != MPI_SUCCESS ? MPI_REQUEST_NULL : *request;
     if (request == nullptr)
@@ -49,7 +49,7 @@ int timed(const CallSite& site, const MPI_Request* request, Native native, GetBy
     else if (!persistent)
         lapwing::profile::leave(called, made);
     else if (made != MPI_REQUEST_NULL)
-        lapwing::profile::remember(site.function, nullptr, bytes, 0, made);
+        lapwing::profile::remember(site.function, {.bytes = bytes}, made);
     return error;
 }
 
