@@ -15,7 +15,8 @@ void start_job(bool collective);
 // the MPI. Throws Error.
 void connect_job();
 
-// Before MPI_Finalize, by all ranks of MPI_COMM_WORLD: writes the report that was asked for.
+// Before MPI_Finalize, by all ranks of MPI_COMM_WORLD: sums their counts up. Rank 0 writes the report that
+// was asked for, with its own uses, and fills the mark.
 void report_job();
 
 // Before MPI_Finalize, by all ranks: compares the clocks of the hosts again, and ends the trace.
