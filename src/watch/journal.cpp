@@ -24,15 +24,6 @@ CommunicatorId digest(std::span<const Word> words) {
     return id;
 }
 
-void write(CallRecord& record, const CallWords& words) {
-    record.function.store(words.function, std::memory_order_relaxed);
-    record.site.store(words.site, std::memory_order_relaxed);
-    record.began.store(words.began, std::memory_order_relaxed);
-    record.bytes.store(words.bytes, std::memory_order_relaxed);
-    record.what.store(words.what, std::memory_order_relaxed);
-    record.state.store(words.state, std::memory_order_release);
-}
-
 }  // namespace
 
 constinit thread_local ThreadRecord* Journal::this_thread_ = nullptr;
@@ -233,7 +224,12 @@ void CommunicatorRecord::keep(CallRecord& slot) {
 CallRecord* CommunicatorRecord::keep_locked(const CallWords& words) {
     auto& kept = kept_[words.serial()];
     kept = std::make_unique<CallRecord>();
-    write(*kept, words);
+    kept->function.store(words.function, std::memory_order_relaxed);
+    kept->site.store(words.site, std::memory_order_relaxed);
+    kept->began.store(words.began, std::memory_order_relaxed);
+    kept->bytes.store(words.bytes, std::memory_order_relaxed);
+    kept->what.store(words.what, std::memory_order_relaxed);
+    kept->state.store(words.state, std::memory_order_release);
     return kept.get();
 }
 
