@@ -33,7 +33,7 @@ constexpr struct {
              {TypeKind::complex, 16, "MPI_C_DOUBLE_COMPLEX"},
              {TypeKind::complex, 2 * sizeof(long double), "MPI_C_LONG_DOUBLE_COMPLEX"}};
 
-// By number, which is equal on all ranks: those of `kinds`, then those of named_types() that have a name.
+// By number, which is equal on all ranks: in the order of named_types().
 std::vector<const char*> type_names = {""};
 
 const char* const operation_names[] = {"",
@@ -46,18 +46,17 @@ constexpr auto user_operation = static_cast<std::uint8_t>(std::size(operation_na
 std::uint8_t number_of(const NamedType& type, std::uint64_t size) {
     const auto* const row = std::ranges::find_if(
         kinds, [&](const auto& one) { return one.kind == type.kind && one.size == size; });
-    const std::string_view name = row != std::end(kinds) ? row->name : type.name;
-    const auto found = std::ranges::find_if(type_names, [&](const char* one) { return name == one; });
-    return static_cast<std::uint8_t>(found - type_names.begin());
+    const char* const name = row != std::end(kinds) ? row->name : type.name;
+    const auto number =
+        std::ranges::find(type_names, name, [](const char* one) { return std::string_view(one); }) -
+        type_names.begin();
+    if (number == std::ssize(type_names)) type_names.push_back(name);
+    return static_cast<std::uint8_t>(number);
 }
 
 std::vector<RecordedType> predefined_types;  // complete before the journal begins
 
 void begin_types() {
-    for (const auto& row : kinds) type_names.push_back(row.name);
-    for (const NamedType& type : named_types()) {
-        if (*type.name != 0) type_names.push_back(type.name);
-    }
     for (const NamedType& type : named_types()) {
         if (type.handle == MPI_DATATYPE_NULL) continue;
         MPI_Count size = 0;
