@@ -206,27 +206,6 @@ int wait_for_some(trace::Call call, int count, const MPI_Request* handles, Block
     });
 }
 
-}  // namespace
-
-int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::Call call) {
-    Request* const one = &request;
-    WaitClock clock(call, {&one, 1});
-    Completion completion;
-    for (RequestWait request_wait;;) {
-        {
-            const Entry entry;
-            if (request_table.progress(request)) {
-                clock.stop();
-                completion = take(request, handle, status);
-            }
-        }
-        if (completion.complete) return end_of_wait(completion, handle, status);
-        request_wait.pause({&one, 1});
-    }
-}
-
-namespace {
-
 int wait(MPI_Request* handle, MPI_Status* status) {
     const auto native = [&] { return natively(1, handle, [&] { return NEXT_Wait(handle, status); }); };
     if (request_book.lists() == 0 || handle == nullptr) return native();
@@ -335,6 +314,24 @@ int request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
 }
 
 }  // namespace
+
+int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::Call call) {
+    Request* const one = &request;
+    WaitClock clock(call, {&one, 1});
+    Completion completion;
+    for (RequestWait request_wait;;) {
+        {
+            const Entry entry;
+            if (request_table.progress(request)) {
+                clock.stop();
+                completion = take(request, handle, status);
+            }
+        }
+        if (completion.complete) return end_of_wait(completion, handle, status);
+        request_wait.pause({&one, 1});
+    }
+}
+
 }  // namespace lapwing
 
 using namespace lapwing;
