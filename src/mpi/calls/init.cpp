@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/floating_point.hpp"
 #include "base/messages.hpp"
 #include "base/values.hpp"
@@ -135,10 +136,12 @@ bool start_runtime(bool collective) {
     });
     make_own_communicator();
     begin_recording(runtime.mode.threads);
-    or_end([collective] {
+    try {
         start_job(collective);
         if (collective) connect();
-    });
+    } catch (const Error& error) {
+        end_start(error.what());
+    }
     if (!collective) runtime.why_not = Fallback::late;
     int keyval = MPI_KEYVAL_INVALID;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &keyval, nullptr);

@@ -37,12 +37,6 @@ Runtime runtime;
 
 namespace {
 
-[[noreturn]] void end(const std::string& why) {
-    // One message is enough when all ranks have the same.
-    if (rank_in(MPI_COMM_WORLD) != 0) ::sleep(1);
-    end_job(why, 2);
-}
-
 // A rank without the library takes no part in the exchanges of the start, which would wait for ever.
 void require_library_everywhere() {
     const std::string missing = next_rank_without_library(rank_in(MPI_COMM_WORLD), ranks_in(MPI_COMM_WORLD));
@@ -145,12 +139,10 @@ void start_watch() {
 
 }  // namespace
 
-void or_end(const std::function<void()>& steps) {
-    try {
-        steps();
-    } catch (const Error& error) {
-        end(error.what());
-    }
+void end_start(const std::string& why) {
+    // One message is enough when all ranks have the same.
+    if (rank_in(MPI_COMM_WORLD) != 0) ::sleep(1);
+    end_job(why, 2);
 }
 
 void start_job(bool collective) {
@@ -162,7 +154,8 @@ void start_job(bool collective) {
     try {
         compare_settings(*runtime.job);
     } catch (const Error& error) {
-        end(fmt::format("{}; pass the LAPWING_* variables to all hosts, as lapwing run does", error.what()));
+        end_start(
+            fmt::format("{}; pass the LAPWING_* variables to all hosts, as lapwing run does", error.what()));
     }
     compare_files(*runtime.job, runtime.options);
     agree_on_fault_tolerance(*runtime.job);

@@ -1,12 +1,12 @@
 // The start of a job (settings, their comparison between ranks, the network, the trace), and its end.
 #pragma once
 
-#include <functional>
+#include <string>
 
 namespace lapwing {
 
-// Runs steps of the start. An Error ends the job with its message.
-void or_end(const std::function<void()>& steps);
+// Ends the job, whose start has failed on this rank, with this message.
+[[noreturn]] void end_start(const std::string& why);
 
 // Reads the settings into `runtime`. `collective`: all ranks of MPI_COMM_WORLD call it together (from
 // MPI_Init), so that they can compare their settings. Throws Error.
