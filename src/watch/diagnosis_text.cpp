@@ -84,12 +84,6 @@ std::pair<std::string, std::uint64_t> state(const JobView& job, int rank) {
             own.last.age};
 }
 
-std::string of_age(std::uint64_t least, std::uint64_t greatest) {
-    const std::string from = duration(least);
-    const std::string to = duration(greatest);
-    return from == to ? from : fmt::format("{} to {}", from, to);
-}
-
 std::string words_of_communicator(const JobView& job, int index) {
     const std::vector<InFlight> collectives = collectives_in_flight(job, index);
     if (collectives.empty()) return "";
@@ -177,7 +171,9 @@ std::string in_words(std::span<const RankSnapshot> answers, std::span<const Find
     for (const Group& group : groups) {
         text += fmt::format("  {}: {}", job.with_host(group.ranks), group.state);
         if (group.greatest > 0) {
-            const std::string age = of_age(group.least, group.greatest);
+            const std::string from = duration(group.least);
+            const std::string to = duration(group.greatest);
+            const std::string age = from == to ? from : fmt::format("{} to {}", from, to);
             text += group.state.starts_with("is outside") ? fmt::format(", {} ago", age)
                                                           : fmt::format(", for {}", age);
         }

@@ -66,20 +66,15 @@ void JobView::join_communicators() {
         for (const CommunicatorSnapshot& communicator : own->communicators) {
             const auto [entry, added] =
                 known.try_emplace(communicator.id, static_cast<int>(communicators.size()));
-            if (added) {
-                communicators.emplace_back();
-                communicators.back().name = communicator.name;
-            }
-            CommunicatorView& view = communicators[static_cast<std::size_t>(entry->second)];
-            if (view.members.empty()) view.members = ranks_of(communicator.members, ranks());
             index_of_[rank].push_back(entry->second);
+            if (!added) continue;
+            CommunicatorView& view = communicators.emplace_back();
+            view.name = communicator.name;
+            view.members = ranks_of(communicator.members, ranks());
+            view.snapshots.resize(view.members.size());
+            for (std::size_t member = 0; member < view.members.size(); ++member)
+                member_of[view.members[member]].emplace_back(entry->second, static_cast<int>(member));
         }
-    }
-    for (std::size_t i = 0; i < communicators.size(); ++i) {
-        CommunicatorView& view = communicators[i];
-        view.snapshots.resize(view.members.size());
-        for (std::size_t member = 0; member < view.members.size(); ++member)
-            member_of[view.members[member]].emplace_back(static_cast<int>(i), static_cast<int>(member));
     }
     for (int rank = 0; rank < ranks(); ++rank) {
         const RankSnapshot* const own = snapshot(rank);

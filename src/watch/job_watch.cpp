@@ -82,7 +82,7 @@ struct JobWatch::State {
     EventLoop::Timer next_tick;
 
     // Used by check():
-    std::optional<StallClock> stall_clock;
+    StallClock stall_clock{options.stall.count() > 0 ? options.stall : std::chrono::nanoseconds::max()};
     // A rank that answered before may be silent now.
     StallClock silence_clock{asks_after(), options.notice};
     std::mutex check_mutex;  // guards:
@@ -113,7 +113,6 @@ struct JobWatch::State {
         if (several_hosts(members) || options.tcp_only) endpoint = job.sockets_if_available(trouble);
         if (endpoint == nullptr) endpoint = job.open_sockets();
         ranks.emplace(std::move(members), job.rank(), endpoint, trouble, options.tcp_only);
-        if (options.stall.count() > 0) stall_clock.emplace(options.stall);
         try {
             stop.emplace();
             if (endpoint == nullptr) own_loop = std::make_unique<EventLoop>();
@@ -318,16 +317,12 @@ struct JobWatch::State {
             workers.add([this] {
                 if (!announce(FrameKind::silence)) begin_search();
             });
-        auto next = silence.next;
-        if (stall_clock) {
-            const auto stall = stall_clock->check(snapshot, now, due);
-            next = std::min(next, stall.next);
-            if (stall.stalled_since)
-                workers.add([this, since = *stall.stalled_since] {
-                    if (!announce(FrameKind::stall)) begin_report(since);
-                });
-        }
-        check_after(std::chrono::ceil<milliseconds>(next));
+        const auto stall = stall_clock.check(snapshot, now, due);
+        if (stall.stalled_since)
+            workers.add([this, since = *stall.stalled_since] {
+                if (!announce(FrameKind::stall)) begin_report(since);
+            });
+        check_after(std::chrono::ceil<milliseconds>(std::min(silence.next, stall.next)));
     }
 
     // By a worker. Tells rank 0, which then asks all ranks; the next one if it does not answer. Returns false

@@ -24,15 +24,6 @@ CommunicatorId digest(std::span<const Word> words) {
     return id;
 }
 
-void write(CallRecord& record, const CallWords& words) {
-    record.function.store(words.function, std::memory_order_relaxed);
-    record.site.store(words.site, std::memory_order_relaxed);
-    record.began.store(words.began, std::memory_order_relaxed);
-    record.bytes.store(words.bytes, std::memory_order_relaxed);
-    record.what.store(words.what, std::memory_order_relaxed);
-    record.state.store(words.state, std::memory_order_release);
-}
-
 }  // namespace
 
 constinit thread_local ThreadRecord* Journal::this_thread_ = nullptr;
@@ -100,10 +91,9 @@ CommunicatorRecord* Journal::unused_record() {
 
 std::optional<Journal::Creation> Journal::creation(std::uint64_t parent) {
     const std::lock_guard lock(mutex_);
-    const auto found = by_handle_.find(parent);
-    if (found == by_handle_.end() || found->second == nullptr) return std::nullopt;
-    CommunicatorRecord& record = *found->second;
-    return Creation{record.id_, ++record.creations_, record.has_id_everywhere_};
+    CommunicatorRecord* const record = find_locked(parent);
+    if (record == nullptr) return std::nullopt;
+    return Creation{record->id_, ++record->creations_, record->has_id_everywhere_};
 }
 
 CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
@@ -142,28 +132,21 @@ CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
     return &record;
 }
 
-void Journal::add_unrecorded(std::uint64_t handle) {
-    const std::lock_guard lock(mutex_);
-    remove_locked(handle);
-    by_handle_[handle] = nullptr;
-}
-
 void Journal::remove(std::uint64_t handle) {
     const std::lock_guard lock(mutex_);
     remove_locked(handle);
 }
 
 void Journal::remove_locked(std::uint64_t handle) {
-    const auto found = by_handle_.find(handle);
-    if (found == by_handle_.end()) return;
-    if (CommunicatorRecord* const record = found->second) {
-        closed_checksum_ += checksum_of(*record);
-        if (closed_.size() == max_closed) closed_.pop_front();
-        closed_.push_back({summary_of(*record), record->ordinal_});
-        record->free_ = true;
-    }
-    by_handle_.erase(found);
-    std::erase_if(made_from_, [&](const auto& made) { return made.second == handle; });
+    std::erase_if(made_from_,
+                  [&](const auto& made) { return made.first == handle || made.second == handle; });
+    CommunicatorRecord* const record = find_locked(handle);
+    if (record == nullptr) return;
+    closed_checksum_ += checksum_of(*record);
+    if (closed_.size() == max_closed) closed_.pop_front();
+    closed_.push_back({summary_of(*record), record->ordinal_});
+    record->free_ = true;
+    by_handle_.erase(handle);
 }
 
 void Journal::add_made_from(std::uint64_t communicator, std::uint64_t window_or_file) {
@@ -173,15 +156,17 @@ void Journal::add_made_from(std::uint64_t communicator, std::uint64_t window_or_
 
 void Journal::rename(std::uint64_t handle, const std::string& name) {
     const std::lock_guard lock(mutex_);
-    const auto found = by_handle_.find(handle);
-    if (found != by_handle_.end() && found->second != nullptr) found->second->name_ = name;
+    if (CommunicatorRecord* const record = find_locked(handle)) record->name_ = name;
 }
 
-CommunicatorRecord* Journal::find(std::uint64_t handle, bool* known) {
+CommunicatorRecord* Journal::find(std::uint64_t handle) {
     const std::lock_guard lock(mutex_);
+    return find_locked(handle);
+}
+
+CommunicatorRecord* Journal::find_locked(std::uint64_t handle) const {
     const auto found = by_handle_.find(handle);
-    *known = found != by_handle_.end();
-    return *known ? found->second : nullptr;
+    return found == by_handle_.end() ? nullptr : found->second;
 }
 
 void Journal::publish(std::vector<Published> positions) {
@@ -239,7 +224,12 @@ void CommunicatorRecord::keep(CallRecord& slot) {
 CallRecord* CommunicatorRecord::keep_locked(const CallWords& words) {
     auto& kept = kept_[words.serial()];
     kept = std::make_unique<CallRecord>();
-    write(*kept, words);
+    kept->function.store(words.function, std::memory_order_relaxed);
+    kept->site.store(words.site, std::memory_order_relaxed);
+    kept->began.store(words.began, std::memory_order_relaxed);
+    kept->bytes.store(words.bytes, std::memory_order_relaxed);
+    kept->what.store(words.what, std::memory_order_relaxed);
+    kept->state.store(words.state, std::memory_order_release);
     return kept.get();
 }
 

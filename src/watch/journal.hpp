@@ -298,17 +298,16 @@ class Journal {
     // shared with other communicators. `name`: empty if the program has given none.
     CommunicatorRecord* add(std::uint64_t handle, int rank, std::shared_ptr<const std::vector<int>> members,
                             const std::string& name, const Creation& creation);
-    // A communicator whose collectives are not recorded: an intercommunicator, or one whose creation does not
-    // identify it.
-    void add_unrecorded(std::uint64_t handle);
+    // The communicator of this handle has been freed, or its successor is not recorded: an intercommunicator,
+    // or one whose creation does not identify it.
     void remove(std::uint64_t handle);
     // A window or a file was made from a communicator: calls on it are those of all ranks of the
     // communicator, as long as the program does not free the communicator.
     void add_made_from(std::uint64_t communicator, std::uint64_t window_or_file);
     void rename(std::uint64_t handle, const std::string& name);
 
-    // The record of a communicator; null if it has none. `known`: whether it was added at all.
-    CommunicatorRecord* find(std::uint64_t handle, bool* known);
+    // The record of a communicator; null if it has none.
+    CommunicatorRecord* find(std::uint64_t handle);
 
     // The record of the calling thread; null before its first call.
     static ThreadRecord* known_thread() { return this_thread_; }
@@ -354,6 +353,7 @@ class Journal {
 
     static ThreadRecord& add_thread();
     CommunicatorRecord* unused_record();
+    CommunicatorRecord* find_locked(std::uint64_t handle) const;
     void remove_locked(std::uint64_t handle);
     static std::uint64_t checksum_of(const CommunicatorRecord& record);
     // Without its calls, and without a name that the program has not given.

@@ -19,11 +19,9 @@ void give_name(CommunicatorSnapshot& communicator, std::uint64_t ordinal) {
                                         ranges(ranks_of(communicator.members, INT_MAX)));
 }
 
-const char* text_of(std::uint64_t word) {
+// A pointer of this process: to a text, or to code.
+const char* pointer_of(std::uint64_t word) {
     return reinterpret_cast<const char*>(static_cast<std::uintptr_t>(word));
-}
-const void* pointer_of(std::uint64_t word) {
-    return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(word));
 }
 
 struct ThreadWords {
@@ -113,7 +111,7 @@ CollectiveCall Journal::in_words(const CallWords& words, std::uint64_t now) cons
     call.arguments.bytes = words.bytes;
     call.arguments.type = name_in(constants_.types, words.what >> 16 & 0xff);
     call.arguments.operation = name_in(constants_.operations, words.what >> 24 & 0xff);
-    call.function = text_of(words.function);
+    call.function = pointer_of(words.function);
     call.site = words.site;
     call.age = since(now, words.began);
     call.by_lapwing = (words.state & CallRecord::by_lapwing) != 0;
@@ -158,15 +156,12 @@ void Journal::read_thread(const ThreadRecord& thread, Reading& reading) const {
     const ThreadWords words = read(thread);
     if (words.function == 0) return;
     CurrentCall call;
-    call.function = text_of(words.function);
+    call.function = pointer_of(words.function);
     call.site = words.site;
     call.age = since(reading.now, words.began);
-    auto by_handle = by_handle_.find(words.communicator);
-    if (const auto made = made_from_.find(words.communicator);
-        by_handle == by_handle_.end() && made != made_from_.end())
-        by_handle = by_handle_.find(made->second);
-    if (words.communicator != 0 && by_handle != by_handle_.end())
-        call.communicator = reading.index_of(by_handle->second);
+    const auto made = made_from_.find(words.communicator);
+    call.communicator =
+        reading.index_of(find_locked(made == made_from_.end() ? words.communicator : made->second));
     call.peer = words.peer == no_peer || words.peer == constants_.proc_null ? -1
                 : words.peer == constants_.any_source                       ? -2
                                                                             : words.peer;
@@ -215,7 +210,7 @@ RankSnapshot Journal::snapshot(Lines lines, std::uint64_t patience) {
     // The start of a nonblocking collective is recorded with its communicator only.
     if (reading.newest.began > reading.last_began) {
         snapshot.last = {};
-        snapshot.last.function = text_of(reading.newest.function);
+        snapshot.last.function = pointer_of(reading.newest.function);
         snapshot.last.age = since(reading.now, reading.newest.began);
         snapshot.last.site = reading.newest.site;
     }

@@ -97,12 +97,13 @@ class Search {
     }
 
   private:
-    enum class Reason : std::uint8_t { ranks, call, message, message_of_anyone, native };
-    using Key = std::tuple<Reason, int, std::uint64_t, std::vector<int>, std::string>;
+    using Key = std::tuple<Wait::Kind, int, std::uint64_t, std::vector<int>, std::string>;
 
-    // Returns the index of the gate with this key, and whether the gate is new.
-    std::pair<int, bool> gate(Key key, const Wait& wait) {
-        const auto [entry, added] = known_.try_emplace(std::move(key), static_cast<int>(graph_.gates.size()));
+    // Returns the index of the gate in which this wait and all with an equal key wait, and whether it is new.
+    std::pair<int, bool> gate(const Wait& wait, std::uint64_t number, const std::vector<int>& ranks = {},
+                              const std::string& function = "") {
+        const auto [entry, added] =
+            known_.try_emplace({wait.kind, wait.communicator, number, ranks, function}, graph_.gates.size());
         if (added) graph_.gates.emplace_back().wait = wait;
         return {entry->second, added};
     }
@@ -166,7 +167,7 @@ class Search {
             sure = needs_all_ranks(*call, root >= 0 && static_cast<std::size_t>(root) < view.members.size() &&
                                               view.members[root] == wait.rank);
         }
-        const auto [all, added] = gate({Reason::call, wait.communicator, wait.number, {}, ""}, wait);
+        const auto [all, added] = gate(wait, wait.number);
         if (added) {
             graph_.gates[all].by_calls = true;
             graph_.gates[all].prefix = view.count_before(wait.number);
@@ -176,7 +177,7 @@ class Search {
         count(graph_.gates[all], wait);
         std::ranges::sort(needed);
         needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
-        const auto [some, first] = gate({Reason::ranks, wait.communicator, wait.number, needed, ""}, wait);
+        const auto [some, first] = gate(wait, wait.number, needed);
         if (first) require(some, std::move(needed));
         join(some, wait, true);
     }
@@ -186,9 +187,7 @@ class Search {
         for (const Wait& other : job_.waits_of(wait.peer)) {
             if (matches(wait, other)) return;
         }
-        const auto rank = static_cast<std::uint64_t>(wait.rank);
-        const auto [index, added] =
-            gate({Reason::message, wait.communicator, rank, {wait.peer}, wait.current->function}, wait);
+        const auto [index, added] = gate(wait, wait.rank, {wait.peer}, wait.current->function);
         if (added) require(index, {wait.peer});
         join(index, wait, false);
     }
@@ -197,8 +196,7 @@ class Search {
         if (wait.communicator < 0) return;
         const CommunicatorView& view = job_.communicators[wait.communicator];
         if (view.members.size() < 2 || view.has_silent_member) return;
-        const auto rank = static_cast<std::uint64_t>(wait.rank);
-        const int index = gate({Reason::message_of_anyone, wait.communicator, rank, {}, ""}, wait).first;
+        const int index = gate(wait, wait.rank).first;
         graph_.gates[index].any = true;
         graph_.gates[index].remaining = 1;
         any_[wait.communicator].push_back(index);
@@ -207,7 +205,7 @@ class Search {
 
     void add_native(const Wait& wait) {
         const std::string& function = wait.current->function;
-        const auto [index, added] = gate({Reason::native, wait.communicator, 0, {}, function}, wait);
+        const auto [index, added] = gate(wait, 0, {}, function);
         if (added) {
             std::vector<int> missing(job_.ranks());
             std::iota(missing.begin(), missing.end(), 0);
@@ -279,31 +277,25 @@ class Search {
         }
     }
 
-    // A rank for which this one waits; -1 if there is none.
+    // A rank for which this one, which has not arrived, waits; -1 if a snapshot is wrong.
     int first_missing(int rank) const {
         int first = -1;
-        for (const int index : waits_on_[rank]) {
-            if (graph_.gates[index].open || first >= 0) continue;
-            visit_missing(graph_.gates[index], [&first](int missing) {
-                first = missing;
-                return false;
-            });
-        }
+        const auto is_closed = [this](int index) { return !graph_.gates[index].open; };
+        visit_missing(graph_.gates[*std::ranges::find_if(waits_on_[rank], is_closed)], [&first](int missing) {
+            first = missing;
+            return false;
+        });
         return first;
     }
 
-    // A walk along first missing ranks ends in a cycle, not always in the shortest one.
+    // A walk along first missing ranks ends in a cycle, not always in the shortest one. Returns an empty
+    // cycle if all ranks have arrived.
     Cycle find_cycle() const {
-        std::vector<int> walk_of(job_.ranks(), -1);
-        for (int start = 0; start < job_.ranks(); ++start) {
-            int rank = start;
-            while (rank >= 0 && !arrived_[rank] && walk_of[rank] < 0) {
-                walk_of[rank] = start;
-                rank = first_missing(rank);
-            }
-            if (rank >= 0 && !arrived_[rank] && walk_of[rank] == start) return shortest_through(rank);
-        }
-        return {};
+        int rank = static_cast<int>(std::ranges::find(arrived_, false) - arrived_.begin());
+        if (rank == job_.ranks()) return {};
+        std::vector<bool> walked(arrived_.size());
+        for (; rank >= 0 && !walked[rank]; rank = first_missing(rank)) walked[rank] = true;
+        return rank >= 0 ? shortest_through(rank) : Cycle();
     }
 
     Cycle shortest_through(int start) const {

@@ -43,7 +43,7 @@ TEST(MpiFunction, NamesAgreeWithTheTableOfWrappedCalls) {
 #define LAPWING_WITH_COUNTS(functions) functions(, int) functions(_c, long)
 #define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message) \
     EXPECT_EQ(expect(#function, #message).form, Form::blocking);
-#define LAPWING_STARTS(function, parameters, names, communicator, message) \
+#define LAPWING_STARTS(function, parameters, names, message) \
     EXPECT_NE(expect(#function, #message).form, Form::blocking);
 #define LAPWING_POLLS(function, parameters, names, communicator, message) \
     EXPECT_TRUE(expect(#function, #message).polls);

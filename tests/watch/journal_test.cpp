@@ -158,8 +158,6 @@ TEST_F(JournalTest, CreationsAreNumberedForEachParent) {
     EXPECT_EQ(journal().creation(150)->parent, one.id());
     EXPECT_EQ(journal().creation(151)->parent, two.id());
     EXPECT_FALSE(journal().creation(152));
-    journal().add_unrecorded(153);
-    EXPECT_FALSE(journal().creation(153));
 }
 
 // Ranks may only rely on an identity that all of them have.
@@ -203,14 +201,9 @@ TEST_F(JournalTest, AFreedCommunicatorIsShownUntilItsCallsAreComplete) {
 
 TEST_F(JournalTest, AHandleIsFoundUntilItsCommunicatorIsFreed) {
     CommunicatorRecord& record = add(130, {1, 5});
-    bool known = false;
-    EXPECT_EQ(journal().find(130, &known), &record);
+    EXPECT_EQ(journal().find(130), &record);
     journal().remove(130);
-    EXPECT_EQ(journal().find(130, &known), nullptr);
-    EXPECT_FALSE(known);
-    journal().add_unrecorded(130);
-    EXPECT_EQ(journal().find(130, &known), nullptr);
-    EXPECT_TRUE(known);
+    EXPECT_EQ(journal().find(130), nullptr);
 }
 
 TEST_F(JournalTest, ShowsTheOutermostCallOfAThread) {

@@ -44,7 +44,7 @@ int make_communicator(const CallSite& site, MPI_Comm parent, MPI_Comm original, 
     const InRecordedMpi inside(site.function, site.address, word_of(parent));
     if (!runtime.started) return native();
     return guarded([&] {
-        const auto creation = creation_from(parent);
+        const auto creation = watch::journal().creation(word_of(parent));
         const int error = native();
         if (error != MPI_SUCCESS || *made == MPI_COMM_NULL) return error;
         add_to_journal(*made, creation, original);
@@ -64,14 +64,6 @@ int make_window_or_file(const CallSite& site, MPI_Comm parent, const Made* made,
     });
 }
 
-#ifdef OPEN_MPI
-void begin_group_of(MPI_Comm parent) {
-    int error = MPI_SUCCESS;
-    Communicator* const group = find_communicator(parent, &error);
-    if (group != nullptr && group->in_world) begin_group(*group);
-}
-#endif
-
 // MPI_Comm_idup. An MPI may return the communicator's handle at once, or when the request is complete: then
 // the communicator's collectives are not recorded.
 template <typename Native>
@@ -81,9 +73,11 @@ int make_duplicate_later(MPI_Comm parent, MPI_Comm* made, Native native) {
 #ifdef OPEN_MPI
         // Open MPI duplicates in steps, each a nonblocking collective of `parent` that begins at a time of
         // its own. Lapwing's agreement on `parent`, another one, must not come between the steps.
-        if (takes_calls()) begin_group_of(parent);
+        int unknown = MPI_SUCCESS;
+        Communicator* const group = takes_calls() ? find_communicator(parent, &unknown) : nullptr;
+        if (group != nullptr && group->in_world) begin_group(*group);
 #endif
-        auto creation = creation_from(parent);
+        auto creation = watch::journal().creation(word_of(parent));
         if (creation) creation->everywhere = false;  // some ranks may get the handle, and others not
         *made = MPI_COMM_NULL;
         const int error = native();

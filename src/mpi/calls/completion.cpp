@@ -1,5 +1,5 @@
 // The functions that complete requests. Requests of the MPI go to the native function. An array with requests
-// of both kinds is completed by the MPI: Lapwing's requests are completed in the MPI as well.
+// of both kinds is tested by the MPI: Lapwing's requests are completed in the MPI as well.
 #include "mpi/calls/completion.hpp"
 
 #include <cstddef>
@@ -125,63 +125,38 @@ int end_of_wait(const Completion& completion, MPI_Request* handle, MPI_Status* s
     return completion.error != MPI_SUCCESS ? raise(completion.communicator, completion.error) : error;
 }
 
-// The communicator of the first failed request among complete ones, which is null if it has been freed.
-// Lapwing raises errors of its requests, because the MPI would not know whose error handler to call.
-std::optional<MPI_Comm> communicator_of_failure(int count, const MPI_Request* handles) {
-    const Entry entry;
-    for (int i = 0; i < count; ++i) {
-        const Request* const request = request_table.find(handles[i]);
-        if (request != nullptr && request->error != MPI_SUCCESS) return request->group->of_errors();
-    }
-    return std::nullopt;
-}
-
-// Completes one of an array's requests, all of which are complete, and puts its error into the status.
-void complete_one(MPI_Request* handle, MPI_Status* status) {
-    const Completion completion =
-        inside_entry([&] { return take(*request_table.find(*handle), handle, status); });
-    // A persistent request becomes inactive in the MPI.
-    if (completion.with_mpi) PMPI_Wait(handle, MPI_STATUS_IGNORE);
-    set_empty(status);
-    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = completion.error;
-}
-
-// Completes an array in which requests of Lapwing are complete and some of them have failed.
-int complete_all_with_failure(int count, MPI_Request* handles, MPI_Status* statuses, MPI_Comm failed) {
-    std::vector<MPI_Request> others(handles, handles + count);
-    for (MPI_Request& handle : others) {
-        if (find(handle) != nullptr) handle = MPI_REQUEST_NULL;
-    }
+// Completes an array whose requests of Lapwing are complete. The MPI completes those that are left: to the
+// MPI, the others are null or inactive. Lapwing raises errors of its requests, because the MPI would not know
+// whose error handler to call.
+template <typename Native>
+int complete_all(int count, MPI_Request* handles, MPI_Status* statuses, Native native) {
     const bool wanted = statuses != MPI_STATUSES_IGNORE;
-    const int error =
-        natively(count, others.data(), [&] { return NEXT_Waitall(count, others.data(), statuses); });
-    for (int i = 0; i < count; ++i) {
-        if (wanted && error == MPI_SUCCESS) statuses[i].MPI_ERROR = MPI_SUCCESS;
-        if (find(handles[i]) == nullptr)
-            handles[i] = others[static_cast<std::size_t>(i)];
-        else
-            complete_one(&handles[i], wanted ? &statuses[i] : MPI_STATUS_IGNORE);
+    bool any_left = false;
+    std::optional<MPI_Comm> failed;  // of the first failed request; null if the communicator has been freed
+    std::vector<std::pair<int, int>> errors;  // of failed requests, with their places in the array
+    {
+        const Entry entry;
+        for (int i = 0; i < count; ++i) {
+            MPI_Status* const status = wanted ? &statuses[i] : MPI_STATUS_IGNORE;
+            Request* const request = request_table.find(handles[i]);
+            if (request == nullptr) {
+                any_left = any_left || handles[i] != MPI_REQUEST_NULL;
+                if (handles[i] == MPI_REQUEST_NULL) set_empty(status);
+                continue;
+            }
+            const Completion completion = take(*request, &handles[i], status);
+            any_left = any_left || completion.with_mpi;
+            if (completion.error == MPI_SUCCESS) continue;
+            if (!failed) failed = completion.communicator;
+            errors.emplace_back(i, completion.error);
+        }
     }
-    return raise(failed, MPI_ERR_IN_STATUS);
-}
-
-// Completes an array of requests that are all Lapwing's, successful and not given to the MPI. Returns false,
-// and does nothing, for other arrays. Inside Entry.
-bool complete_all(int count, MPI_Request* handles, MPI_Status* statuses) {
-    for (int i = 0; i < count; ++i) {
-        if (handles[i] == MPI_REQUEST_NULL) continue;
-        Request* const request = request_table.find(handles[i]);
-        if (request == nullptr || request->state != RequestState::complete || request->completes_in_mpi())
-            return false;
-    }
-    for (int i = 0; i < count; ++i) {
-        MPI_Status* const status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-        if (handles[i] == MPI_REQUEST_NULL)
-            set_empty(status);
-        else
-            take(*request_table.find(handles[i]), &handles[i], status);
-    }
-    return true;
+    const int error = any_left ? native() : MPI_SUCCESS;
+    if (!failed) return error;
+    for (int i = 0; wanted && error == MPI_SUCCESS && i < count; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
+    for (const auto& [i, own] : errors)
+        if (wanted) statuses[i].MPI_ERROR = own;
+    return raise(*failed, MPI_ERR_IN_STATUS);
 }
 
 // Advances everything that runs. Completes in the MPI what is complete, before the MPI tests the array.
@@ -230,27 +205,6 @@ int wait_for_some(trace::Call call, int count, const MPI_Request* handles, Block
         }
     });
 }
-
-}  // namespace
-
-int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::Call call) {
-    Request* const one = &request;
-    WaitClock clock(call, {&one, 1});
-    Completion completion;
-    for (RequestWait request_wait;;) {
-        {
-            const Entry entry;
-            if (request_table.progress(request)) {
-                clock.stop();
-                completion = take(request, handle, status);
-            }
-        }
-        if (completion.complete) return end_of_wait(completion, handle, status);
-        request_wait.pause({&one, 1});
-    }
-}
-
-namespace {
 
 int wait(MPI_Request* handle, MPI_Status* status) {
     const auto native = [&] { return natively(1, handle, [&] { return NEXT_Wait(handle, status); }); };
@@ -310,14 +264,7 @@ int waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
         for (RequestWait request_wait; !inside_entry([&] { return request_table.progress(ours); });)
             request_wait.pause(ours);
         clock.stop();
-        if (const std::optional<MPI_Comm> failed = communicator_of_failure(count, handles))
-            return complete_all_with_failure(count, handles, statuses, *failed);
-        {
-            const Entry entry;
-            if (complete_all(count, handles, statuses)) return MPI_SUCCESS;
-            for (Request* request : ours) request_table.give_to_mpi(*request);
-        }
-        return native();
+        return complete_all(count, handles, statuses, native);
     });
 }
 
@@ -367,6 +314,24 @@ int request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
 }
 
 }  // namespace
+
+int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::Call call) {
+    Request* const one = &request;
+    WaitClock clock(call, {&one, 1});
+    Completion completion;
+    for (RequestWait request_wait;;) {
+        {
+            const Entry entry;
+            if (request_table.progress(request)) {
+                clock.stop();
+                completion = take(request, handle, status);
+            }
+        }
+        if (completion.complete) return end_of_wait(completion, handle, status);
+        request_wait.pause({&one, 1});
+    }
+}
+
 }  // namespace lapwing
 
 using namespace lapwing;

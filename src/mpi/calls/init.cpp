@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/floating_point.hpp"
 #include "base/messages.hpp"
 #include "base/values.hpp"
@@ -83,25 +84,18 @@ int finalize(MPI_Comm, int, void*, void*) {
     return MPI_SUCCESS;
 }
 
-// With threads of the program, one may wait inside the MPI for a list that another one has completed: only
-// Lapwing's thread completes it in the MPI then.
-const Count& lists_to_advance() {
-    return runtime.mode.lists_call_mpi ? request_book.lists() : request_book.running_lists();
-}
-
 void start_async_progress() {
     const bool over_mpi =
         runtime.takes_calls && runtime.network->needs_links_of_job() && runtime.network->may_have_thread();
     const ThreadDuties duties = runtime.mode.duties(over_mpi);
     gate::stays_open = !duties.closes_gate;
     if (duties.runs)
-        async_progress.start({duties, try_progress, &lists_to_advance()},
-                             read_progress_choice(runtime.job->settings()).processors);
+        async_progress.start(duties, try_progress, read_progress_choice(runtime.job->settings()).processors);
 }
 
 void connect() {
     if (runtime.options.engine != "mpi") {
-        const Hook hook = install_hook(progress_of_all, request_book.lists(), runtime.mode.threads);
+        const Hook hook = install_hook(progress_of_all, runtime.mode.threads);
         runtime.learn([hook](ProgressFacts& facts) { facts.hook = hook; });
         // Ranks may have asked for different levels.
         const auto outside = runtime.job->exchange_values(std::uint8_t{!runtime.mode.lists_call_mpi});
@@ -142,10 +136,12 @@ bool start_runtime(bool collective) {
     });
     make_own_communicator();
     begin_recording(runtime.mode.threads);
-    or_end([collective] {
+    try {
         start_job(collective);
         if (collective) connect();
-    });
+    } catch (const Error& error) {
+        end_start(error.what());
+    }
     if (!collective) runtime.why_not = Fallback::late;
     int keyval = MPI_KEYVAL_INVALID;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &keyval, nullptr);

@@ -29,13 +29,11 @@ std::uint64_t size_of(MPI_Datatype type) {
 }
 
 // Bytes of a message.
-template <typename Count, typename... Address>
-std::uint64_t sends(const void*, Count count, MPI_Datatype type, const Address&...) {
+std::uint64_t sends(MPI_Count count, MPI_Datatype type) {
     return count > 0 ? static_cast<std::uint64_t>(count) * size_of(type) : 0;
 }
-template <typename Count, typename... Address>
-std::uint64_t receives(const void* data, Count count, MPI_Datatype type, const Address&...) {
-    return sends(data, count, type);
+std::uint64_t receives(MPI_Count count, MPI_Datatype type) {
+    return sends(count, type);
 }
 [[maybe_unused]] std::uint64_t exchanges(std::uint64_t sent, std::uint64_t received) {
     return sent + received;
@@ -68,7 +66,7 @@ int partitioned_message_made(int error) {
 using namespace lapwing;
 
 // `straight`: the MPI's function, once Lapwing's thread is known never to run.
-#define LAPWING_STARTS(function, parameters, names, communicator, message)                             \
+#define LAPWING_STARTS(function, parameters, names, message)                                           \
     static constinit std::atomic<decltype(&::function)> straight_##function{nullptr};                  \
     [[gnu::noinline]] static int through_gate_##function(LAPWING_LIST parameters const void* site) {   \
         const InMpi inside(site);                                                                      \

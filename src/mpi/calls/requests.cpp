@@ -23,6 +23,12 @@ Request* find_persistent(MPI_Request handle) {
     return request_table.find_persistent(handle);
 }
 
+// A persistent request, or one that the program has started. Inside Entry.
+Request* find_ours(MPI_Request handle) {
+    Request* const persistent = request_table.find_persistent(handle);
+    return persistent != nullptr ? persistent : request_table.find(handle);
+}
+
 template <typename Native>
 int start_native(int count, const MPI_Request* handles, Native native) {
     const int error = native();
@@ -92,15 +98,12 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
         return NEXT_Request_free(handle);
     return guarded([&]() -> int {
         Request* request = nullptr;
-        bool persistent = false;
         const MPI_Request freed = *handle;
         NativeRequest* native = nullptr;
         std::uint64_t number = 0;
         {
             const Entry entry;
-            request = request_table.find_persistent(*handle);
-            persistent = request != nullptr;
-            if (!persistent) request = request_table.find(*handle);
+            request = find_ours(*handle);
             native = find_native(*handle);
             if (native != nullptr) number = native->number;
         }
@@ -111,7 +114,7 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
                 native_requests.remove(freed, *native);
             return error;
         }
-        if (!persistent) {
+        if (!request->is_persistent) {
             if (const int answer = answer_for_collective(PMPI_Request_free); answer != MPI_SUCCESS)
                 return answer;
         }
@@ -137,11 +140,7 @@ LAPWING_MPI MPI_Cancel(MPI_Request* handle) {
     if (request_book.alive() + request_book.persistent() == 0 || handle == nullptr)
         return NEXT_Cancel(handle);
     return guarded([&]() -> int {
-        const bool ours = inside_entry([&] {
-            return request_table.find(*handle) != nullptr ||
-                   request_table.find_persistent(*handle) != nullptr;
-        });
-        if (!ours) return NEXT_Cancel(handle);
+        if (inside_entry([&] { return find_ours(*handle); }) == nullptr) return NEXT_Cancel(handle);
         const int error = answer_for_collective(PMPI_Cancel);
         // Open MPI returns no error for its own complete collective.
         return error == MPI_SUCCESS ? raise(MPI_COMM_WORLD, MPI_ERR_REQUEST) : error;

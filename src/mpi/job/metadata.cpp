@@ -4,7 +4,6 @@
 #include <mpi.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -54,27 +53,19 @@ void ask(MPI_Comm communicator, ClockReading& reading) {
 // Collective over MPI_COMM_WORLD, whose ranks' hosts are known. Ranks of one host have one clock. Returns the
 // MPI's error code.
 int read_clock(const RankLocations& locations, ClockReading* reading) {
-    const auto same_host = [&locations](int a, int b) {
-        const std::array both = {a, b};
-        return locations.on_one_host(both);
+    const auto leader_of = [&locations](int rank) {
+        int leader = 0;
+        while (!locations.on_one_host(std::array{leader, rank})) ++leader;
+        return leader;
     };
     const int rank = rank_in(MPI_COMM_WORLD);
     const int ranks = ranks_in(MPI_COMM_WORLD);
-    std::vector<int> leaders;
-    for (int other = 0; other < ranks; ++other) {
-        const bool follows =
-            std::ranges::any_of(leaders, [&](int leader) { return same_host(leader, other); });
-        if (!follows) leaders.push_back(other);
-    }
-    *reading = {};
-    for (const int leader : leaders) {
-        if (same_host(leader, rank)) reading->host_leader = leader;
-    }
+    *reading = {.host_leader = leader_of(rank)};
     // The program's own messages may still be on their way in MPI_COMM_WORLD.
     MPI_Comm communicator = MPI_COMM_NULL;
     if (const int error = PMPI_Comm_dup(MPI_COMM_WORLD, &communicator); error != MPI_SUCCESS) return error;
-    for (const int leader : leaders) {
-        if (leader == 0) continue;
+    for (int leader = 1; leader < ranks; ++leader) {
+        if (leader_of(leader) != leader) continue;
         if (rank == 0) answer(leader, communicator);
         if (rank == leader) ask(communicator, *reading);
     }

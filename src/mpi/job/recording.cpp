@@ -33,7 +33,7 @@ constexpr struct {
              {TypeKind::complex, 16, "MPI_C_DOUBLE_COMPLEX"},
              {TypeKind::complex, 2 * sizeof(long double), "MPI_C_LONG_DOUBLE_COMPLEX"}};
 
-// By number, which is equal on all ranks: those of `kinds`, then those of named_types() that have a name.
+// By number, which is equal on all ranks: in the order of named_types().
 std::vector<const char*> type_names = {""};
 
 const char* const operation_names[] = {"",
@@ -46,18 +46,17 @@ constexpr auto user_operation = static_cast<std::uint8_t>(std::size(operation_na
 std::uint8_t number_of(const NamedType& type, std::uint64_t size) {
     const auto* const row = std::ranges::find_if(
         kinds, [&](const auto& one) { return one.kind == type.kind && one.size == size; });
-    const std::string_view name = row != std::end(kinds) ? row->name : type.name;
-    const auto found = std::ranges::find_if(type_names, [&](const char* one) { return name == one; });
-    return static_cast<std::uint8_t>(found - type_names.begin());
+    const char* const name = row != std::end(kinds) ? row->name : type.name;
+    const auto number =
+        std::ranges::find(type_names, name, [](const char* one) { return std::string_view(one); }) -
+        type_names.begin();
+    if (number == std::ssize(type_names)) type_names.push_back(name);
+    return static_cast<std::uint8_t>(number);
 }
 
 std::vector<RecordedType> predefined_types;  // complete before the journal begins
 
 void begin_types() {
-    for (const auto& row : kinds) type_names.push_back(row.name);
-    for (const NamedType& type : named_types()) {
-        if (*type.name != 0) type_names.push_back(type.name);
-    }
     for (const NamedType& type : named_types()) {
         if (type.handle == MPI_DATATYPE_NULL) continue;
         MPI_Count size = 0;
@@ -95,8 +94,7 @@ void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::C
         members = std::make_shared<const std::vector<int>>(members_within_world(communicator));
     }
     communicator_changes.fetch_add(1, std::memory_order_release);
-    if (!creation || members == nullptr || members->empty())
-        return journal.add_unrecorded(word_of(communicator));
+    if (!creation || members == nullptr || members->empty()) return journal.remove(word_of(communicator));
     journal.add(word_of(communicator), rank_in(duplicate ? original : communicator), std::move(members),
                 communicator == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
                 : communicator == MPI_COMM_SELF ? "MPI_COMM_SELF"
@@ -113,12 +111,8 @@ constinit thread_local KnownCommunicator last_communicator;
 std::atomic<std::uint64_t> communicator_changes{1};
 
 KnownCommunicator& look_up(MPI_Comm communicator) {
-    watch::Journal& journal = watch::journal();
     const std::uint64_t changes = communicator_changes.load(std::memory_order_acquire);
-    bool known = false;
-    watch::CommunicatorRecord* const record = journal.find(word_of(communicator), &known);
-    if (!known && journal.begun()) journal.add_unrecorded(word_of(communicator));
-    return last_communicator = {communicator, record, nullptr, changes};
+    return last_communicator = {communicator, watch::journal().find(word_of(communicator)), nullptr, changes};
 }
 
 constinit thread_local RecordedType last_type;
@@ -167,10 +161,3 @@ void compare_calls_at_end(MpiJob& job) {
 }
 
 }  // namespace lapwing
-
-extern "C" std::size_t lapwing_snapshot(std::byte* bytes, std::size_t capacity) {
-    const std::vector<std::byte> encoded =
-        lapwing::watch::encode(lapwing::snapshot_of_this_rank(lapwing::watch::Lines::find));
-    if (encoded.size() <= capacity) std::ranges::copy(encoded, bytes);
-    return encoded.size();
-}

@@ -4,7 +4,6 @@
 #include <mpi.h>
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -19,13 +18,10 @@ struct Communicator;
 // After MPI_Init: begins the journal. `threads`: several threads may call MPI at once.
 void begin_recording(bool threads);
 
-// A call that makes a communicator of `parent`, before the MPI makes it: see watch::Journal::creation().
-inline std::optional<watch::Journal::Creation> creation_from(MPI_Comm parent) {
-    return watch::journal().begun() ? watch::journal().creation(word_of(parent)) : std::nullopt;
-}
-// Adds the communicator that the call has made. Its collectives are recorded unless it is an
-// intercommunicator, has ranks outside MPI_COMM_WORLD, or has no `creation`. Nothing for MPI_COMM_NULL.
-// `original`: that of a duplicate, which has the same members; otherwise MPI_COMM_NULL.
+// Adds the communicator that a call has made, with its watch::Journal::creation(), from before the call. Its
+// collectives are recorded unless it is an intercommunicator, has ranks outside MPI_COMM_WORLD, or has no
+// `creation`. Nothing for MPI_COMM_NULL. `original`: that of a duplicate, which has the same members;
+// otherwise MPI_COMM_NULL.
 void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::Creation>& creation,
                     MPI_Comm original);
 
@@ -152,8 +148,3 @@ watch::RankSnapshot snapshot_of_this_rank(watch::Lines lines);
 void compare_calls_at_end(MpiJob& job);
 
 }  // namespace lapwing
-
-// For tests: writes the encoded snapshot (watch::encode) of this rank. Returns its length in
-// bytes, also if `capacity` is less: nothing is written then.
-extern "C" __attribute__((visibility("default"))) std::size_t lapwing_snapshot(std::byte* bytes,
-                                                                               std::size_t capacity);

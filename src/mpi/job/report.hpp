@@ -1,23 +1,16 @@
 // What Lapwing did for the program: counted per collective, summed over ranks, said at the end.
 #pragma once
 
-#include <mpi.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "collectives/algorithm.hpp"
 #include "engines/engine.hpp"
-#include "job/network.hpp"
-#include "links/shm/transfer_choice.hpp"
 
 namespace lapwing {
-
-struct MessageCount;  // mpi/native/async_progress.hpp
 
 // Why a call went to the native MPI. The reasons depend only on what all ranks of the group share, except
 // that each rank revokes a communicator for itself.
@@ -62,30 +55,6 @@ struct Use {
     std::uint64_t calls;
 };
 
-// How the lists were run, for the report.
-struct Manner {
-    std::string engine = {};   // that was asked for
-    std::string network = {};  // that joins the hosts, for people; empty where all ranks are on one
-    Missing missing = {};
-    // Who moves messages inside rank 0's host: "caller" or "progress thread"; empty where its ranks share no
-    // memory.
-    std::string progress = {};
-    // There, of long messages that rank 0 has received.
-    std::vector<shm::TransferTimes> transfers = {};
-    // Of rank 0's engines: see JobEngine::choices().
-    std::vector<std::string> choices = {};
-    std::string watch_trouble = {};  // which ranks `lapwing status` cannot ask, and why
-    std::string advice = {};
-    std::string no_messages =
-        {};  // why messages of the program do not move while it computes; empty: they do
-    // Files that define collectives before Lapwing, and which: calls that these do not pass on are not
-    // counted.
-    std::map<std::string, std::vector<std::string>> before = {};
-    // Tools that pass the program's calls on to Lapwing; the report counts the tools' own collectives as
-    // well.
-    std::vector<std::string> tools = {};
-};
-
 struct Report {
     std::array<CollectiveCount, reported_collectives> collectives;
     std::array<std::vector<Use>, reported_collectives> uses;
@@ -102,21 +71,17 @@ struct Report {
     void count_use(Collective collective, const Algorithm* algorithm, const Engine* engine);
 };
 
+// The report that was asked for.
+struct ReportTarget {
+    std::string form = "none";  // or text, or json
+    std::string file;           // empty: standard error
+    std::string mark;           // empty: none
+};
+
 // Called by rank 0 in MPI_Init: makes the empty file `mark`, so that `lapwing run` can tell a program that
-// does not call MPI_Finalize from one that does not load this library. Returns the mark that write_report()
+// does not call MPI_Finalize from one that does not load this library. Returns the mark that report_job()
 // fills: another file, in the working directory, if the launcher's host has the directory of `mark` for
 // itself. Does nothing if `mark` is empty.
 std::string begin_report(const std::string& mark);
-
-// Collective over `all`, a communicator of all ranks of the job: sums the counts up, and rank 0 writes them
-// with its own uses, in `form` (text or json), to `file`, or to standard error when `file` is empty. Then it
-// fills `mark`. Throws MpiError, where the communicator returns errors.
-struct ReportTarget {
-    std::string form = "none";
-    std::string file;
-    std::string mark;  // empty: none
-};
-void write_report(const Report& mine, const MessageCount& messages, MPI_Comm all, const ReportTarget& target,
-                  const Manner& manner);
 
 }  // namespace lapwing

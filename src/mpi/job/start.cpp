@@ -8,34 +8,26 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/messages.hpp"
 #include "base/settings.hpp"
 #include "base/trace.hpp"
 #include "base/values.hpp"
 #include "device/memory.hpp"
 #include "engines/job.hpp"
-#include "engines/progress_choice.hpp"
 #include "job/settings.hpp"
-#include "links/mpi/mpi_error.hpp"
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/metadata.hpp"
 #include "mpi/job/recording.hpp"
 #include "mpi/job/report.hpp"
 #include "mpi/job/runtime.hpp"
-#include "mpi/native/async_progress.hpp"
-#include "mpi/native/callers.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/launcher.hpp"
 #include "mpi/native/members.hpp"
 #include "mpi/native/native.hpp"
 #include "plan/options.hpp"
-#include "topology/container.hpp"
 
 extern char** environ;
 
@@ -44,12 +36,6 @@ namespace lapwing {
 Runtime runtime;
 
 namespace {
-
-[[noreturn]] void end(const std::string& why) {
-    // One message is enough when all ranks have the same.
-    if (rank_in(MPI_COMM_WORLD) != 0) ::sleep(1);
-    end_job(why, 2);
-}
 
 // A rank without the library takes no part in the exchanges of the start, which would wait for ever.
 void require_library_everywhere() {
@@ -151,42 +137,12 @@ void start_watch() {
     runtime.watch = std::make_unique<watch::JobWatch>(job, std::move(options));
 }
 
-// Files that define collectives before Lapwing, by what they define.
-std::map<std::string, std::vector<std::string>> collectives_before() {
-    std::map<std::string, std::vector<std::string>> found;
-    const auto look = [&](std::string_view names) {
-        for (const std::string_view one : split(names, ' ')) {
-            const std::string name(one);
-            if (const std::string file = file_before(name.c_str()); !name.empty() && !file.empty())
-                found[file].push_back(name);
-        }
-    };
-#define LAPWING_COLLECTIVE(name, mpi_name, also, traits) \
-    look(mpi_name);                                      \
-    look(also);
-#include "task/collectives.def"
-    return found;
-}
-
-Progressed progressed(int ranks) {
-    Progressed lists;
-    for (const CollectiveCount& count : runtime.report.collectives) {
-        lists.waited += static_cast<double>(count.wait_time) * 1e-9;
-        lists.elsewhere += static_cast<double>(count.hidden_time) * 1e-9;
-    }
-    lists.processors = topology::processors_here();
-    lists.ranks = ranks;
-    return lists;
-}
-
 }  // namespace
 
-void or_end(const std::function<void()>& steps) {
-    try {
-        steps();
-    } catch (const Error& error) {
-        end(error.what());
-    }
+void end_start(const std::string& why) {
+    // One message is enough when all ranks have the same.
+    if (rank_in(MPI_COMM_WORLD) != 0) ::sleep(1);
+    end_job(why, 2);
 }
 
 void start_job(bool collective) {
@@ -198,7 +154,8 @@ void start_job(bool collective) {
     try {
         compare_settings(*runtime.job);
     } catch (const Error& error) {
-        end(fmt::format("{}; pass the LAPWING_* variables to all hosts, as lapwing run does", error.what()));
+        end_start(
+            fmt::format("{}; pass the LAPWING_* variables to all hosts, as lapwing run does", error.what()));
     }
     compare_files(*runtime.job, runtime.options);
     agree_on_fault_tolerance(*runtime.job);
@@ -209,39 +166,6 @@ void start_job(bool collective) {
 void connect_job() {
     start_network();
     if (!runtime.fault_tolerant()) start_watch();
-}
-
-void report_job() {
-    if (runtime.report_target.form == "none") return;
-    Manner manner{.engine = runtime.options.engine};
-    if (runtime.network != nullptr) {
-        const JobNetwork& network = *runtime.network;
-        manner.network = network.description();
-        manner.missing = network.missing();
-        for (const JobNetwork::OpenEngine& engine : network.engines())
-            std::ranges::move(engine.job->choices(), std::back_inserter(manner.choices));
-        if (const shm::ShmNode* node = network.node(); node != nullptr && node->ranks() > 1) {
-            const ProgressThread* const thread = network.progress_thread();
-            manner.progress = thread != nullptr && thread->serves_all() ? "thread" : "caller";
-            manner.transfers = node->transfer_times();
-            if (manner.progress == "caller")
-                manner.advice = advise_progress_thread(progressed(node->ranks()));
-        }
-    }
-    if (runtime.watch != nullptr) manner.watch_trouble = runtime.watch->trouble();
-    manner.before = collectives_before();
-    manner.tools = bound_tools();
-    manner.no_messages = runtime.mode.why_no_messages;
-    // The program may have revoked MPI_COMM_WORLD.
-    const MPI_Comm all = runtime.job != nullptr ? runtime.job->communicator() : MPI_COMM_WORLD;
-    try {
-        write_report(runtime.report, async_progress.count(), all, runtime.report_target, manner);
-    } catch (const MpiError& error) {
-        // A rank has failed. The others may wait for this one.
-        if (auto* const revoke = reinterpret_cast<int (*)(MPI_Comm)>(find_in_libraries("PMPIX_Comm_revoke")))
-            revoke(all);
-        if (rank_in(all) == 0) print_message("lapwing: no report: {}\n", error.what());
-    }
 }
 
 void end_tracing() {

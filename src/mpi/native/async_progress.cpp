@@ -56,8 +56,10 @@ bool knows_all() {
 
 }  // namespace gate
 
-void AsyncProgress::start(const Duties& duties, const std::vector<int>& processors) {
+void AsyncProgress::start(const ThreadDuties& duties, int (*advance_lists)(),
+                          const std::vector<int>& processors) {
     duties_ = duties;
+    advance_lists_ = advance_lists;
     serves_messages_ = duties.messages;
     left_ = false;
     floating_point_.capture();
@@ -158,15 +160,16 @@ void AsyncProgress::serve() {
     while (!ending_) {
         while (!ending_ && asked_.exchange(false)) {
             // Stays awake while the MPI asks at least once per pause.
-            duties_.advance_lists();
+            advance_lists_();
             std::this_thread::sleep_for(20us);
         }
         const bool serves = serves_messages();
+        const Count& lists = duties_.completes_lists ? request_book.lists() : request_book.running_lists();
         const PollPace::Work work{.messages = serves && request_book.moving() > 0,
                                   .bytes = bytes_.load(std::memory_order_relaxed),
                                   .pace = stays_.pace(),
                                   .windows = serves && windows_ > 0,
-                                  .lists = duties_.polls_lists && *duties_.lists > 0,
+                                  .lists = duties_.polls_lists && lists > 0,
                                   .lists_always = !duties_.lists_in_polls};
         if (!work.lists && !work.messages && !work.windows) return;
         const std::uint32_t seen = wakes_;
@@ -180,7 +183,7 @@ void AsyncProgress::serve() {
         Polled polled = Polled::kept_out;
         if (work.lists && work.lists_always) {
             const std::uint64_t began = processor_time();
-            duties_.advance_lists();
+            advance_lists_();
             polled = meter_of_lists_.moves(processor_time() - began, pause) ? Polled::moved : Polled::nothing;
         }
         if (work.messages || work.windows || !work.lists_always)
@@ -195,7 +198,7 @@ Polled AsyncProgress::poll(bool with_lists, std::chrono::nanoseconds pause) {
     Polled polled = Polled::nothing;
     for (int i = 0; i < polls_in_a_row && !left_; ++i) {
         const std::uint64_t began = processor_time();
-        if (with_lists) duties_.advance_lists();
+        if (with_lists) advance_lists_();
         ProgramFloatingPoint::compute(&floating_point_, progress_mpi);
         ++count_.polls;
         if (!meter_.moves(processor_time() - began, i == 0 ? pause : 0ns)) break;

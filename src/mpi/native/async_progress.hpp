@@ -36,14 +36,10 @@ struct MessageCount {
 class AsyncProgress {
   public:
     AsyncProgress();
-    struct Duties : ThreadDuties {
-        // Advances all lists; returns how many collectives have completed.
-        int (*advance_lists)() = nullptr;
-        const Count* lists = nullptr;  // in flight
-    };
-    // After MPI_Init. `processors`: where the thread may run; empty: where the process may. Throws Error
-    // (system, invalid_argument).
-    void start(const Duties& duties, const std::vector<int>& processors);
+    // After MPI_Init. `advance_lists` advances all lists and returns how many collectives have completed.
+    // `processors`: where the thread may run; empty: where the process may. Throws Error (system,
+    // invalid_argument).
+    void start(const ThreadDuties& duties, int (*advance_lists)(), const std::vector<int>& processors);
     // Before MPI_Finalize; does nothing without a thread or a second time.
     void stop();
 
@@ -103,7 +99,8 @@ class AsyncProgress {
     void sleep(std::uint32_t seen, std::chrono::nanoseconds limit);
     void wake();
 
-    Duties duties_;
+    ThreadDuties duties_;
+    int (*advance_lists_)() = nullptr;
     std::thread thread_;
     std::atomic<const watch::ThreadRecord*> own_record_{nullptr};
     int process_ = 0;

@@ -17,32 +17,38 @@
 namespace lapwing {
 namespace {
 
-// As given to install_hook().
-int (*progress_all)() = nullptr;
-const Count* in_flight = nullptr;
+int (*progress_all)() = nullptr;  // as given to install_hook()
 
 std::atomic<Hook> hook{Hook::none};
 
+template <typename Function>
+Function* find(const char* name) {
+    return reinterpret_cast<Function*>(find_in_libraries(name));
+}
+
+// Whether the MPI's progress, in this thread, has lists to advance.
+bool has_lists() {
+    return request_book.lists() != 0 && !Entry::busy() && !async_progress.is_this_thread();
+}
+
 // Open MPI calls registered functions in all of its progress. They may call the MPI.
-using Register = int (*)(int (*)());
+using Register = int(int (*)());
 
 int opal_callback() {
-    if (*in_flight == 0 || Entry::busy() || async_progress.is_this_thread()) return 0;
-    return try_progress();
+    return has_lists() ? try_progress() : 0;
 }
 
 bool attach_to_opal() {
-    const auto add = reinterpret_cast<Register>(find_in_libraries("opal_progress_register"));
+    const auto add = find<Register>("opal_progress_register");
     return add != nullptr && add(opal_callback) == 0;
 }
 
 void detach_from_opal() {
-    const auto remove = reinterpret_cast<Register>(find_in_libraries("opal_progress_unregister"));
-    if (remove != nullptr) remove(opal_callback);
+    if (const auto remove = find<Register>("opal_progress_unregister")) remove(opal_callback);
 }
 
 void call_if_found(const char* name) {
-    if (const auto function = reinterpret_cast<void (*)()>(find_in_libraries(name))) function();
+    if (const auto function = find<void()>(name)) function();
 }
 
 #ifdef OPEN_MPI
@@ -56,9 +62,12 @@ bool attach_to_ucx() {
 std::atomic<void*> worker_of_mpi{nullptr};
 bool flushed = false;
 
+// The next preloaded library's function, or UCX's. If Python loaded the MPI, UCX is not in the scope of a
+// preload library.
 template <typename Function>
-Function* find_in_ucx(const char* name) {
-    return reinterpret_cast<Function*>(find_in_libraries(name));
+Function* next_in_ucx(const char* name) {
+    void* const found = loaders_dlsym()(RTLD_NEXT, name);
+    return found != nullptr ? reinterpret_cast<Function*>(found) : find<Function>(name);
 }
 
 bool attach_to_ucx() {
@@ -84,9 +93,8 @@ bool offers_a_hook() {
            find_in_libraries("ucp_worker_progress") != nullptr;
 }
 
-Hook install_hook(int (*progress)(), const Count& requests, bool threads) {
+Hook install_hook(int (*progress)(), bool threads) {
     progress_all = progress;
-    in_flight = &requests;
     if (attach_to_opal()) {
         hook = Hook::callback;
     } else if (attach_to_ucx()) {
@@ -114,9 +122,9 @@ bool flush_native() {
 #ifdef OPEN_MPI
     return false;
 #else
-    const auto flush = find_in_ucx<void*(void*, const void*)>("ucp_worker_flush_nbx");
-    const auto status_of = find_in_ucx<std::int8_t(void*)>("ucp_request_check_status");
-    const auto free = find_in_ucx<void(void*)>("ucp_request_free");
+    const auto flush = find<void*(void*, const void*)>("ucp_worker_flush_nbx");
+    const auto status_of = find<std::int8_t(void*)>("ucp_request_check_status");
+    const auto free = find<void(void*)>("ucp_request_free");
     if (flush == nullptr || status_of == nullptr || free == nullptr) return false;
     flushed = true;
     void* const worker = worker_of_mpi.load(std::memory_order_relaxed);
@@ -133,42 +141,26 @@ bool flush_native() {
 #endif
 }
 
-void native_progress() {
-    const Hook now = hook.load(std::memory_order_acquire);
-    if (now == Hook::none || *in_flight == 0 || Entry::busy() || async_progress.is_this_thread()) return;
-    // The program may progress a worker of its own.
-    if (!InMpi::any()) return;
-    if (now == Hook::callback) {
-        try_progress();
-    } else if (now == Hook::thread) {
-        async_progress.help();
-    }
-}
-
 }  // namespace lapwing
 
 #ifndef OPEN_MPI
 
-namespace {
-
-// The next preloaded library's, or UCX's. If Python loaded the MPI, UCX is not in the scope of a preload
-// library.
-template <typename Function>
-Function* next_in_ucx(const char* name) {
-    void* const found = lapwing::loaders_dlsym()(RTLD_NEXT, name);
-    return found != nullptr ? reinterpret_cast<Function*>(found) : lapwing::find_in_ucx<Function>(name);
-}
-
-}  // namespace
+using namespace lapwing;
 
 // MPICH over UCX cannot register a callback, but all of its progress calls this function of libucp, which
 // this library replaces.
 extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker) {
     static const auto next = next_in_ucx<unsigned(void*)>("ucp_worker_progress");
-    if (lapwing::worker_of_mpi.load(std::memory_order_relaxed) == nullptr && lapwing::InMpi::any())
-        lapwing::worker_of_mpi = worker;
+    if (worker_of_mpi.load(std::memory_order_relaxed) == nullptr && InMpi::any()) worker_of_mpi = worker;
     const unsigned count = next(worker);
-    lapwing::native_progress();
+    const Hook now = hook.load(std::memory_order_acquire);
+    // The program may progress a worker of its own.
+    if (now == Hook::none || !has_lists() || !InMpi::any()) return count;
+    if (now == Hook::callback) {
+        try_progress();
+    } else if (now == Hook::thread) {
+        async_progress.help();
+    }
     return count;
 }
 
@@ -176,7 +168,7 @@ extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(v
 // behind a barrier of MPICH's launcher.
 extern "C" __attribute__((visibility("default"))) void* ucp_disconnect_nb(void* endpoint) {
     static const auto next = next_in_ucx<void*(void*)>("ucp_disconnect_nb");
-    return lapwing::flushed ? nullptr : next(endpoint);
+    return flushed ? nullptr : next(endpoint);
 }
 
 #endif

@@ -2,7 +2,6 @@
 // is in any call of the MPI (a receive, a wait, a file operation); otherwise a correct program could hang.
 #pragma once
 
-#include "mpi/native/entry.hpp"
 #include "mpi/native/progress_mode.hpp"
 
 namespace lapwing {
@@ -11,9 +10,9 @@ namespace lapwing {
 bool offers_a_hook();
 
 // After MPI_Init. From now on lists advance by `progress`, which returns how many collectives have completed,
-// whenever the MPI makes progress and `in_flight` is not 0. `threads`: the MPI provides MPI_THREAD_MULTIPLE.
+// whenever the MPI makes progress while lists are in flight. `threads`: the MPI provides MPI_THREAD_MULTIPLE.
 // Hook::polling without it: `progress` must not call the MPI.
-Hook install_hook(int (*progress)(), const Count& in_flight, bool threads);
+Hook install_hook(int (*progress)(), bool threads);
 // Before MPI_Finalize.
 void remove_hook();
 
@@ -34,8 +33,5 @@ bool flush_native();
 
 // Advances the lists, unless another call does so at the moment. Returns how many collectives have completed.
 int try_progress();
-
-// The MPI calls this while it waits or polls.
-void native_progress();
 
 }  // namespace lapwing

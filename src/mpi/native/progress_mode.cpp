@@ -50,6 +50,7 @@ ThreadDuties ProgressMode::duties(bool over_mpi) const {
     duties.polls_lists = hook == Hook::polling || polls_messages_of_lists;
     // Without a hook no other thread may advance them.
     duties.lists_in_polls = lists_call_mpi && hook != Hook::polling;
+    duties.completes_lists = lists_call_mpi;
     duties.messages = why_no_messages.empty();
     duties.runs = duties.polls_lists || duties.messages || hook == Hook::thread;
     duties.closes_gate = duties.runs && (lists_call_mpi || duties.messages);

@@ -50,6 +50,9 @@ struct ThreadDuties {
     // Lists advance in polls only: not while the program is inside the MPI, which advances them then, nor
     // after leave_messages().
     bool lists_in_polls = false;
+    // With threads of the program, one may wait inside the MPI for a list that another one has completed:
+    // only this thread completes it in the MPI then.
+    bool completes_lists = false;
     bool messages = false;     // large messages of the program
     bool runs = false;         // there is a thread
     bool closes_gate = false;  // every call must pass the gate

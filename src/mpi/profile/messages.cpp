@@ -10,25 +10,18 @@
 
 namespace {
 
-using lapwing::bytes_of;
 using lapwing::CallSite;
 using lapwing::MpiFunction;
 
 constexpr std::uint64_t no_message = UINT64_MAX;
 
 // The bytes of a message.
-template <typename Count, typename... Address>
-std::uint64_t sends(const void*, Count count, MPI_Datatype type, const Address&...) {
-    return bytes_of(count, type);
-}
-template <typename Count, typename... Address>
-std::uint64_t receives(const void*, Count count, MPI_Datatype type, const Address&...) {
-    return bytes_of(count, type);
-}
+constexpr auto sends = lapwing::bytes_of;
+constexpr auto receives = lapwing::bytes_of;
 std::uint64_t exchanges(std::uint64_t sent, std::uint64_t received) {
     return std::max(sent, received);
 }
-std::uint64_t probes(int, int) {
+std::uint64_t probes() {
     return 0;
 }
 
@@ -41,7 +34,7 @@ int timed(const CallSite& site, const MPI_Request* request, Native native, GetBy
     const std::uint64_t bytes = lapwing::trace::on() ? get_bytes() : no_message;
     if (bytes == no_message) return native();
     lapwing::profile::Called called;
-    if (!persistent) called = lapwing::profile::enter(site, nullptr, bytes, 0);
+    if (!persistent) called = lapwing::profile::enter(site, {.bytes = bytes});
     const int error = native();
     const MPI_Request made = request == nullptr || error != MPI_SUCCESS ? MPI_REQUEST_NULL : *request;
     if (request == nullptr)
@@ -49,7 +42,7 @@ int timed(const CallSite& site, const MPI_Request* request, Native native, GetBy
     else if (!persistent)
         lapwing::profile::leave(called, made);
     else if (made != MPI_REQUEST_NULL)
-        lapwing::profile::remember(site.function, nullptr, bytes, 0, made);
+        lapwing::profile::remember(site.function, {.bytes = bytes}, made);
     return error;
 }
 
@@ -68,7 +61,7 @@ int define(const MPI_Comm* made, int error) {
             CallSite{#function, __builtin_return_address(0)}, nullptr,            \
             [&] { return LAPWING_NEXT(function) names; }, [&] { return bytes; }); \
     }
-#define LAPWING_STARTS(function, parameters, names, communicator, bytes)          \
+#define LAPWING_STARTS(function, parameters, names, bytes)                        \
     LAPWING_MPI function parameters {                                             \
         return timed(                                                             \
             CallSite{#function, __builtin_return_address(0)}, request,            \

@@ -25,9 +25,7 @@ namespace {
 // A persistent collective or message, and what each start of it records.
 struct Persistent {
     const char* function = nullptr;
-    std::shared_ptr<Communicator> communicator;  // which the program may have freed; null: a message
-    std::uint64_t bytes = 0;
-    std::uint8_t root = 0;
+    Recorded what;
 };
 
 // A nonblocking collective or message on its way.
@@ -157,30 +155,24 @@ void end() {
     if (!trouble.empty()) print_message("lapwing: a part of the profile is incomplete: {}\n", trouble);
 }
 
-Called enter(const CallSite& site, Communicator* on, std::uint64_t bytes, std::uint8_t root) {
+Called enter(const CallSite& site, const Recorded& what) {
     const std::lock_guard lock(shared_lock());
     Called called;
     called.site = site_of(site);
-    called.is_message = on == nullptr;
-    called.kind = root;
-    if (on != nullptr) {
-        called.communicator = on->number;
-        called.number = on->collectives++;
+    called.is_message = what.communicator == nullptr;
+    called.kind = what.root;
+    if (!called.is_message) {
+        called.communicator = what.communicator->number;
+        called.number = what.communicator->collectives++;
     }
-    called.bytes = bytes;
+    called.bytes = what.bytes;
     called.began = trace::now();
     return called;
 }
 
-void remember(const char* function, std::shared_ptr<Communicator> on, std::uint64_t bytes, std::uint8_t root,
-              MPI_Request handle) {
+void remember(const char* function, Recorded what, MPI_Request handle) {
     const std::lock_guard lock(shared_lock());
-    state.persistents[handle] = {function, std::move(on), bytes, root};
-}
-
-void forget(MPI_Request handle) {
-    const std::lock_guard lock(shared_lock());
-    state.persistents.erase(handle);
+    state.persistents[handle] = {function, std::move(what)};
 }
 
 void leave(const Called& called) {
@@ -201,72 +193,95 @@ void leave(const Called& called, MPI_Request handle) {
     take_off(called, handle, now);
 }
 
-Starting::Starting(const void* from, int count, const MPI_Request* handles) {
-    if (!trace::on() || handles == nullptr) return;
+namespace {
+
+// A call that starts requests, of which some may be persistent ones.
+template <typename Native>
+int starting(const void* from, int count, const MPI_Request* handles, Native native) {
+    if (!trace::on() || handles == nullptr) return native();
+    std::vector<std::pair<MPI_Request, Called>> ours;
     for (int i = 0; i < count; ++i) {
         std::unique_lock lock(shared_lock());
         const auto found = state.persistents.find(handles[i]);
         if (found == state.persistents.end()) continue;
         const Persistent one = found->second;
         lock.unlock();
-        ours_.emplace_back(handles[i],
-                           enter({one.function, from}, one.communicator.get(), one.bytes, one.root));
+        ours.emplace_back(handles[i], enter({one.function, from}, one.what));
     }
-}
-
-void Starting::done() {
-    if (ours_.empty()) return;
+    const int error = native();
+    if (error != MPI_SUCCESS || ours.empty()) return error;
     const std::uint64_t now = trace::now();
-    if (std::ranges::any_of(ours_, [](const auto& one) { return !one.second.is_message; }))
-        time_in_calls += now - ours_.front().second.began;
+    if (std::ranges::any_of(ours, [](const auto& one) { return !one.second.is_message; }))
+        time_in_calls += now - ours.front().second.began;
     const std::lock_guard lock(shared_lock());
-    for (const auto& [handle, called] : ours_) take_off(called, handle, now);
+    for (const auto& [handle, called] : ours) take_off(called, handle, now);
+    return error;
 }
 
-Completing::Completing(const void* from, int count, const MPI_Request* handles) : from_(from) {
-    if (state.flying == 0 || handles == nullptr || count <= 0) return;
-    const std::lock_guard lock(shared_lock());
-    for (int i = 0; i < count; ++i) {
-        const auto flight = state.flights.find(handles[i]);
-        if (flight == state.flights.end()) continue;
-        ours_.emplace_back(i, handles[i]);
-        has_collectives_ = has_collectives_ || !flight->second.called.is_message;
+// What a completing call has completed: all of its requests, or those with these indices.
+struct Completed {
+    bool all = false;
+    std::span<const int> indices = {};
+};
+
+Completed at(const int* indices, int count) {
+    if (count == MPI_UNDEFINED || count <= 0 || indices[0] == MPI_UNDEFINED) return {};
+    return {false, {indices, static_cast<std::size_t>(count)}};
+}
+
+// A call that completes requests, of which some may be in flight here.
+template <typename Native, typename GetCompleted>
+int completing(const void* from, int count, const MPI_Request* handles, Native native,
+               GetCompleted get_completed) {
+    if (!trace::on() || state.flying == 0 || handles == nullptr || count <= 0) return native();
+    std::vector<std::pair<int, MPI_Request>> ours;  // places in the array
+    bool has_collectives = false;
+    {
+        const std::lock_guard lock(shared_lock());
+        for (int i = 0; i < count; ++i) {
+            const auto flight = state.flights.find(handles[i]);
+            if (flight == state.flights.end()) continue;
+            ours.emplace_back(i, handles[i]);
+            has_collectives = has_collectives || !flight->second.called.is_message;
+        }
     }
-    began_ = trace::now();
-}
-
-void Completing::done(const Completed& completed) {
-    if (ours_.empty()) return;
+    const std::uint64_t began = trace::now();
+    const int error = native();
+    if (error != MPI_SUCCESS || ours.empty()) return error;
     const std::uint64_t ended = trace::now();
-    if (has_collectives_) time_in_calls += ended - began_;
+    if (has_collectives) time_in_calls += ended - began;
+    const Completed completed = get_completed();
     const std::lock_guard lock(shared_lock());
-    const std::uint32_t site = site_of({"", from_});
-    for (const auto& [place, handle] : ours_) {
+    const std::uint32_t site = site_of({"", from});
+    for (const auto& [place, handle] : ours) {
         const auto found = state.flights.find(handle);
         if (found == state.flights.end()) continue;
         Flight& flight = found->second;
-        flight.inside += (ended - began_) / ours_.size();
+        flight.inside += (ended - began) / ours.size();
         if (!completed.all && std::ranges::find(completed.indices, place) == completed.indices.end())
             continue;
         const Called& called = flight.called;
         if (called.is_message)
             // Equal parts for all requests, as of the time inside.
-            add_message(called, flight.started, flight.inside, site,
-                        (began_ - flight.started) / ours_.size());
+            add_message(called, flight.started, flight.inside, site, (began - flight.started) / ours.size());
         else
             trace_completion(flight, ended, site);
         state.flights.erase(found);
     }
     state.flying = state.flights.size();
+    return error;
 }
 
+}  // namespace
 }  // namespace lapwing::profile
+
+using namespace lapwing::profile;
 
 LAPWING_MPI MPI_Init(int* argc, char*** argv) {
     lapwing::reserve_standard_descriptors();
     lapwing::bind_fortran();
     const int error = NEXT_Init(argc, argv);
-    if (error == MPI_SUCCESS) lapwing::profile::begin();
+    if (error == MPI_SUCCESS) begin();
     return error;
 }
 
@@ -274,11 +289,57 @@ LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided
     lapwing::reserve_standard_descriptors();
     lapwing::bind_fortran();
     const int error = NEXT_Init_thread(argc, argv, required, provided);
-    if (error == MPI_SUCCESS) lapwing::profile::begin();
+    if (error == MPI_SUCCESS) begin();
     return error;
 }
 
 LAPWING_MPI MPI_Finalize() {
-    lapwing::profile::end();
+    end();
     return NEXT_Finalize();
 }
+
+LAPWING_MPI MPI_Start(MPI_Request* handle) {
+    return starting(__builtin_return_address(0), 1, handle, [&] { return NEXT_Start(handle); });
+}
+
+LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
+    return starting(__builtin_return_address(0), count, handles,
+                    [&] { return NEXT_Startall(count, handles); });
+}
+
+LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
+    if (lapwing::trace::on() && handle != nullptr) {
+        const std::lock_guard lock(shared_lock());
+        state.persistents.erase(*handle);
+    }
+    return NEXT_Request_free(handle);
+}
+
+#define LAPWING_COMPLETES(function, parameters, names, number, requests, which)                          \
+    LAPWING_MPI function parameters {                                                                    \
+        return completing(                                                                               \
+            __builtin_return_address(0), number, requests, [&] { return LAPWING_NEXT(function) names; }, \
+            [&] { return which; });                                                                      \
+    }
+LAPWING_COMPLETES(MPI_Wait, (MPI_Request * handle, MPI_Status* status), (handle, status), 1, handle,
+                  Completed{true})
+LAPWING_COMPLETES(MPI_Test, (MPI_Request * handle, int* flag, MPI_Status* status), (handle, flag, status), 1,
+                  handle, Completed{*flag != 0})
+LAPWING_COMPLETES(MPI_Waitall, (int count, MPI_Request handles[], MPI_Status statuses[]),
+                  (count, handles, statuses), count, handles, Completed{true})
+LAPWING_COMPLETES(MPI_Testall, (int count, MPI_Request handles[], int* flag, MPI_Status statuses[]),
+                  (count, handles, flag, statuses), count, handles, Completed{*flag != 0})
+LAPWING_COMPLETES(MPI_Waitany, (int count, MPI_Request handles[], int* index, MPI_Status* status),
+                  (count, handles, index, status), count, handles, at(index, 1))
+LAPWING_COMPLETES(MPI_Testany, (int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status),
+                  (count, handles, index, flag, status), count, handles,
+                  *flag != 0 ? at(index, 1) : Completed())
+LAPWING_COMPLETES(MPI_Waitsome,
+                  (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
+                  (count, handles, completed, indices, statuses), count, handles, at(indices, *completed))
+LAPWING_COMPLETES(MPI_Testsome,
+                  (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
+                  (count, handles, completed, indices, statuses), count, handles, at(indices, *completed))
+// The request stays.
+LAPWING_COMPLETES(MPI_Request_get_status, (MPI_Request handle, int* flag, MPI_Status* status),
+                  (handle, flag, status), 1, &handle, Completed())

@@ -19,9 +19,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <utility>
-#include <vector>
 
 #include "base/trace.hpp"
 #include "mpi/calls/exported.hpp"
@@ -51,6 +48,13 @@ std::uint8_t root_kind([[maybe_unused]] const Call& call, [[maybe_unused]] const
     return 0;
 }
 
+// What the events of a collective or of a message have besides its times.
+struct Recorded {
+    std::shared_ptr<Communicator> communicator = {};  // which the program may have freed; null: a message
+    std::uint64_t bytes = 0;
+    std::uint8_t root = 0;  // root_kind() of a collective
+};
+
 // A collective, or a call that sends or receives messages, from its beginning to the event that records it.
 struct Called {
     bool is_message = false;
@@ -62,26 +66,23 @@ struct Called {
     std::uint64_t began = 0;
 };
 
-// `on`: null of a message. `root`: root_kind() of a collective.
-Called enter(const CallSite& site, Communicator* on, std::uint64_t bytes, std::uint8_t root);
+Called enter(const CallSite& site, const Recorded& what);
 // Of a call that has made a persistent collective or message: enter() is for its starts.
-void remember(const char* function, std::shared_ptr<Communicator> on, std::uint64_t bytes, std::uint8_t root,
-              MPI_Request handle);
-void forget(MPI_Request handle);
+void remember(const char* function, Recorded what, MPI_Request handle);
 void leave(const Called& called);  // of a blocking call
 // Of a nonblocking one; the handle is null if it has failed.
 void leave(const Called& called, MPI_Request handle);
 
 template <typename Call>
-Called enter(const Call& call, MPI_Comm communicator, const CallSite& site) {
+Recorded recorded(const Call& call, MPI_Comm communicator) {
     const auto known = find(communicator);
-    return enter(site, known.get(), call.profiled_bytes(known->peers), root_kind(call, known->peers));
+    return {known, call.profiled_bytes(known->peers), root_kind(call, known->peers)};
 }
 
 template <typename Call, typename Native>
 int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Native native) {
     if (!trace::on() || communicator == MPI_COMM_NULL) return native();
-    const Called called = enter(call, communicator, site);
+    const Called called = enter(site, recorded(call, communicator));
     const int error = native();
     leave(called);
     return error;
@@ -91,7 +92,7 @@ template <typename Call, typename Native>
 int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, const CallSite& site,
                 Native native) {
     if (!trace::on() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
-    const Called called = enter(call, communicator, site);
+    const Called called = enter(site, recorded(call, communicator));
     const int error = native();
     leave(called, error == MPI_SUCCESS ? *handle : MPI_REQUEST_NULL);
     return error;
@@ -102,40 +103,9 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, con
                Native native) {
     if (!trace::on() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
     const int error = native();
-    if (error != MPI_SUCCESS) return error;
-    const auto known = find(communicator);
-    remember(site.function, known, call.profiled_bytes(known->peers), root_kind(call, known->peers), *handle);
+    if (error == MPI_SUCCESS) remember(site.function, recorded(call, communicator), *handle);
     return error;
 }
-
-// For calls that start persistent requests.
-class Starting {
-  public:
-    Starting(const void* from, int count, const MPI_Request* handles);
-    void done();
-
-  private:
-    std::vector<std::pair<MPI_Request, Called>> ours_;
-};
-
-// What a completing call has completed: all of its requests, or those with these indices.
-struct Completed {
-    bool all = false;
-    std::span<const int> indices;
-};
-
-// For completing calls.
-class Completing {
-  public:
-    Completing(const void* from, int count, const MPI_Request* handles);
-    void done(const Completed& completed);
-
-  private:
-    const void* from_;
-    std::uint64_t began_ = 0;
-    bool has_collectives_ = false;
-    std::vector<std::pair<int, MPI_Request>> ours_;  // places in the array
-};
 
 }  // namespace lapwing::profile
 

@@ -60,21 +60,6 @@ Communicator* find(MPI_Comm communicator) {
     return found == groups.end() ? nullptr : found->get();
 }
 
-}  // namespace
-
-Communicator::~Communicator() {
-    if (slot != slot_of_all) lapwing::slots.release(slot);
-}
-
-Communicator* find_or_make(MPI_Comm communicator, int* error) {
-    const std::lock_guard lock(mutex);
-    Communicator* group = find(communicator);
-    if (group == nullptr) group = make(communicator, error);
-    return known_communicator(communicator).kept = group;
-}
-
-namespace {
-
 // Inside Entry.
 void open(Communicator& communicator) {
     JobGroup& group = *communicator.group;
@@ -99,6 +84,17 @@ void open(Communicator& communicator) {
 }
 
 }  // namespace
+
+Communicator::~Communicator() {
+    if (slot != slot_of_all) lapwing::slots.release(slot);
+}
+
+Communicator* find_or_make(MPI_Comm communicator, int* error) {
+    const std::lock_guard lock(mutex);
+    Communicator* group = find(communicator);
+    if (group == nullptr) group = make(communicator, error);
+    return known_communicator(communicator).kept = group;
+}
 
 int make_group(Communicator& communicator) {
     free_communicators();

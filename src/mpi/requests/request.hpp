@@ -4,7 +4,7 @@
 // does not replace work with it. Making one costs an allocation in the MPI. A request that completes inside
 // Lapwing's own functions is therefore not completed in the MPI: its handle is used again for the next
 // collective. The request is completed in the MPI only when the MPI must see its completion: the program
-// waits in a function that Lapwing does not replace, or together with requests of the MPI.
+// waits in a function that Lapwing does not replace, or for some of several requests.
 #pragma once
 
 #include <mpi.h>

@@ -56,6 +56,12 @@ void measure_completion(Request& request) {
     }
 }
 
+[[gnu::always_inline]] inline Request* list_of(MPI_Request handle) {
+    WatchedRequest* const found = request_book.find(word_of(handle));
+    const bool is_list = found != nullptr && found->run_by == WatchedRequest::RunBy::lapwing;
+    return is_list ? static_cast<Request*>(found) : nullptr;
+}
+
 }  // namespace
 
 // Callbacks of the generalized requests.
@@ -223,16 +229,6 @@ void RequestTable::forget(Request& request) {
     request.forgotten = true;
     if (!request.in_flight()) release(request);
 }
-
-namespace {
-
-[[gnu::always_inline]] inline Request* list_of(MPI_Request handle) {
-    WatchedRequest* const found = request_book.find(word_of(handle));
-    const bool is_list = found != nullptr && found->run_by == WatchedRequest::RunBy::lapwing;
-    return is_list ? static_cast<Request*>(found) : nullptr;
-}
-
-}  // namespace
 
 Request* RequestTable::find(MPI_Request handle) {
     Request* const request = list_of(handle);

@@ -59,10 +59,10 @@ RequestWait::RequestWait() : progress_(runtime.network->progress_thread()) {}
 
 void RequestWait::pause(std::span<Request* const> requests) {
     progress_.suspend();
-    if (strategy_.polls() == 0) {
-        for (const Request* request : requests) watch::InCall::waits_for(request->recorded);
-    }
-    if (watch::journal().wants_positions()) publish_positions(requests);
+    if (strategy_.polls() == 0)
+        record_test(requests);
+    else if (watch::journal().wants_positions())
+        publish_positions(requests);
     const auto any = [requests](auto is) {
         return std::ranges::any_of(requests, [&](const Request* request) { return is(*request->group); });
     };

@@ -21,12 +21,6 @@
 namespace lapwing {
 namespace {
 
-// Throws Error (unsupported) if the problem will have no plan.
-void require_algorithm(const Problem& problem, const PlanOptions& options) {
-    const DefaultFloatingPoint default_floating_point;
-    select(problem, options.requested);
-}
-
 // In a catch clause.
 Started left_without_plan(const Problem& problem, const Error& declined) {
     if (declined.code() != ErrorCode::unsupported) throw;
@@ -44,10 +38,12 @@ Started start(Communicator& group, Problem& problem, const UserBuffers& buffers,
     const Entry entry;
     Plan* plan = nullptr;
     try {
-        if (group.waiting.empty() && open_group(group))
+        if (group.waiting.empty() && open_group(group)) {
             plan = &group.planner().plan(problem);
-        else
-            require_algorithm(problem, group.options);
+        } else {  // throws if the problem will have no plan
+            const DefaultFloatingPoint default_floating_point;
+            select(problem, group.options.requested);
+        }
     } catch (const Error& declined) {
         return left_without_plan(problem, declined);
     }

@@ -59,15 +59,6 @@ void UserBuffer::contributes_block(std::size_t index) {
     contributes(several_[index].elements, offset);
 }
 
-bool UserBuffer::refused() const {
-    return std::ranges::any_of(blocks(), [](const Block& block) { return block.elements.refused(); });
-}
-
-bool UserBuffer::refused_where_gathered() const {
-    return std::ranges::any_of(blocks(),
-                               [](const Block& block) { return block.elements.refused_where_gathered(); });
-}
-
 std::uint64_t UserBuffer::bytes() const {
     std::uint64_t sum = 0;
     for (const Block& block : packed_blocks()) sum += block.elements.bytes();

@@ -84,8 +84,8 @@ class UserBuffer {
     // Those of one block of a buffer of several.
     const Elements& block(std::size_t index) const { return several_[index].elements; }
     // Whether the MPI refuses one of the datatypes.
-    bool refused() const;
-    bool refused_where_gathered() const;
+    bool refused() const { return any_block(&Elements::refused); }
+    bool refused_where_gathered() const { return any_block(&Elements::refused_where_gathered); }
     std::uint64_t bytes() const;
     // The blocks as a list uses them: offsets count from send_address() or
     // receive_address().
@@ -137,6 +137,9 @@ class UserBuffer {
     };
     std::span<const Block> blocks() const {
         return one_ ? std::span<const Block>(&*one_, 1) : std::span<const Block>(several_);
+    }
+    bool any_block(bool (Elements::*is)() const) const {
+        return std::ranges::any_of(blocks(), is, &Block::elements);
     }
     std::span<const Block> packed_blocks() const {
         return blocks().first(repeats_ ? std::min<std::size_t>(blocks().size(), 1) : blocks().size());
