@@ -14,6 +14,21 @@
 
 namespace lapwing {
 
+// A function of the MPI, looked up at its first call.
+class Found {
+  public:
+    template <typename Function, typename Find>
+    Function* get(Find find, const char* name) {
+        void* found = function_.load(std::memory_order_relaxed);
+        if (found == nullptr) [[unlikely]]
+            function_.store(found = find(name), std::memory_order_relaxed);
+        return reinterpret_cast<Function*>(found);
+    }
+
+  private:
+    std::atomic<void*> function_{nullptr};
+};
+
 // `Named` finds the functions of one name: next() is behind this library, ours() is this library's, and
 // native() is the MPI's PMPI function.
 template <typename Named, typename Function>
@@ -52,14 +67,23 @@ struct Gated<Named, Result(Arguments...)> {
         ":\n\t" LAPWING_JUMP_BY("lapwing_" #name) "\t.size " #name ", . - " #name "\n\t.popsection");
 // One that this library defines elsewhere comes before the weak one.
 #define LAPWING_GATED(function)                                                                       \
-    extern "C" decltype(::function) P##function;                                                      \
     namespace {                                                                                       \
     struct Named_##function {                                                                         \
-        static auto* next() { return LAPWING_FOUND_BY(find_next, function); }                         \
-        static auto* ours() { return LAPWING_FOUND_BY(find_own, function); }                          \
-        static auto* native() { return LAPWING_FOUND_BY(find_native, P##function); }                  \
+        static auto* next() {                                                                         \
+            static constinit lapwing::Found found;                                                    \
+            return found.get<decltype(::function)>(lapwing::find_next, #function);                    \
+        }                                                                                             \
+        static auto* ours() {                                                                         \
+            static constinit lapwing::Found found;                                                    \
+            return found.get<decltype(::function)>(lapwing::find_own, #function);                     \
+        }                                                                                             \
+        static auto* native() {                                                                       \
+            static constinit lapwing::Found found;                                                    \
+            return found.get<decltype(::function)>(lapwing::find_native, "P" #function);              \
+        }                                                                                             \
     };                                                                                                \
     }                                                                                                 \
+    extern "C" decltype(::function) P##function;                                                      \
     LAPWING_DEFINE(".weak", function, (lapwing::Gated<Named_##function, decltype(::function)>::call)) \
     LAPWING_DEFINE(".globl", P##function, (lapwing::Gated<Named_##function, decltype(::function)>::call_pmpi))
 #else
