@@ -54,11 +54,13 @@ struct PeerReceives {
 // wait completes which receive, and the gates that they need.
 class ChainReceives {
   public:
-    // The list's waits must be right.
+    // Throws Error (invalid_argument) if the waits are not those of the receives.
     ChainReceives(const List& list, const ChainLimits& limits, const std::vector<bool>& intra_node) {
         find_tail(list);
         const int groups = find_receives(list, intra_node);
         for (PeerReceives& peer : peers_) {
+            if (peer.waited < peer.receives.size())
+                throw_invalid("a list has a receive that it does not wait for");
             peer.among_sends = peer.bytes <= limits.eager_bytes;
             for (PlannedReceive& receive : peer.receives) {
                 if (receive.group >= groups) receive.group = -1;
@@ -104,6 +106,8 @@ class ChainReceives {
                 in_group = true;
                 if (task.count == 0) continue;
                 PeerReceives& peer = of(task.peer);
+                if (task.count > peer.receives.size() - peer.waited)
+                    throw_invalid("a list waits for a receive that it has not posted");
                 for (std::uint64_t n = 0; n < task.count; ++n)
                     peer.receives[peer.waited++].group = groups - 1;
             } else {
@@ -155,37 +159,6 @@ class ChainReceives {
     std::size_t tail_ = 0;
     int gates_ = 0;
 };
-
-// Whether the waits are in the order of the receives, and for all of them. Takes no memory.
-bool waits_in_order(const List& list) {
-    std::size_t receives = 0;
-    std::size_t waited = 0;
-    std::size_t next = 0;  // receive, or a task before it
-    for (const Task& task : list.tasks) {
-        if (task.kind == Kind::recv) ++receives;
-        if (task.kind != Kind::wait) continue;
-        for (std::uint64_t n = 0; n < task.count; ++n, ++next) {
-            if (++waited > receives) return false;
-            while (list.tasks[next].kind != Kind::recv) ++next;
-            if (list.tasks[next].peer != task.peer) return false;
-        }
-    }
-    return waited == receives;
-}
-
-void check_waits(const List& list) {
-    if (waits_in_order(list)) return;
-    std::unordered_map<int, std::uint64_t> open;  // receives of each peer without a wait so far
-    for (const Task& task : list.tasks) {
-        if (task.kind == Kind::recv) ++open[task.peer];
-        if (task.kind != Kind::wait) continue;
-        std::uint64_t& of_peer = open[task.peer];
-        if (of_peer < task.count) throw_invalid("a list waits for a receive that it has not posted");
-        of_peer -= task.count;
-    }
-    if (std::any_of(open.begin(), open.end(), [](const auto& peer) { return peer.second > 0; }))
-        throw_invalid("a list has a receive that it does not wait for");
-}
 
 class Lowering {
   public:
@@ -390,7 +363,6 @@ Verdict has_chains(const List& list) {
 }
 
 Chains lower_to_chains(const List& list, const ChainLimits& limits, const std::vector<bool>& intra_node) {
-    check_waits(list);
     return Lowering(list, limits, intra_node).run();
 }
 

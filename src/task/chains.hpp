@@ -102,7 +102,8 @@ Verdict has_chains(const List& list);
 
 // Returns the chain form, in time proportional to the list's length. `intra_node`: by rank, whether the rank
 // is an intra-node peer; empty if no rank is. Throws Error (invalid_argument) if the list has enable tasks,
-// waits for receives that it has not posted, or has a receive without a wait.
+// or if it waits for an inter-node receive that it has not posted, or does not wait for one that it has
+// posted.
 Chains lower_to_chains(const List& list, const ChainLimits& limits = {},
                        const std::vector<bool>& intra_node = {});
 // Returns whether the task is a message of an intra-node peer, or a wait for one.
