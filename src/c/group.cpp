@@ -216,7 +216,7 @@ lapwing_operation* Group::begin(Plan& plan, Buffers buffers, const CallersFuncti
     operation->floating_point.capture();
     buffers.floating_point = &operation->floating_point;
     try {
-        operation->run = plan.prepared->start(buffers, next_channel_);
+        operation->run = plan.start(buffers, next_channel_);
     } catch (const Error& error) {
         // The other ranks have started, or will: they must not wait for this one.
         const std::string why = lost(error.what());
