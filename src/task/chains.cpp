@@ -280,8 +280,9 @@ class Lowering {
         do {
             const std::uint64_t max_part = std::max<std::uint64_t>(limits_.step_bytes, 1);
             const std::uint64_t part = std::min(span.length - done, max_part);
-            chain.push_back({kind, peer, -1, 0, span.part(done, part), task});
+            const Span part_span = span.part(done, part);
             done += part;
+            chain.push_back({kind, peer, -1, 0, part_span, task, done == span.length});
         } while (done < span.length);
     }
 

@@ -49,6 +49,7 @@ struct Step {
     std::uint64_t count = 0;  // await: number of signals that it consumes
     Span span;                // send: source; receive: target; zero bytes: a signal between ranks
     std::uint32_t task = 0;   // index of its task in the list; for gates, of the wait
+    bool is_last = false;     // send, receive: of its message, which may be several steps
 
     bool operator==(const Step&) const = default;
 };
