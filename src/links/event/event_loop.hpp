@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace lapwing {
@@ -22,7 +23,7 @@ class EventLoop {
     // block for long.
 
     // Runs `work` soon.
-    void post(std::function<void()> work);
+    void post(std::function<void()> work) { post_after({}, std::move(work)); }
     // Runs `work` after `delay`.
     struct Timer {
         std::chrono::steady_clock::time_point when{};
