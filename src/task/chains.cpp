@@ -121,37 +121,33 @@ class ChainReceives {
     // arrive in the order of its awaits. The messages of a peer for one group need one signal, after the last
     // message.
     void choose_gates(const ChainLimits& limits) {
-        using Signals = std::unordered_map<int, std::uint64_t>;   // by group, or by the peer's place
         std::vector<std::pair<PlannedReceive*, int>> signalling;  // with its peer's place
-        Signals of_group;
-        Signals of_peer;
         for (std::size_t place = 0; place < peers_.size(); ++place) {
             std::vector<PlannedReceive>& receives = peers_[place].receives;
             if (peers_[place].among_sends) continue;
             for (std::size_t i = 0; i < receives.size() && receives[i].group >= 0; ++i) {
                 if (i + 1 < receives.size() && receives[i + 1].group == receives[i].group) continue;
                 signalling.emplace_back(&receives[i], static_cast<int>(place));
-                ++of_group[receives[i].group];
-                ++of_peer[static_cast<int>(place)];
             }
         }
         const std::uint64_t max_signals = std::max<std::uint64_t>(limits.gate_signals, 1);
-        const auto gates_for = [max_signals](const Signals& signals) {
-            std::uint64_t gates = 0;
-            for (const auto& [owner, count] : signals) gates += (count - 1) / max_signals + 1;
-            return gates;
-        };
-        const bool by_group = gates_for(of_group) <= gates_for(of_peer);
         struct Owner {
             std::uint64_t signals = 0;
             int gate = -1;  // the one in use
         };
-        std::unordered_map<int, Owner> owners;
-        for (const auto& [receive, place] : signalling) {
-            Owner& owner = owners[by_group ? receive->group : place];
-            if (owner.signals++ % max_signals == 0) owner.gate = gates_++;
-            receive->gate = owner.gate;
-        }
+        const auto number_gates = [&](bool by_group) {
+            int gates = 0;
+            std::unordered_map<int, Owner> owners;
+            for (const auto& [receive, place] : signalling) {
+                Owner& owner = owners[by_group ? receive->group : place];
+                if (owner.signals++ % max_signals == 0) owner.gate = gates++;
+                receive->gate = owner.gate;
+            }
+            return gates;
+        };
+        const int of_peers = number_gates(false);
+        gates_ = number_gates(true);
+        if (of_peers < gates_) gates_ = number_gates(false);
     }
 
     std::vector<PeerReceives> peers_;
