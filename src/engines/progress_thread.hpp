@@ -65,9 +65,6 @@ class ProgressThread {
     // may. Throws Error (system, invalid_argument).
     ProgressThread(shm::ShmNode* node, Fabric* fabric, const WakePipe* pipe,
                    const std::vector<int>& processors, Start start = Start::at_once);
-    // Without a fabric.
-    ProgressThread(shm::ShmNode& node, const std::vector<int>& processors)
-        : ProgressThread(&node, nullptr, nullptr, processors) {}
     ~ProgressThread();
 
     // Starts a thread that starts when needed. Does nothing if it has started. No other thread may use links

@@ -80,7 +80,7 @@ class Descriptors {
     }
     void release(std::uint64_t count) { taken_ -= count; }
     // That could still be taken or must stay free.
-    std::uint64_t free() const { return limit_ < taken_ ? 0 : limit_ - taken_; }
+    std::uint64_t free() const { return limit_ - taken_; }
     std::uint64_t to_stay_free() const { return to_stay_free_; }
 
   private:
@@ -158,16 +158,15 @@ class GroupPool {
     };
     Family& of(const std::vector<int>& members) { return families_[members]; }
 
-    GroupParts* take(Family& family, std::uint64_t position) {
-        if (position >= family.positions.size() || !is_unused(family.positions[position])) return nullptr;
-        std::erase(unused_, std::pair(&family, position));
-        family.positions[position].in_use = true;
-        return family.positions[position].parts.get();
-    }
-    GroupParts* add(Family& family, std::uint64_t position, std::unique_ptr<GroupParts> parts) {
+    // The group at this position, which `make()` makes if there is none yet.
+    template <typename Make>
+    GroupParts* take(Family& family, std::uint64_t position, Make make) {
         if (position >= family.positions.size()) family.positions.resize(position + 1);
-        family.positions[position] = {std::move(parts), true};
-        return family.positions[position].parts.get();
+        Family::Position& taken = family.positions[position];
+        if (taken.parts == nullptr) taken.parts = make();
+        std::erase(unused_, std::pair(&family, position));
+        taken.in_use = true;
+        return taken.parts.get();
     }
     // No communicator uses it any more.
     void release(Family& family, std::uint64_t position) {
@@ -270,14 +269,12 @@ class KernelJob final : public JobEngine {
         auto& reservation = static_cast<GroupReservation&>(*reserved);
         GroupPool::Family& family = reservation.family;
         const std::uint64_t position = reservation.position();
+        const auto make_parts = [&] { return make(group, std::move(reservation.descriptors)); };
         std::shared_ptr<GroupParts> parts;
         if (position == GroupPool::no_position) {
-            parts = make(group, std::move(reservation.descriptors));
+            parts = make_parts();
         } else {
-            GroupParts* pooled = pool_->take(family, position);
-            if (pooled == nullptr)
-                pooled = pool_->add(family, position, make(group, std::move(reservation.descriptors)));
-            parts = {pooled,
+            parts = {pool_->take(family, position, make_parts),
                      [pool = pool_, &family, position](GroupParts*) { pool->release(family, position); }};
         }
         parts->group.use_intra_node(group.intra_node);
