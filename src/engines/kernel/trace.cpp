@@ -77,7 +77,7 @@ void RunTrace::record_completed(const RunChains& chains) {
             const std::uint32_t task = planned.tasks[seen_[i]];
             if (task == TracePlan::none) continue;
             known_[task] = any = true;
-            record_seen(task, once());
+            tracer_.seen(plan_.tasks_[task], task, once());
         }
         if (since_[i] == 0 || chains[i].in_kernel) continue;
         trace::record({.began = since_[i],
@@ -94,20 +94,8 @@ void RunTrace::record_completed(const RunChains& chains) {
     for (; wait_ < plan_.waits_.size(); ++wait_) {
         const TracePlan::Wait& wait = plan_.waits_[wait_];
         if (wait.last_receive != TracePlan::none && !known_[wait.last_receive]) break;
-        record_seen(wait.task, now);
+        tracer_.seen(plan_.tasks_[wait.task], wait.task, now);
     }
-}
-
-void RunTrace::record_seen(std::uint32_t task, std::uint64_t now) {
-    const Task& of = plan_.tasks_[task];
-    trace::record({.began = now,
-                   .ended = now,
-                   .bytes = TaskTracer::amount(of),
-                   .operation = tracer_.operation(),
-                   .index = task,
-                   .peer = of.peer,
-                   .what = trace::What::seen,
-                   .kind = static_cast<std::uint8_t>(of.kind)});
 }
 
 // A wait for intra-node peers begins with its first try. Every other step begins with the try that succeeds.

@@ -59,8 +59,6 @@ class RunTrace {
     void end_host_step(std::size_t index);
 
   private:
-    void record_seen(std::uint32_t task, std::uint64_t now);
-
     const TracePlan& plan_;
     TaskTracer tracer_;
     std::vector<std::uint64_t> since_;  // by chain: when it was submitted; 0: it is not in the kernel
