@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include <bit>
+
 #include "base/error.hpp"
 #include "engines/progress_choice.hpp"
 #include "links/tcp/addresses.hpp"
@@ -79,9 +81,7 @@ void Job::join_sockets(const std::function<std::unique_ptr<tcp::Endpoint>()>& ma
     std::unique_ptr<tcp::Endpoint> made;
     together([&] { made = make(); });
     JobKey shared = shared_key();
-    tcp::Key key;
-    static_assert(sizeof key == sizeof shared);
-    std::memcpy(key.data(), shared.data(), sizeof key);
+    auto key = std::bit_cast<tcp::Key>(shared);
     made->admit(key, exchange_values(made->address()), rank_);
     key.fill(0);
     shared.fill(0);

@@ -123,7 +123,6 @@ class ProgressThread {
     void update_demand(Lock lock);
     bool has_unseen_progress();
     void ring();
-    bool sleep_until_woken(std::uint32_t rings, std::chrono::nanoseconds limit);
     bool sleep_in_poll(std::chrono::nanoseconds limit);
 
     shm::ShmNode* const node_;

@@ -92,24 +92,24 @@ class Descriptors {
 // The descriptors of one group: those of its shared lanes, and of the persistent lanes that it has opened.
 class GroupDescriptors {
   public:
-    GroupDescriptors(std::shared_ptr<Descriptors> all, std::uint64_t peers, std::uint64_t taken)
-        : all_(std::move(all)), peers_(peers), taken_(taken) {}
-    ~GroupDescriptors() { all_->release(taken_); }
+    GroupDescriptors(std::shared_ptr<Descriptors> all, int ranks)
+        : all_(std::move(all)), peers_(static_cast<std::uint64_t>(ranks - 1)) {}
+    ~GroupDescriptors() { release(lanes_); }
     GroupDescriptors& operator=(GroupDescriptors&&) = delete;
-    bool take_lane() {
-        if (!all_->take(peers_)) return false;
-        taken_ += peers_;
-        return true;
+    bool take(int lanes) {
+        const bool taken = all_->take(peers_ * static_cast<std::uint64_t>(lanes));
+        if (taken) lanes_ += lanes;
+        return taken;
     }
-    void release_lane() {
-        all_->release(peers_);
-        taken_ -= peers_;
+    void release(int lanes) {
+        all_->release(peers_ * static_cast<std::uint64_t>(lanes));
+        lanes_ -= lanes;
     }
 
   private:
     const std::shared_ptr<Descriptors> all_;
     const std::uint64_t peers_;
-    std::uint64_t taken_;
+    int lanes_ = 0;
 };
 
 // What a group's prepared lists use, in the order of its construction.
@@ -299,19 +299,17 @@ class KernelJob final : public JobEngine {
         const int ranks = static_cast<int>(group.members.size());
         parts->persistent_lanes = std::make_shared<PersistentLanes>(
             [this, &taken, ranks] {
-                const bool has_lane = taken.take_lane();
+                const bool has_lane = taken.take(1);
                 if (!has_lane)
                     warn(too_few(ranks) + " for one more persistent collective; the host engine runs it");
                 return has_lane;
             },
-            [&taken] { taken.release_lane(); });
+            [&taken] { taken.release(1); });
         return parts;
     }
     std::unique_ptr<GroupDescriptors> set_aside(int ranks) {
-        const auto peers = static_cast<std::uint64_t>(ranks - 1);
-        const std::uint64_t count = peers * static_cast<std::uint64_t>(lanes_);
-        if (!descriptors_->take(count)) return nullptr;
-        return std::make_unique<GroupDescriptors>(descriptors_, peers, count);
+        auto descriptors = std::make_unique<GroupDescriptors>(descriptors_, ranks);
+        return descriptors->take(lanes_) ? std::move(descriptors) : nullptr;
     }
     std::string too_few(int ranks) const {
         return fmt::format(

@@ -44,7 +44,7 @@ struct EventLoop::State {
     std::condition_variable finished;  // a watch's work has returned
     bool ending = false;
     bool woken = false;
-    std::map<std::pair<Clock::time_point, std::uint64_t>, Work> posted;  // by the time when it is due
+    std::map<Timer, Work> posted;
     std::uint64_t last_timer = 0;
     std::uint32_t last_watch = 0;
     std::unordered_map<int, std::shared_ptr<Watch>> watches;  // by descriptor
@@ -69,7 +69,7 @@ struct EventLoop::State {
         woken = false;
         const auto now = Clock::now();
         // One by one, because each may cancel those that follow.
-        while (!ending && !posted.empty() && posted.begin()->first.first <= now) {
+        while (!ending && !posted.empty() && posted.begin()->first.when <= now) {
             Work work = std::move(posted.extract(posted.begin()).mapped());
             lock.unlock();
             work();
@@ -79,7 +79,7 @@ struct EventLoop::State {
         if (ending) return -2;
         if (posted.empty()) return -1;
         const auto left =
-            std::chrono::ceil<std::chrono::milliseconds>(posted.begin()->first.first - Clock::now());
+            std::chrono::ceil<std::chrono::milliseconds>(posted.begin()->first.when - Clock::now());
         return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3600 * 1000));
     }
 
@@ -156,19 +156,16 @@ void EventLoop::place(const std::vector<int>& processors) {
 EventLoop::Timer EventLoop::post_after(std::chrono::milliseconds delay, Work work) {
     const std::lock_guard lock(state_->mutex);
     const Timer timer{Clock::now() + delay, ++state_->last_timer};
-    const bool first = state_->posted.empty() || timer.when < state_->posted.begin()->first.first;
-    state_->posted.emplace(std::pair(timer.when, timer.number), std::move(work));
+    const bool first = state_->posted.empty() || timer < state_->posted.begin()->first;
+    state_->posted.emplace(timer, std::move(work));
     if (first) state_->wake();
     return timer;
 }
 
 void EventLoop::cancel(const Timer& timer) {
-    Work dropped;  // destroyed after the lock
+    decltype(State::posted)::node_type dropped;  // destroyed after the lock
     const std::lock_guard lock(state_->mutex);
-    const auto found = state_->posted.find(std::pair(timer.when, timer.number));
-    if (found == state_->posted.end()) return;
-    dropped = std::move(found->second);
-    state_->posted.erase(found);
+    dropped = state_->posted.extract(timer);
 }
 
 void EventLoop::watch(int descriptor, unsigned events, std::function<void(unsigned)> work) {

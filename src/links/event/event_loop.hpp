@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,6 +29,7 @@ class EventLoop {
     struct Timer {
         std::chrono::steady_clock::time_point when{};
         std::uint64_t number = 0;  // 0: none
+        auto operator<=>(const Timer&) const = default;
     };
     Timer post_after(std::chrono::milliseconds delay, std::function<void()> work);
     // Drops such work. Does nothing if it has begun.
