@@ -31,10 +31,10 @@ class ProgressThread {
         // How often the thread was woken while this run was in flight. The caller must own the run or have
         // removed it.
         std::uint64_t times_woken() const { return wake_ups_; }
-
-      protected:
         // As in the constructor. Not while it is registered.
         void set_short(bool is_short) { short_ = is_short; }
+
+      protected:
         enum class Outcome {
             pending,        // waits for messages
             needs_program,  // waits for a thread of the program

@@ -56,7 +56,10 @@ class ChainReceives {
   public:
     // Throws Error (invalid_argument) if the waits are not those of the receives.
     ChainReceives(const List& list, const ChainLimits& limits, const std::vector<bool>& intra_node) {
-        find_tail(list);
+        tail_ = list.tasks.size();
+        while (tail_ > 0 &&
+               (list.tasks[tail_ - 1].kind == Kind::copy || list.tasks[tail_ - 1].kind == Kind::reduce))
+            --tail_;
         const int groups = find_receives(list, intra_node);
         for (PeerReceives& peer : peers_) {
             if (peer.waited < peer.receives.size())
@@ -81,12 +84,6 @@ class ChainReceives {
     std::size_t tail() const { return tail_; }
 
   private:
-    void find_tail(const List& list) {
-        tail_ = list.tasks.size();
-        while (tail_ > 0 &&
-               (list.tasks[tail_ - 1].kind == Kind::copy || list.tasks[tail_ - 1].kind == Kind::reduce))
-            --tail_;
-    }
     // Finds the wait that completes each receive. Adjacent waits form one group. Returns the number of groups
     // that are followed by a send, or by a copy or reduction that is not at the end of the list.
     int find_receives(const List& list, const std::vector<bool>& intra_node) {

@@ -19,7 +19,6 @@ namespace {
 class HostPrepared;
 
 struct HostRun final : Operation, ProgressThread::Work {
-    void restart(HostPrepared& prepared, const Buffers& buffers, std::uint32_t on_channel);
     Outcome advance() override;
 
     HostPrepared* owner = nullptr;
@@ -85,16 +84,6 @@ class HostPrepared final : public Prepared {
     int in_flight_ = 0;
 };
 
-void HostRun::restart(HostPrepared& prepared, const Buffers& buffers, std::uint32_t on_channel) {
-    set_short(prepared.is_short_);
-    owner = &prepared;
-    memory.make_scratch(prepared.list_.scratch_bytes);
-    memory.buffers = buffers;
-    channel = on_channel;
-    task = awaited = 0;
-    messages.restart(prepared.messages_);
-}
-
 HostPrepared::HostPrepared(List list, std::shared_ptr<SharedByLists> shared)
     : shared_(std::move(shared)),
       link_(shared_->link),
@@ -122,7 +111,13 @@ HostPrepared::~HostPrepared() {
 
 Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     HostRun& run = shared_->runs.take();
-    run.restart(*this, buffers, channel);
+    run.set_short(is_short_);
+    run.owner = this;
+    run.memory.make_scratch(list_.scratch_bytes);
+    run.memory.buffers = buffers;
+    run.channel = channel;
+    run.task = run.awaited = 0;
+    run.messages.restart(messages_);
     ++in_flight_;
     if (shared_->traced) run.tracer.start(buffers.operation);
     if (progress_thread_ != nullptr) {
