@@ -78,17 +78,10 @@ void Ring::wake() {
     }
 }
 
-bool Ring::cancel_all() {
-    return cancel(-1, IORING_ASYNC_CANCEL_ANY);
-}
-
 bool Ring::cancel(int descriptor) {
-    return cancel(descriptor, IORING_ASYNC_CANCEL_FD);
-}
-
-bool Ring::cancel(int descriptor, unsigned which) {
     io_uring_sync_cancel_reg cancel{};
     cancel.fd = descriptor;
+    const unsigned which = descriptor < 0 ? IORING_ASYNC_CANCEL_ANY : IORING_ASYNC_CANCEL_FD;
     cancel.flags = which | IORING_ASYNC_CANCEL_ALL;
     cancel.timeout = {-1, -1};
     return io_uring_register_sync_cancel(&ring_, &cancel) >= 0;

@@ -48,15 +48,13 @@ class Ring {
     // Cancels all operations, or those on one descriptor. Each chain that stops posts a completion: before
     // the call returns for operations that this thread has submitted, soon for those of another thread.
     // Return false if the kernel refuses it, or has no such operation.
-    bool cancel_all();
+    bool cancel_all() { return cancel(-1); }
     bool cancel(int descriptor);
 
     // Readable when there are completions.
     int descriptor() const { return ring_.ring_fd; }
 
   private:
-    bool cancel(int descriptor, unsigned which);
-
     io_uring ring_{};
 };
 
