@@ -65,7 +65,7 @@ Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, cons
     options_ = read_plan_options(settings);
     no_messages_ = std::make_unique<NoMessages>();
     alone_ = std::make_unique<AloneJob>(settings);
-    network_ = std::make_unique<JobNetwork>(*alone_);
+    network_ = std::make_unique<JobNetwork>(*alone_, "auto", RankLocations());
     group_.emplace(*network_, 0, std::vector<int>{}, options_, JobNetwork::number_of_all);
     group_->claim();
     group_->open({}, no_messages_.get());
@@ -216,7 +216,7 @@ lapwing_operation* Group::begin(Plan& plan, Buffers buffers, const CallersFuncti
     operation->floating_point.capture();
     buffers.floating_point = &operation->floating_point;
     try {
-        operation->run = plan.prepared->start(buffers, next_channel_);
+        operation->run = plan.start(buffers, next_channel_);
     } catch (const Error& error) {
         // The other ranks have started, or will: they must not wait for this one.
         const std::string why = lost(error.what());

@@ -12,9 +12,6 @@
 namespace lapwing {
 namespace {
 
-template <typename Element>
-constexpr bool is_half = std::is_same_v<Element, Float16> || std::is_same_v<Element, BFloat16>;
-
 // Samples of one group of elements, chosen by overloads. Sums and products of integers fit the type, because
 // MPIs differ in what they do at an overflow.
 template <typename Number>

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include <bit>
+
 #include "base/error.hpp"
 #include "engines/progress_choice.hpp"
 #include "links/tcp/addresses.hpp"
@@ -55,16 +57,16 @@ std::unique_ptr<tcp::Endpoint> Job::make_sockets() {
 }
 
 tcp::Endpoint& Job::sockets() {
-    if (sockets_ == nullptr) open_sockets_by([&](auto& made) { made = make_sockets(); });
+    if (sockets_ == nullptr) join_sockets([this] { return make_sockets(); });
     return *sockets_;
 }
 
 tcp::Endpoint* Job::sockets_if_available(std::string& why) {
     if (sockets_ != nullptr) return sockets_.get();
     try {
-        open_sockets_by([&](auto& made) {
+        join_sockets([this] {
             try {
-                made = make_sockets();
+                return make_sockets();
             } catch (const Error& error) {
                 throw Error(ErrorCode::system, error.what());
             }
@@ -75,13 +77,11 @@ tcp::Endpoint* Job::sockets_if_available(std::string& why) {
     return sockets_.get();
 }
 
-void Job::open_sockets_by(const std::function<void(std::unique_ptr<tcp::Endpoint>&)>& make) {
+void Job::join_sockets(const std::function<std::unique_ptr<tcp::Endpoint>()>& make) {
     std::unique_ptr<tcp::Endpoint> made;
-    together([&] { make(made); });
+    together([&] { made = make(); });
     JobKey shared = shared_key();
-    tcp::Key key;
-    static_assert(sizeof key == sizeof shared);
-    std::memcpy(key.data(), shared.data(), sizeof key);
+    auto key = std::bit_cast<tcp::Key>(shared);
     made->admit(key, exchange_values(made->address()), rank_);
     key.fill(0);
     shared.fill(0);

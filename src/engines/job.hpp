@@ -88,7 +88,7 @@ class Job {
     void close_sockets() { sockets_.reset(); }
 
   private:
-    void open_sockets_by(const std::function<void(std::unique_ptr<tcp::Endpoint>& made)>& make);
+    void join_sockets(const std::function<std::unique_ptr<tcp::Endpoint>()>& make);
 
     const int rank_;
     const int ranks_;

@@ -52,10 +52,9 @@ void copy(std::byte* target, const std::byte* source, std::uint64_t bytes) {
 // The type that an operator computes in. Sums and products of integers wrap around, also of signed ones, as
 // in hardware.
 template <Operator op, typename Element>
-using Computed = std::conditional_t<
-    std::is_integral_v<Element> && (op == Operator::sum || op == Operator::product), std::uint64_t,
-    std::conditional_t<std::is_same_v<Element, Float16> || std::is_same_v<Element, BFloat16>, float,
-                       Element>>;
+using Computed =
+    std::conditional_t<std::is_integral_v<Element> && (op == Operator::sum || op == Operator::product),
+                       std::uint64_t, std::conditional_t<is_half<Element>, float, Element>>;
 
 template <Operator op, typename Element>
 Element combine(Element first, Element second) {

@@ -6,13 +6,6 @@
 #include "base/error.hpp"
 
 namespace lapwing {
-namespace {
-
-[[noreturn]] void refuse() {
-    throw Error(ErrorCode::internal, "a list waits for a receive that it has not posted");
-}
-
-}  // namespace
 
 MessagePlan::MessagePlan(std::span<const Task> tasks) {
     // Most lists wait in the order of their receives. That is found without memory.
@@ -23,7 +16,7 @@ MessagePlan::MessagePlan(std::span<const Task> tasks) {
         if (task.kind == Kind::recv) ++receives_;
         if (task.kind != Kind::wait) continue;
         awaited_ += task.count;
-        if (awaited_ > receives_) refuse();
+        in_order = in_order && awaited_ <= receives_;
         for (std::uint64_t i = 0; i < task.count && in_order; ++i, ++next_receive) {
             while (tasks[next_receive].kind != Kind::recv) ++next_receive;
             in_order = tasks[next_receive].peer == task.peer;
@@ -43,7 +36,8 @@ void MessagePlan::find_order(std::span<const Task> tasks) {
         const std::vector<std::size_t>& from = receives[task.peer];
         std::size_t& next = awaited[task.peer];
         for (std::uint64_t i = 0; i < task.count; ++i) {
-            if (next == from.size()) refuse();
+            if (next == from.size())
+                throw Error(ErrorCode::internal, "a list waits for a receive that it has not posted");
             order_.push_back(from[next++]);
         }
     }

@@ -202,7 +202,12 @@ void ProgressThread::run() {
                 limit = retries_.next(WaitStrategy::max_sleep);
             }
         }
-        woken = sleep_until_woken(rings, limit);
+        if (fabric_ != nullptr) {
+            woken = sleep_in_poll(limit);
+        } else {
+            node_->sleep_since(rings, limit);
+            woken = node_->rings() != rings;
+        }
         if (!woken) continue;
         polls_without_progress = 0;
         retries_.restart();
@@ -238,14 +243,8 @@ bool ProgressThread::poll(bool woken) {
     return again;
 }
 
-// The one place where the thread sleeps. Returns true if it was woken before `limit` passed.
-bool ProgressThread::sleep_until_woken(std::uint32_t rings, std::chrono::nanoseconds limit) {
-    if (fabric_ != nullptr) return sleep_in_poll(limit);
-    node_->sleep_since(rings, limit);
-    return node_->rings() != rings;
-}
-
-// The pipe stays readable from a ring until drain(), so no ring is lost.
+// Returns true if the thread was woken before `limit` passed. The pipe stays readable from a ring until
+// drain(), so no ring is lost.
 bool ProgressThread::sleep_in_poll(std::chrono::nanoseconds limit) {
     const bool parks = !must_poll();
     if (parks) {

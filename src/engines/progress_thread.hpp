@@ -31,10 +31,10 @@ class ProgressThread {
         // How often the thread was woken while this run was in flight. The caller must own the run or have
         // removed it.
         std::uint64_t times_woken() const { return wake_ups_; }
-
-      protected:
         // As in the constructor. Not while it is registered.
         void set_short(bool is_short) { short_ = is_short; }
+
+      protected:
         enum class Outcome {
             pending,        // waits for messages
             needs_program,  // waits for a thread of the program
@@ -65,9 +65,6 @@ class ProgressThread {
     // may. Throws Error (system, invalid_argument).
     ProgressThread(shm::ShmNode* node, Fabric* fabric, const WakePipe* pipe,
                    const std::vector<int>& processors, Start start = Start::at_once);
-    // Without a fabric.
-    ProgressThread(shm::ShmNode& node, const std::vector<int>& processors)
-        : ProgressThread(&node, nullptr, nullptr, processors) {}
     ~ProgressThread();
 
     // Starts a thread that starts when needed. Does nothing if it has started. No other thread may use links
@@ -126,7 +123,6 @@ class ProgressThread {
     void update_demand(Lock lock);
     bool has_unseen_progress();
     void ring();
-    bool sleep_until_woken(std::uint32_t rings, std::chrono::nanoseconds limit);
     bool sleep_in_poll(std::chrono::nanoseconds limit);
 
     shm::ShmNode* const node_;

@@ -23,24 +23,31 @@ class TaskTracer {
     // The task with this index in the list is done, and the next task begins.
     void end(const Task& task, std::size_t index) {
         const std::uint64_t now = trace::now();
-        trace::record({.began = began_,
-                       .ended = now,
-                       .bytes = amount(task),
-                       .operation = operation_,
-                       .index = static_cast<std::uint32_t>(index),
-                       .peer = task.peer,
-                       .what = trace::What::task,
-                       .kind = static_cast<std::uint8_t>(task.kind)});
+        record(trace::What::task, task, index, began_, now);
         began_ = now;
     }
-    static std::uint64_t amount(const Task& task) {
-        if (task.kind == Kind::wait) return task.count;
-        return sends(task.kind) ? task.source.length : task.target.length;
+    // The task, which the kernel has done, is found complete.
+    void seen(const Task& task, std::size_t index, std::uint64_t now) const {
+        record(trace::What::seen, task, index, now, now);
     }
     std::uint32_t operation() const { return operation_; }
     void forget() { began_ = 0; }
 
   private:
+    void record(trace::What what, const Task& task, std::size_t index, std::uint64_t began,
+                std::uint64_t ended) const {
+        trace::record({.began = began,
+                       .ended = ended,
+                       .bytes = task.kind == Kind::wait   ? task.count
+                                : task.kind == Kind::send ? task.source.length
+                                                          : task.target.length,
+                       .operation = operation_,
+                       .index = static_cast<std::uint32_t>(index),
+                       .peer = task.peer,
+                       .what = what,
+                       .kind = static_cast<std::uint8_t>(task.kind)});
+    }
+
     std::uint32_t operation_ = 0;
     std::uint64_t began_ = 0;
 };

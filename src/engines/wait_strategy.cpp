@@ -22,15 +22,6 @@ WaitStrategy::Step WaitStrategy::after_poll(const Situation& situation) {
     return yields ? Step::yield : Step::poll;
 }
 
-void WaitStrategy::record(std::uint64_t began, trace::WakeUp woken_by) {
-    trace::record({.began = began,
-                   .ended = trace::now(),
-                   .bytes = static_cast<std::uint64_t>(sleeps_.last().count()),
-                   .index = static_cast<std::uint32_t>(polls_),
-                   .what = trace::What::sleep,
-                   .kind = static_cast<std::uint8_t>(woken_by)});
-}
-
 trace::WakeUp sleep_at(std::span<const int> descriptors, std::chrono::nanoseconds limit) {
     std::vector<pollfd> sources;
     for (const int descriptor : descriptors) sources.push_back({descriptor, POLLIN, 0});

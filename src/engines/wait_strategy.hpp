@@ -22,7 +22,6 @@ class Backoff {
     nanoseconds next(nanoseconds longest) {
         return last_ = std::clamp(2 * last_, shortest_, std::max(shortest_, longest));
     }
-    nanoseconds last() const { return last_; }
     void restart() { last_ = nanoseconds{0}; }
 
   private:
@@ -70,12 +69,15 @@ class WaitStrategy {
         }
         const std::uint64_t began = trace::now();
         const trace::WakeUp woken_by = how(limit);
-        record(began, woken_by);
+        trace::record({.began = began,
+                       .ended = trace::now(),
+                       .bytes = static_cast<std::uint64_t>(limit.count()),
+                       .index = static_cast<std::uint32_t>(polls_),
+                       .what = trace::What::sleep,
+                       .kind = static_cast<std::uint8_t>(woken_by)});
     }
 
   private:
-    void record(std::uint64_t began, trace::WakeUp woken_by);
-
     std::uint64_t polls_ = 0;
     std::uint64_t began_ = 0;  // by the clock of traces; 0 before the clock has been read
     Backoff sleeps_{shortest_sleep};

@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "engines/catalogue.hpp"
-#include "engines/host/engine.hpp"
 
 namespace lapwing {
 
@@ -26,12 +25,6 @@ JobNetwork::JobNetwork(Job& job, const std::string& engine, RankLocations locati
     needs_links_of_job_ = several_hosts_ && description_.empty();
     if (needs_links_of_job_) description_ = job_.describe_links(may_have_thread());
     warn_of_missing();
-}
-
-JobNetwork::JobNetwork(Job& job)
-    : job_(job), settings_(read_network_settings(job.settings())), engine_("auto") {
-    const Engine& engine = host_engine();
-    engines_.push_back({&engine, engine.open(job)});
 }
 
 void JobNetwork::leave(const std::function<void()>& meanwhile) {

@@ -32,10 +32,9 @@ struct Missing {
 class JobNetwork {
   public:
     // Collective over the job. `engine` is the one that was asked for. Rank 0 prints the requested features
-    // that are unavailable. Throws Error (invalid_argument).
+    // that are unavailable. Of a job of one rank, `locations` may be unknown. Throws Error
+    // (invalid_argument).
     JobNetwork(Job& job, const std::string& engine, RankLocations locations);
-    // Of a job of one rank: the host engine alone, over the owner's link.
-    explicit JobNetwork(Job& job);
     // Collective, before the destructor: waits until no rank needs this one any more. Calls `meanwhile` again
     // and again until then.
     void leave(const std::function<void()>& meanwhile = [] {});

@@ -9,7 +9,6 @@
 #include "base/error.hpp"
 #include "base/floating_point.hpp"
 #include "collectives/catalogue.hpp"
-#include "plan/memcheck.hpp"
 #include "task/checker.hpp"
 #include "task/parts.hpp"
 
@@ -169,9 +168,8 @@ void Planner::make(const Problem& problem, Starts starts, Plan& plan) {
     for (const Task& task : list.tasks) {
         if (sends(task.kind)) plan.bytes_sent += task.source.length;
     }
-    std::vector<Span> written = memcheck::written_by(list);
-    plan.prepared =
-        memcheck::marking(chosen.opened->prepare(problem, std::move(list), use), std::move(written));
+    plan.written = memcheck::written_by(list);
+    plan.prepared = chosen.opened->prepare(problem, std::move(list), use);
 }
 
 // Removes the least recently used plans; never the newest, nor one in flight.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engines/engine.hpp"
+#include "plan/memcheck.hpp"
 #include "plan/selection.hpp"
 #include "task/problem.hpp"
 
@@ -32,6 +33,13 @@ struct Plan {
     std::uint64_t bytes_sent = 0;    // to other ranks, in one run
     int in_flight = 0;               // runs started and not complete; counted by the caller
     std::uint32_t trace_number = 0;  // of a trace; 0: it has none yet
+    std::vector<Span> written;       // see memcheck.hpp
+
+    // As Prepared::start().
+    Operation* start(const Buffers& buffers, std::uint32_t channel) {
+        if (!written.empty()) memcheck::mark(written, buffers.out);
+        return prepared->start(buffers, channel);
+    }
 
     // For the planner:
     std::uint64_t hash = 0;               // of problem and starts

@@ -54,11 +54,16 @@ struct PeerReceives {
 // wait completes which receive, and the gates that they need.
 class ChainReceives {
   public:
-    // The list's waits must be right.
+    // Throws Error (invalid_argument) if the waits are not those of the receives.
     ChainReceives(const List& list, const ChainLimits& limits, const std::vector<bool>& intra_node) {
-        find_tail(list);
+        tail_ = list.tasks.size();
+        while (tail_ > 0 &&
+               (list.tasks[tail_ - 1].kind == Kind::copy || list.tasks[tail_ - 1].kind == Kind::reduce))
+            --tail_;
         const int groups = find_receives(list, intra_node);
         for (PeerReceives& peer : peers_) {
+            if (peer.waited < peer.receives.size())
+                throw_invalid("a list has a receive that it does not wait for");
             peer.among_sends = peer.bytes <= limits.eager_bytes;
             for (PlannedReceive& receive : peer.receives) {
                 if (receive.group >= groups) receive.group = -1;
@@ -79,12 +84,6 @@ class ChainReceives {
     std::size_t tail() const { return tail_; }
 
   private:
-    void find_tail(const List& list) {
-        tail_ = list.tasks.size();
-        while (tail_ > 0 &&
-               (list.tasks[tail_ - 1].kind == Kind::copy || list.tasks[tail_ - 1].kind == Kind::reduce))
-            --tail_;
-    }
     // Finds the wait that completes each receive. Adjacent waits form one group. Returns the number of groups
     // that are followed by a send, or by a copy or reduction that is not at the end of the list.
     int find_receives(const List& list, const std::vector<bool>& intra_node) {
@@ -104,6 +103,8 @@ class ChainReceives {
                 in_group = true;
                 if (task.count == 0) continue;
                 PeerReceives& peer = of(task.peer);
+                if (task.count > peer.receives.size() - peer.waited)
+                    throw_invalid("a list waits for a receive that it has not posted");
                 for (std::uint64_t n = 0; n < task.count; ++n)
                     peer.receives[peer.waited++].group = groups - 1;
             } else {
@@ -117,37 +118,33 @@ class ChainReceives {
     // arrive in the order of its awaits. The messages of a peer for one group need one signal, after the last
     // message.
     void choose_gates(const ChainLimits& limits) {
-        using Signals = std::unordered_map<int, std::uint64_t>;   // by group, or by the peer's place
         std::vector<std::pair<PlannedReceive*, int>> signalling;  // with its peer's place
-        Signals of_group;
-        Signals of_peer;
         for (std::size_t place = 0; place < peers_.size(); ++place) {
             std::vector<PlannedReceive>& receives = peers_[place].receives;
             if (peers_[place].among_sends) continue;
             for (std::size_t i = 0; i < receives.size() && receives[i].group >= 0; ++i) {
                 if (i + 1 < receives.size() && receives[i + 1].group == receives[i].group) continue;
                 signalling.emplace_back(&receives[i], static_cast<int>(place));
-                ++of_group[receives[i].group];
-                ++of_peer[static_cast<int>(place)];
             }
         }
         const std::uint64_t max_signals = std::max<std::uint64_t>(limits.gate_signals, 1);
-        const auto gates_for = [max_signals](const Signals& signals) {
-            std::uint64_t gates = 0;
-            for (const auto& [owner, count] : signals) gates += (count - 1) / max_signals + 1;
-            return gates;
-        };
-        const bool by_group = gates_for(of_group) <= gates_for(of_peer);
         struct Owner {
             std::uint64_t signals = 0;
             int gate = -1;  // the one in use
         };
-        std::unordered_map<int, Owner> owners;
-        for (const auto& [receive, place] : signalling) {
-            Owner& owner = owners[by_group ? receive->group : place];
-            if (owner.signals++ % max_signals == 0) owner.gate = gates_++;
-            receive->gate = owner.gate;
-        }
+        const auto number_gates = [&](bool by_group) {
+            int gates = 0;
+            std::unordered_map<int, Owner> owners;
+            for (const auto& [receive, place] : signalling) {
+                Owner& owner = owners[by_group ? receive->group : place];
+                if (owner.signals++ % max_signals == 0) owner.gate = gates++;
+                receive->gate = owner.gate;
+            }
+            return gates;
+        };
+        const int of_peers = number_gates(false);
+        gates_ = number_gates(true);
+        if (of_peers < gates_) gates_ = number_gates(false);
     }
 
     std::vector<PeerReceives> peers_;
@@ -155,37 +152,6 @@ class ChainReceives {
     std::size_t tail_ = 0;
     int gates_ = 0;
 };
-
-// Whether the waits are in the order of the receives, and for all of them. Takes no memory.
-bool waits_in_order(const List& list) {
-    std::size_t receives = 0;
-    std::size_t waited = 0;
-    std::size_t next = 0;  // receive, or a task before it
-    for (const Task& task : list.tasks) {
-        if (task.kind == Kind::recv) ++receives;
-        if (task.kind != Kind::wait) continue;
-        for (std::uint64_t n = 0; n < task.count; ++n, ++next) {
-            if (++waited > receives) return false;
-            while (list.tasks[next].kind != Kind::recv) ++next;
-            if (list.tasks[next].peer != task.peer) return false;
-        }
-    }
-    return waited == receives;
-}
-
-void check_waits(const List& list) {
-    if (waits_in_order(list)) return;
-    std::unordered_map<int, std::uint64_t> open;  // receives of each peer without a wait so far
-    for (const Task& task : list.tasks) {
-        if (task.kind == Kind::recv) ++open[task.peer];
-        if (task.kind != Kind::wait) continue;
-        std::uint64_t& of_peer = open[task.peer];
-        if (of_peer < task.count) throw_invalid("a list waits for a receive that it has not posted");
-        of_peer -= task.count;
-    }
-    if (std::any_of(open.begin(), open.end(), [](const auto& peer) { return peer.second > 0; }))
-        throw_invalid("a list has a receive that it does not wait for");
-}
 
 class Lowering {
   public:
@@ -307,8 +273,9 @@ class Lowering {
         do {
             const std::uint64_t max_part = std::max<std::uint64_t>(limits_.step_bytes, 1);
             const std::uint64_t part = std::min(span.length - done, max_part);
-            chain.push_back({kind, peer, -1, 0, span.part(done, part), task});
+            const Span part_span = span.part(done, part);
             done += part;
+            chain.push_back({kind, peer, -1, 0, part_span, task, done == span.length});
         } while (done < span.length);
     }
 
@@ -390,7 +357,6 @@ Verdict has_chains(const List& list) {
 }
 
 Chains lower_to_chains(const List& list, const ChainLimits& limits, const std::vector<bool>& intra_node) {
-    check_waits(list);
     return Lowering(list, limits, intra_node).run();
 }
 

@@ -49,6 +49,7 @@ struct Step {
     std::uint64_t count = 0;  // await: number of signals that it consumes
     Span span;                // send: source; receive: target; zero bytes: a signal between ranks
     std::uint32_t task = 0;   // index of its task in the list; for gates, of the wait
+    bool is_last = false;     // send, receive: of its message, which may be several steps
 
     bool operator==(const Step&) const = default;
 };
@@ -102,7 +103,8 @@ Verdict has_chains(const List& list);
 
 // Returns the chain form, in time proportional to the list's length. `intra_node`: by rank, whether the rank
 // is an intra-node peer; empty if no rank is. Throws Error (invalid_argument) if the list has enable tasks,
-// waits for receives that it has not posted, or has a receive without a wait.
+// or if it waits for an inter-node receive that it has not posted, or does not wait for one that it has
+// posted.
 Chains lower_to_chains(const List& list, const ChainLimits& limits = {},
                        const std::vector<bool>& intra_node = {});
 // Returns whether the task is a message of an intra-node peer, or a wait for one.

@@ -62,6 +62,9 @@ class BFloat16 {
     std::uint16_t bits_;
 };
 
+template <typename Element>
+constexpr bool is_half = std::is_same_v<Element, Float16> || std::is_same_v<Element, BFloat16>;
+
 // Packed: MPI's pair types travel without the padding that they have in memory.
 template <typename Value, typename Index>
 struct [[gnu::packed]] Pair {

@@ -115,11 +115,8 @@ void ChainPlan::add(const Chain& chain, std::uint64_t low_water_mark, PeerNumber
             next.bytes = step.kind == Step::Kind::signal ? 1 : step.count;
             max_signals = std::max(max_signals, next.bytes);
         }
-        if (step.kind != Step::Kind::receive || receipts == nullptr) continue;
-        // A long message is several steps. It has arrived with the last of them.
-        std::vector<Receipt>& of_peer = (*receipts)[step.peer];
-        if (of_peer.empty() || of_peer.back().task != step.task) of_peer.emplace_back();
-        of_peer.back() = {number, static_cast<std::uint32_t>(planned.size()), step.task};
+        if (receipts != nullptr && step.kind == Step::Kind::receive && step.is_last)
+            (*receipts)[step.peer].push_back({number, static_cast<std::uint32_t>(planned.size())});
     }
     set_low_water_marks(planned, low_water_mark);
 }

@@ -108,7 +108,6 @@ struct ChainPlan {
     struct Receipt {
         std::uint32_t chain = 0;
         std::uint32_t steps = 0;
-        std::uint32_t task = 0;
     };
     using Receipts = std::unordered_map<int, std::vector<Receipt>>;  // by peer, in the order of its messages
 

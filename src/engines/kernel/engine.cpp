@@ -80,7 +80,7 @@ class Descriptors {
     }
     void release(std::uint64_t count) { taken_ -= count; }
     // That could still be taken or must stay free.
-    std::uint64_t free() const { return limit_ < taken_ ? 0 : limit_ - taken_; }
+    std::uint64_t free() const { return limit_ - taken_; }
     std::uint64_t to_stay_free() const { return to_stay_free_; }
 
   private:
@@ -92,24 +92,24 @@ class Descriptors {
 // The descriptors of one group: those of its shared lanes, and of the persistent lanes that it has opened.
 class GroupDescriptors {
   public:
-    GroupDescriptors(std::shared_ptr<Descriptors> all, std::uint64_t peers, std::uint64_t taken)
-        : all_(std::move(all)), peers_(peers), taken_(taken) {}
-    ~GroupDescriptors() { all_->release(taken_); }
+    GroupDescriptors(std::shared_ptr<Descriptors> all, int ranks)
+        : all_(std::move(all)), peers_(static_cast<std::uint64_t>(ranks - 1)) {}
+    ~GroupDescriptors() { release(lanes_); }
     GroupDescriptors& operator=(GroupDescriptors&&) = delete;
-    bool take_lane() {
-        if (!all_->take(peers_)) return false;
-        taken_ += peers_;
-        return true;
+    bool take(int lanes) {
+        const bool taken = all_->take(peers_ * static_cast<std::uint64_t>(lanes));
+        if (taken) lanes_ += lanes;
+        return taken;
     }
-    void release_lane() {
-        all_->release(peers_);
-        taken_ -= peers_;
+    void release(int lanes) {
+        all_->release(peers_ * static_cast<std::uint64_t>(lanes));
+        lanes_ -= lanes;
     }
 
   private:
     const std::shared_ptr<Descriptors> all_;
     const std::uint64_t peers_;
-    std::uint64_t taken_;
+    int lanes_ = 0;
 };
 
 // What a group's prepared lists use, in the order of its construction.
@@ -158,16 +158,15 @@ class GroupPool {
     };
     Family& of(const std::vector<int>& members) { return families_[members]; }
 
-    GroupParts* take(Family& family, std::uint64_t position) {
-        if (position >= family.positions.size() || !is_unused(family.positions[position])) return nullptr;
-        std::erase(unused_, std::pair(&family, position));
-        family.positions[position].in_use = true;
-        return family.positions[position].parts.get();
-    }
-    GroupParts* add(Family& family, std::uint64_t position, std::unique_ptr<GroupParts> parts) {
+    // The group at this position, which `make()` makes if there is none yet.
+    template <typename Make>
+    GroupParts* take(Family& family, std::uint64_t position, Make make) {
         if (position >= family.positions.size()) family.positions.resize(position + 1);
-        family.positions[position] = {std::move(parts), true};
-        return family.positions[position].parts.get();
+        Family::Position& taken = family.positions[position];
+        if (taken.parts == nullptr) taken.parts = make();
+        std::erase(unused_, std::pair(&family, position));
+        taken.in_use = true;
+        return taken.parts.get();
     }
     // No communicator uses it any more.
     void release(Family& family, std::uint64_t position) {
@@ -270,14 +269,12 @@ class KernelJob final : public JobEngine {
         auto& reservation = static_cast<GroupReservation&>(*reserved);
         GroupPool::Family& family = reservation.family;
         const std::uint64_t position = reservation.position();
+        const auto make_parts = [&] { return make(group, std::move(reservation.descriptors)); };
         std::shared_ptr<GroupParts> parts;
         if (position == GroupPool::no_position) {
-            parts = make(group, std::move(reservation.descriptors));
+            parts = make_parts();
         } else {
-            GroupParts* pooled = pool_->take(family, position);
-            if (pooled == nullptr)
-                pooled = pool_->add(family, position, make(group, std::move(reservation.descriptors)));
-            parts = {pooled,
+            parts = {pool_->take(family, position, make_parts),
                      [pool = pool_, &family, position](GroupParts*) { pool->release(family, position); }};
         }
         parts->group.use_intra_node(group.intra_node);
@@ -302,19 +299,17 @@ class KernelJob final : public JobEngine {
         const int ranks = static_cast<int>(group.members.size());
         parts->persistent_lanes = std::make_shared<PersistentLanes>(
             [this, &taken, ranks] {
-                const bool has_lane = taken.take_lane();
+                const bool has_lane = taken.take(1);
                 if (!has_lane)
                     warn(too_few(ranks) + " for one more persistent collective; the host engine runs it");
                 return has_lane;
             },
-            [&taken] { taken.release_lane(); });
+            [&taken] { taken.release(1); });
         return parts;
     }
     std::unique_ptr<GroupDescriptors> set_aside(int ranks) {
-        const auto peers = static_cast<std::uint64_t>(ranks - 1);
-        const std::uint64_t count = peers * static_cast<std::uint64_t>(lanes_);
-        if (!descriptors_->take(count)) return nullptr;
-        return std::make_unique<GroupDescriptors>(descriptors_, peers, count);
+        auto descriptors = std::make_unique<GroupDescriptors>(descriptors_, ranks);
+        return descriptors->take(lanes_) ? std::move(descriptors) : nullptr;
     }
     std::string too_few(int ranks) const {
         return fmt::format(

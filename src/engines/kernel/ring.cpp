@@ -1,20 +1,40 @@
 #include "engines/kernel/ring.hpp"
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
+#include <fstream>
+#include <string>
 
 #include "base/error.hpp"
 
 namespace lapwing::kernel {
 namespace {
 
-[[noreturn]] void refuse(const char* call, int error) {
-    throw Error(ErrorCode::system, "{}: {}{}", call, std::strerror(error),
-                error == EMFILE   ? "; raise `ulimit -n`"
-                : error == ENOMEM ? "; raise `ulimit -l`"
-                                  : "");
+[[noreturn]] void refuse_setup(int error) {
+    std::string why = "the kernel lacks flags that Linux 6.1 has";  // EINVAL
+    if (error == ENOSYS) {
+        why =
+            "the kernel has no io_uring, or a seccomp filter (of a container, say) hides it; use Linux 6.1 "
+            "or later and allow io_uring_setup, io_uring_enter and io_uring_register";
+    } else if (error == EPERM || error == EACCES) {
+        int disabled = 0;
+        std::ifstream("/proc/sys/kernel/io_uring_disabled") >> disabled;
+        why =
+            disabled == 0
+                ? "not permitted, by a seccomp filter (of a container, say) or a security module; allow "
+                  "io_uring_setup, io_uring_enter and io_uring_register"
+                : fmt::format(
+                      "sysctl kernel.io_uring_disabled is {}; `sysctl kernel.io_uring_disabled=0` allows "
+                      "it{}",
+                      disabled, disabled == 1 ? ", or membership in the group of kernel.io_uring_group" : "");
+    } else if (error == ENOMEM) {
+        why = "no memory may be locked; raise `ulimit -l` or the memory limit of the control group";
+    } else if (error != EINVAL) {
+        throw_system("io_uring_setup", error);
+    }
+    throw Error(ErrorCode::system, "io_uring_setup: " + why);
 }
 
 }  // namespace
@@ -25,7 +45,7 @@ Ring::Ring() {
     // chain must enter the kernel as a whole, even if one of its operations is refused.
     parameters.flags = IORING_SETUP_SUBMIT_ALL;
     const int error = io_uring_queue_init_params(entries, &ring_, &parameters);
-    if (error < 0) refuse("io_uring_setup", -error);
+    if (error < 0) refuse_setup(-error);
     // A child of fork() must not share the queues.
     io_uring_ring_dontfork(&ring_);
 }
@@ -42,7 +62,7 @@ void Ring::submit() {
     while (io_uring_sq_ready(&ring_) > 0) {
         const int submitted = io_uring_submit(&ring_);
         if (submitted >= 0 || submitted == -EINTR || submitted == -EAGAIN) continue;
-        refuse("io_uring_enter", -submitted);
+        throw_system("io_uring_enter", -submitted);
     }
 }
 
@@ -58,20 +78,13 @@ void Ring::wake() {
     }
 }
 
-void Ring::cancel_all() {
-    cancel_operations(ring_, -1, IORING_ASYNC_CANCEL_ANY);
-}
-
-void Ring::cancel(int descriptor) {
-    cancel_operations(ring_, descriptor, IORING_ASYNC_CANCEL_FD);
-}
-
-int cancel_operations(io_uring& ring, int descriptor, unsigned which) {
+bool Ring::cancel(int descriptor) {
     io_uring_sync_cancel_reg cancel{};
     cancel.fd = descriptor;
+    const unsigned which = descriptor < 0 ? IORING_ASYNC_CANCEL_ANY : IORING_ASYNC_CANCEL_FD;
     cancel.flags = which | IORING_ASYNC_CANCEL_ALL;
     cancel.timeout = {-1, -1};
-    return io_uring_register_sync_cancel(&ring, &cancel);
+    return io_uring_register_sync_cancel(&ring_, &cancel) >= 0;
 }
 
 void prepare_low_water_mark(io_uring_sqe& operation, int descriptor, const int& mark) {

@@ -8,10 +8,6 @@
 
 namespace lapwing::kernel {
 
-// Cancels all operations, or those on `descriptor`: `which` is IORING_ASYNC_CANCEL_ANY or _FD. Returns -errno
-// if it fails.
-int cancel_operations(io_uring& ring, int descriptor, unsigned which);
-
 // Makes `operation` a setsockopt() of Linux 6.7, of SO_RCVLOWAT. `mark` must exist until the operation is
 // complete.
 void prepare_low_water_mark(io_uring_sqe& operation, int descriptor, const int& mark);
@@ -51,8 +47,9 @@ class Ring {
 
     // Cancels all operations, or those on one descriptor. Each chain that stops posts a completion: before
     // the call returns for operations that this thread has submitted, soon for those of another thread.
-    void cancel_all();
-    void cancel(int descriptor);
+    // Return false if the kernel refuses it, or has no such operation.
+    bool cancel_all() { return cancel(-1); }
+    bool cancel(int descriptor);
 
     // Readable when there are completions.
     int descriptor() const { return ring_.ring_fd; }

@@ -8,12 +8,6 @@
 
 namespace lapwing::kernel {
 
-void ThreadChoice::begin_block() {
-    const bool trial = !decided_ || (runs_ >= first_repetition && runs_ - std::bit_floor(runs_) < repetition);
-    block_.by_thread = trial ? runs_ / block % 2 == 1 : chosen_;
-    block_.measured = trial;
-}
-
 void ThreadChoice::end_block(std::uint64_t now) {
     // The last run of the block may have been the first that was not overlapped.
     if (!block_.measured || overlapped_in_a_row_ == 0) return;
@@ -30,7 +24,10 @@ bool ThreadChoice::next(std::uint64_t now) {
     const std::uint64_t position = runs_ % block;
     if (position == 0) {
         end_block(now);
-        begin_block();
+        const bool trial =
+            !decided_ || (runs_ >= first_repetition && runs_ - std::bit_floor(runs_) < repetition);
+        block_.by_thread = trial ? runs_ / block % 2 == 1 : chosen_;
+        block_.measured = trial;
     }
     if (position == 1) block_.began = now;
     ++runs_;

@@ -59,7 +59,6 @@ class ThreadChoice {
 
   private:
     void end_block(std::uint64_t now);
-    void begin_block();
 
     std::uint64_t runs_ = 0;
     unsigned overlapped_in_a_row_ = 0;

@@ -1,6 +1,5 @@
 #include "engines/kernel/trace.hpp"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "base/error.hpp"
@@ -18,21 +17,12 @@ TracePlan::TracePlan(const List& list, const std::vector<bool>& intra_node, cons
     find_waits(intra_node);
 }
 
-// A long message is several steps. Its task is complete with the last of them.
-TracePlan::TracedChain TracePlan::traced(const Chain& chain, bool receives) const {
+TracePlan::TracedChain TracePlan::traced(const Chain& chain, bool receives) {
     TracedChain result;
-    result.receives = receives;
-    for (std::size_t i = 0; i < chain.size(); ++i) {
-        const Step& step = chain[i];
-        const bool moves = step.kind == Step::Kind::send || step.kind == Step::Kind::receive;
-        if (moves) result.bytes += step.span.length;
-        if (receives && moves) result.peer = step.peer;
-        bool last = moves;
-        if (moves && step.span.length > 0) {
-            const Task& task = tasks_[step.task];
-            last = step.span.end() == (sends(task.kind) ? task.source : task.target).end();
-        }
-        result.tasks.push_back(last ? step.task : none);
+    for (const Step& step : chain) {
+        result.bytes += step.span.length;
+        if (receives && step.peer >= 0) result.peer = step.peer;
+        result.tasks.push_back(step.is_last ? step.task : none);
     }
     return result;
 }
@@ -60,10 +50,8 @@ void TracePlan::find_waits(const std::vector<bool>& intra_node) {
         if (is_intra_node(intra_node, task)) continue;
         if (task.kind == Kind::recv) receives[task.peer].push_back(i);
         if (task.kind != Kind::wait) continue;
-        Wait& wait = waits_.emplace_back();
-        wait.task = i;
-        for (std::uint64_t n = 0; n < task.count; ++n)
-            wait.receives.push_back(receives[task.peer].at(waited[task.peer]++));
+        const std::size_t end = waited[task.peer] += task.count;
+        waits_.push_back({i, end == 0 ? none : receives[task.peer].at(end - 1)});
     }
 }
 
@@ -89,7 +77,7 @@ void RunTrace::record_completed(const RunChains& chains) {
             const std::uint32_t task = planned.tasks[seen_[i]];
             if (task == TracePlan::none) continue;
             known_[task] = any = true;
-            record_seen(task, once());
+            tracer_.seen(plan_.tasks_[task], task, once());
         }
         if (since_[i] == 0 || chains[i].in_kernel) continue;
         trace::record({.began = since_[i],
@@ -99,27 +87,15 @@ void RunTrace::record_completed(const RunChains& chains) {
                        .index = static_cast<std::uint32_t>(i),
                        .peer = planned.peer,
                        .what = trace::What::chain,
-                       .kind = static_cast<std::uint8_t>(planned.receives ? 2 : 1)});
+                       .kind = static_cast<std::uint8_t>(planned.peer >= 0 ? 2 : 1)});
         since_[i] = 0;
     }
     if (!any) return;
     for (; wait_ < plan_.waits_.size(); ++wait_) {
         const TracePlan::Wait& wait = plan_.waits_[wait_];
-        if (!std::ranges::all_of(wait.receives, [this](std::uint32_t task) { return known_[task]; })) break;
-        record_seen(wait.task, now);
+        if (wait.last_receive != TracePlan::none && !known_[wait.last_receive]) break;
+        tracer_.seen(plan_.tasks_[wait.task], wait.task, now);
     }
-}
-
-void RunTrace::record_seen(std::uint32_t task, std::uint64_t now) {
-    const Task& of = plan_.tasks_[task];
-    trace::record({.began = now,
-                   .ended = now,
-                   .bytes = TaskTracer::amount(of),
-                   .operation = tracer_.operation(),
-                   .index = task,
-                   .peer = of.peer,
-                   .what = trace::What::seen,
-                   .kind = static_cast<std::uint8_t>(of.kind)});
 }
 
 // A wait for intra-node peers begins with its first try. Every other step begins with the try that succeeds.

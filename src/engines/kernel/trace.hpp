@@ -31,13 +31,12 @@ class TracePlan {
         std::vector<std::uint32_t> tasks;  // by step: the task that the step completes, or none
         std::uint64_t bytes = 0;
         int peer = -1;  // of a chain of receives
-        bool receives = false;
     };
     struct Wait {
         std::uint32_t task = 0;
-        std::vector<std::uint32_t> receives;
+        std::uint32_t last_receive = 0;  // the task that it waits for, or none
     };
-    TracedChain traced(const Chain& chain, bool receives) const;
+    static TracedChain traced(const Chain& chain, bool receives);
     void find_host_steps(const HostProgram& program);
     void find_waits(const std::vector<bool>& intra_node);
 
@@ -60,8 +59,6 @@ class RunTrace {
     void end_host_step(std::size_t index);
 
   private:
-    void record_seen(std::uint32_t task, std::uint64_t now);
-
     const TracePlan& plan_;
     TaskTracer tracer_;
     std::vector<std::uint64_t> since_;  // by chain: when it was submitted; 0: it is not in the kernel

@@ -44,8 +44,7 @@ struct EventLoop::State {
     std::condition_variable finished;  // a watch's work has returned
     bool ending = false;
     bool woken = false;
-    std::vector<Work> posted;
-    std::map<std::pair<Clock::time_point, std::uint64_t>, Work> later;
+    std::map<Timer, Work> posted;
     std::uint64_t last_timer = 0;
     std::uint32_t last_watch = 0;
     std::unordered_map<int, std::shared_ptr<Watch>> watches;  // by descriptor
@@ -64,32 +63,23 @@ struct EventLoop::State {
         static_cast<void>(!write(wakeup.get(), &one, sizeof one));
     }
 
-    // Runs what is posted and due. Returns the milliseconds until the next timer; -1: no timer; -2: the loop
-    // ends.
+    // Runs what is due. Returns the milliseconds until more is; -1: nothing is posted; -2: the loop ends.
     int run_due() {
-        std::vector<Work> batch;  // destroyed after the lock
         std::unique_lock lock(mutex);
         woken = false;
-        batch.swap(posted);
         const auto now = Clock::now();
-        const auto run_unlocked = [&lock](Work work) {
+        // One by one, because each may cancel those that follow.
+        while (!ending && !posted.empty() && posted.begin()->first.when <= now) {
+            Work work = std::move(posted.extract(posted.begin()).mapped());
             lock.unlock();
             work();
             work = nullptr;
             lock.lock();
-        };
-        for (Work& work : batch) {
-            if (ending) return -2;
-            run_unlocked(std::move(work));
         }
-        // One by one, because each may cancel those that follow.
-        while (!ending && !later.empty() && later.begin()->first.first <= now)
-            run_unlocked(std::move(later.extract(later.begin()).mapped()));
         if (ending) return -2;
-        if (!posted.empty()) return 0;
-        if (later.empty()) return -1;
+        if (posted.empty()) return -1;
         const auto left =
-            std::chrono::ceil<std::chrono::milliseconds>(later.begin()->first.first - Clock::now());
+            std::chrono::ceil<std::chrono::milliseconds>(posted.begin()->first.when - Clock::now());
         return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3600 * 1000));
     }
 
@@ -163,28 +153,19 @@ void EventLoop::place(const std::vector<int>& processors) {
     place_thread(state_->thread, processors);
 }
 
-void EventLoop::post(Work work) {
-    const std::lock_guard lock(state_->mutex);
-    state_->posted.push_back(std::move(work));
-    state_->wake();
-}
-
 EventLoop::Timer EventLoop::post_after(std::chrono::milliseconds delay, Work work) {
     const std::lock_guard lock(state_->mutex);
     const Timer timer{Clock::now() + delay, ++state_->last_timer};
-    const bool first = state_->later.empty() || timer.when < state_->later.begin()->first.first;
-    state_->later.emplace(std::pair(timer.when, timer.number), std::move(work));
+    const bool first = state_->posted.empty() || timer < state_->posted.begin()->first;
+    state_->posted.emplace(timer, std::move(work));
     if (first) state_->wake();
     return timer;
 }
 
 void EventLoop::cancel(const Timer& timer) {
-    Work dropped;  // destroyed after the lock
+    decltype(State::posted)::node_type dropped;  // destroyed after the lock
     const std::lock_guard lock(state_->mutex);
-    const auto found = state_->later.find(std::pair(timer.when, timer.number));
-    if (found == state_->later.end()) return;
-    dropped = std::move(found->second);
-    state_->later.erase(found);
+    dropped = state_->posted.extract(timer);
 }
 
 void EventLoop::watch(int descriptor, unsigned events, std::function<void(unsigned)> work) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace lapwing {
@@ -22,11 +24,12 @@ class EventLoop {
     // block for long.
 
     // Runs `work` soon.
-    void post(std::function<void()> work);
+    void post(std::function<void()> work) { post_after({}, std::move(work)); }
     // Runs `work` after `delay`.
     struct Timer {
         std::chrono::steady_clock::time_point when{};
         std::uint64_t number = 0;  // 0: none
+        auto operator<=>(const Timer&) const = default;
     };
     Timer post_after(std::chrono::milliseconds delay, std::function<void()> work);
     // Drops such work. Does nothing if it has begun.

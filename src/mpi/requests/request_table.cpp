@@ -46,7 +46,7 @@ void measure_completion(Request& request) {
             runtime.report.count_use(request.collective, plan.choice.algorithm, plan.engine);
             timeline::starts(request);
         }
-        request.operation = plan.prepared->start(request.buffers, request.channel);
+        request.operation = plan.start(request.buffers, request.channel);
         ++plan.in_flight;
         runtime.report.of(request.collective).bytes_sent += plan.bytes_sent;
         group.engine_used = plan.engine;
