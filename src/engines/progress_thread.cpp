@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 // Polls without progress before the thread sleeps between polls.
 constexpr int max_polls_without_progress = 3;
 constexpr std::chrono::nanoseconds no_limit = -1ns;
+constexpr std::size_t many = 8;  // runs in flight
 // How long the thread stays parked after a thread of the program has polled, unless it is rung. A program
 // that soon polls again finds the processor free. The longer the program goes on, the longer the thread
 // parks.
@@ -84,6 +85,8 @@ void ProgressThread::add(Work& work) {
     work.index_ = works_.size();
     works_.push_back(&work);
     if (!work.short_) ++open_long_;
+    // A program that starts so many waits for all of them soon.
+    if (open_ >= many) program_was_here_.store(true, std::memory_order_relaxed);
     if (open_++ > 0) return;
     // No other run is in flight, so the completions up to now concern no run.
     if (node_ != nullptr) node_->forget_completed();
@@ -99,7 +102,7 @@ void ProgressThread::release(Work& work, bool can_advance) {
     if (can_advance) can_advance_.store(true, std::memory_order_relaxed);
     work.owned_.store(false, std::memory_order_release);
     if (!advances(demand_.load(std::memory_order_acquire))) return update_demand(Lock(mutex_));
-    if (has_unseen_progress()) ring();
+    ring_for_unseen_progress();
 }
 
 void ProgressThread::remove(Work& work) {
@@ -111,12 +114,17 @@ void ProgressThread::remove(Work& work) {
     const bool unchanged = open_ > 0 && advances(demand_.load(std::memory_order_acquire));
     if (!unchanged) return update_demand(std::move(lock));
     lock.unlock();
-    if (has_unseen_progress()) ring();
+    ring_for_unseen_progress();
 }
 
 bool ProgressThread::has_unseen_progress() {
     return can_advance_.load(std::memory_order_acquire) || (node_ != nullptr && node_->has_events()) ||
            (fabric_ != nullptr && fabric_->has_events());
+}
+
+// A parked thread comes by itself, or is rung for what is urgent.
+void ProgressThread::ring_for_unseen_progress() {
+    if (!parked_.load(std::memory_order_seq_cst) && has_unseen_progress()) ring();
 }
 
 void ProgressThread::ring() {
@@ -127,7 +135,7 @@ void ProgressThread::ring() {
 void ProgressThread::suspend() {
     Lock lock(mutex_);
     ++suspenders_;
-    was_suspended_.store(true, std::memory_order_relaxed);
+    program_was_here_.store(true, std::memory_order_relaxed);
     update_demand(std::move(lock));
 }
 
@@ -147,6 +155,7 @@ bool ProgressThread::sleep(std::chrono::nanoseconds limit) {
     lock = Lock(mutex_);
     const bool polled = polled_.wait_for(lock, limit, [&] { return polls_ != seen; });
     --sleepers_;
+    program_was_here_.store(true, std::memory_order_relaxed);
     update_demand(std::move(lock));
     return polled;
 }
@@ -171,7 +180,7 @@ void ProgressThread::update_demand(Lock lock) {
     // A parked thread does not see the fabric's completions.
     if (demand == Demand::urgent && parked_.load(std::memory_order_seq_cst)) return ring();
     // Progress before let_ring() did not ring.
-    if (advances_now && !advanced && has_unseen_progress()) ring();
+    if (advances_now && !advanced) ring_for_unseen_progress();
 }
 
 // A thread of the program that waits for one short collective after the other polls by itself. Polls of the
@@ -179,7 +188,7 @@ void ProgressThread::update_demand(Lock lock) {
 bool ProgressThread::must_poll() const {
     const Demand demand = demand_.load(std::memory_order_seq_cst);
     if (fabric_ == nullptr) return advances(demand);
-    return demand == Demand::urgent || (demand != Demand::suspended && !program_polls_);
+    return demand == Demand::urgent || (demand != Demand::suspended && !program_is_here_);
 }
 
 void ProgressThread::run() {
@@ -188,7 +197,7 @@ void ProgressThread::run() {
     for (;;) {
         const std::uint32_t rings = node_ != nullptr ? node_->rings() : 0;
         if (demand_.load(std::memory_order_acquire) == Demand::ending) return;
-        program_polls_ = was_suspended_.exchange(false, std::memory_order_relaxed);
+        program_is_here_ = program_was_here_.exchange(false, std::memory_order_relaxed);
         std::chrono::nanoseconds limit = no_limit;
         if (must_poll()) {
             // A lane of shared memory does not ring when it has room again, and neither does a thread of the
@@ -254,7 +263,7 @@ bool ProgressThread::sleep_in_poll(std::chrono::nanoseconds limit) {
             parked_.store(false, std::memory_order_relaxed);
             return false;
         }
-        if (!program_polls_) parking_.restart();
+        if (!program_is_here_) parking_.restart();
         limit = parking_.next(longest_parking);
     } else {
         if (!fabric_->prepare_to_sleep()) return false;

@@ -122,6 +122,7 @@ class ProgressThread {
     void count_complete(const Work& work);
     void update_demand(Lock lock);
     bool has_unseen_progress();
+    void ring_for_unseen_progress();
     void ring();
     bool sleep_in_poll(std::chrono::nanoseconds limit);
 
@@ -145,12 +146,13 @@ class ProgressThread {
     bool ending_ = false;
     std::atomic<Demand> demand_{Demand::idle};
 
-    std::atomic<bool> can_advance_{false};    // a thread of the program left a run that can advance
-    std::atomic<bool> was_suspended_{false};  // since this thread last checked
-    std::atomic<bool> parked_{false};         // this thread sleeps without the fabric, until it is rung
+    std::atomic<bool> can_advance_{false};  // a thread of the program left a run that can advance
+    // A thread of the program has waited, or has started one of many runs, since this thread last checked.
+    std::atomic<bool> program_was_here_{false};
+    std::atomic<bool> parked_{false};  // this thread sleeps without the fabric, until it is rung
 
     // Used by the thread itself:
-    bool program_polls_ = false;  // was_suspended_, when it was last checked
+    bool program_is_here_ = false;  // program_was_here_, when it was last checked
     Backoff retries_{WaitStrategy::shortest_sleep};
     Backoff parking_;
     std::thread thread_;
