@@ -16,8 +16,8 @@ set(both_sources links/mpi/tags.cpp mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi
 list(TRANSFORM both_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 list(REMOVE_ITEM mpi_sources ${both_sources})
 # The functions of collectives, which are compiled once for each of the two libraries.
-set(collective_sources mpi/calls/alltoall.cpp mpi/calls/broadcast.cpp mpi/calls/gather.cpp mpi/calls/neighbor.cpp mpi/calls/reductions.cpp
-  mpi/calls/scatter.cpp)
+set(collective_sources mpi/calls/alltoall.cpp mpi/calls/broadcast.cpp mpi/calls/gather_scatter.cpp mpi/calls/neighbor.cpp
+  mpi/calls/reductions.cpp)
 
 # Creates the interface targets lapwing_mpi_<family>, from what the wrapper passes to the compiler, and
 # lapwing_mpi_<family>_header, the same without its library.

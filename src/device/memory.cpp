@@ -29,18 +29,6 @@ std::mutex look_mutex;
 std::atomic<unsigned long long> libraries_searched{0};  // loaded_libraries() at the last search
 std::array<std::atomic<Driver*>, kinds.size()> drivers{};
 
-// The number of libraries that the process has loaded so far, including those that it has unloaded.
-unsigned long long loaded_libraries() {
-    unsigned long long loaded = 0;
-    ::dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* result) {
-            *static_cast<unsigned long long*>(result) = info->dlpi_adds;
-            return 1;  // the number is the same for each library
-        },
-        &loaded);
-    return loaded;
-}
-
 std::vector<std::string> loaded_files() {
     std::vector<std::string> files;
     ::dl_iterate_phdr(
@@ -58,6 +46,17 @@ std::vector<std::string> loaded_files() {
 void throw_failed(const char* function, std::uint64_t bytes, const char* name, const char* meaning) {
     const std::string length = bytes > 0 ? fmt::format(" of {} bytes", bytes) : "";
     throw Error(ErrorCode::system, "{}{}: {} ({})", function, length, name, meaning);
+}
+
+unsigned long long loaded_libraries() {
+    unsigned long long loaded = 0;
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* result) {
+            *static_cast<unsigned long long*>(result) = info->dlpi_adds;
+            return 1;  // the number is the same for each library
+        },
+        &loaded);
+    return loaded;
 }
 
 void look() {

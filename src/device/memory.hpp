@@ -14,6 +14,9 @@ struct Memory {
 };
 extern Memory& memory;
 
+// The number of libraries that the process has loaded so far, including those that it has unloaded.
+unsigned long long loaded_libraries();
+
 // Finds the drivers that the program has loaded since the last call. Must be called before the buffers of an
 // MPI call are used, and not inside a lock that the initialization of a library may wait for.
 //

@@ -17,10 +17,8 @@ Communicator* taking_communicator(MPI_Comm communicator, Collective collective) 
     if (group == nullptr) return nullptr;  // the MPI will report the same error
     if (group->intercommunicator) return leave(Fallback::intercommunicator);
     if (!group->in_world) return leave(Fallback::other_world);
-    const auto needs_mpi = [group] {
-        return group->ranks > 1 && (!group->begun() || group->group->needs_link());
-    };
-    if (!runtime.mode.lists_call_mpi && needs_mpi()) return leave(Fallback::no_hook);
+    if (!runtime.mode.lists_call_mpi && group->ranks > 1 && (!group->begun() || group->group->needs_link()))
+        return leave(Fallback::no_hook);
     return group->left_to_mpi ? leave(*group->left_to_mpi) : group;
 }
 

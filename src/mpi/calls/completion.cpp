@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -169,9 +170,9 @@ void prepare_mpi(const std::vector<Request*>& ours) {
     }
 }
 
-// A call that tests an array of requests once.
+// A call that tests an array of requests once by the MPI, which sets `found`.
 template <typename Native>
-int test_array(trace::Call call, int count, const MPI_Request* handles, Native native) {
+int test_array(trace::Call call, int count, const MPI_Request* handles, const int* found, Native native) {
     return guarded([&] {
         const std::vector<Request*> ours = find(count, handles);
         if (!ours.empty()) {
@@ -180,7 +181,7 @@ int test_array(trace::Call call, int count, const MPI_Request* handles, Native n
             prepare_mpi(ours);
             clock.stop();
         }
-        return natively(count, handles, native);
+        return natively(count, handles, [&] { return look(found, native); });
     });
 }
 
@@ -290,7 +291,22 @@ int waitsome(int count, MPI_Request handles[], int* completed, int indices[], MP
         });
 }
 
-int request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
+int testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[]) {
+    return test_array(trace::Call::testall, count, handles, flag,
+                      [&] { return NEXT_Testall(count, handles, flag, statuses); });
+}
+
+int testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status) {
+    return test_array(trace::Call::testany, count, handles, flag,
+                      [&] { return NEXT_Testany(count, handles, index, flag, status); });
+}
+
+int testsome(int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]) {
+    return test_array(trace::Call::testsome, count, handles, completed,
+                      [&] { return NEXT_Testsome(count, handles, completed, indices, statuses); });
+}
+
+int get_status(MPI_Request handle, int* flag, MPI_Status* status) {
     return guarded([&]() -> int {
         Request* const request = request_book.lists() == 0 || flag == nullptr ? nullptr : find(handle);
         if (request != nullptr) {
@@ -307,10 +323,13 @@ int request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
             clock.stop();
             if (tests) return MPI_SUCCESS;
         }
-        return test_array(trace::Call::get_status, 1, &handle, [&] {
-            return look(flag, [&] { return NEXT_Request_get_status(handle, flag, status); });
-        });
+        return test_array(trace::Call::get_status, 1, &handle, flag,
+                          [&] { return NEXT_Request_get_status(handle, flag, status); });
     });
+}
+
+consteval bool waits(std::string_view function) {
+    return function.starts_with("MPI_Wait");
 }
 
 }  // namespace
@@ -336,46 +355,18 @@ int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::C
 
 using namespace lapwing;
 
-#define LAPWING_COMPLETES_IF(plain, function, parameters, names, otherwise) \
-    LAPWING_RECORDED(function, parameters, names, 0, watch::Journal::no_peer, -1, plain, otherwise)
-#define LAPWING_COMPLETES(...) LAPWING_COMPLETES_IF(request_book.alive() == 0, __VA_ARGS__)
-#define LAPWING_TESTS(...) LAPWING_COMPLETES_IF(request_book.alive() == 0 && !list_completed, __VA_ARGS__)
-// A call that tests an array once by the MPI, which sets `found`.
-#define LAPWING_TEST_ARRAY(call, function, names, found) \
-    test_array(trace::Call::call, count, handles,        \
-               [&] { return look(found, [&] { return LAPWING_NEXT(function) names; }); })
-LAPWING_COMPLETES(MPI_Wait, (MPI_Request * handle, MPI_Status* status), (handle, status),
-                  wait(handle, status))
-LAPWING_TESTS(MPI_Test, (MPI_Request * handle, int* flag, MPI_Status* status), (handle, flag, status),
-              test(handle, flag, status))
-LAPWING_COMPLETES(MPI_Waitall, (int count, MPI_Request handles[], MPI_Status statuses[]),
-                  (count, handles, statuses), waitall(count, handles, statuses))
-LAPWING_TESTS(MPI_Testall, (int count, MPI_Request handles[], int* flag, MPI_Status statuses[]),
-              (count, handles, flag, statuses),
-              LAPWING_TEST_ARRAY(testall, MPI_Testall, (count, handles, flag, statuses), flag))
-LAPWING_TESTS(MPI_Testany, (int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status),
-              (count, handles, index, flag, status),
-              LAPWING_TEST_ARRAY(testany, MPI_Testany, (count, handles, index, flag, status), flag))
-LAPWING_TESTS(MPI_Testsome,
-              (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
-              (count, handles, completed, indices, statuses),
-              LAPWING_TEST_ARRAY(testsome, MPI_Testsome, (count, handles, completed, indices, statuses),
-                                 completed))
-LAPWING_COMPLETES(MPI_Waitany, (int count, MPI_Request handles[], int* index, MPI_Status* status),
-                  (count, handles, index, status), waitany(count, handles, index, status))
-LAPWING_COMPLETES(MPI_Waitsome,
-                  (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
-                  (count, handles, completed, indices, statuses),
-                  waitsome(count, handles, completed, indices, statuses))
-LAPWING_TESTS(MPI_Request_get_status, (MPI_Request handle, int* flag, MPI_Status* status),
-              (handle, flag, status), request_get_status(handle, flag, status))
+#define LAPWING_COMPLETES(call, function, parameters, names, number, requests, completed) \
+    LAPWING_RECORDED(function, parameters, names, 0, watch::Journal::no_peer, -1,         \
+                     request_book.alive() == 0 && (waits(#function) || !list_completed), call names)
+#include "mpi/calls/native_calls.def"
 
 #ifndef OPEN_MPI
 // Since MPI 4.1: mpi.h may be older than the MPI.
-#define LAPWING_QUERIES(function, parameters, names, found)            \
-    LAPWING_MPI function parameters {                                  \
-        const InMpi in_mpi(__builtin_return_address(0));               \
-        return LAPWING_TEST_ARRAY(get_status, function, names, found); \
+#define LAPWING_QUERIES(function, parameters, names, found)               \
+    LAPWING_MPI function parameters {                                     \
+        const InMpi in_mpi(__builtin_return_address(0));                  \
+        return test_array(trace::Call::get_status, count, handles, found, \
+                          [&] { return LAPWING_NEXT(function) names; });  \
     }
 LAPWING_QUERIES(MPI_Request_get_status_all,
                 (int count, const MPI_Request handles[], int* flag, MPI_Status statuses[]),

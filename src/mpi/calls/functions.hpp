@@ -15,11 +15,11 @@
 #pragma clang diagnostic ignored "-Wmissing-braces"
 #endif
 
-#define LAPWING_INIT_FUNCTION(Init, Call, parameters, names)                                                \
-    LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) {          \
-        LAPWING_ENTERS;                                                                                     \
-        return persistent(Call{LAPWING_LIST names}, comm, request, {#Init, __builtin_return_address(0)},    \
-                          [&] { return LAPWING_NEXT_INIT(Init)(LAPWING_LIST names comm, info, request); }); \
+#define LAPWING_INIT_FUNCTION(Init, Call, parameters, names)                                             \
+    LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) {       \
+        LAPWING_ENTERS;                                                                                  \
+        return persistent(Call{LAPWING_LIST names}, comm, request, {#Init, __builtin_return_address(0)}, \
+                          [&] { return LAPWING_NEXT(Init)(LAPWING_LIST names comm, info, request); });   \
     }
 
 #ifdef OPEN_MPI

@@ -126,7 +126,7 @@ bool start_runtime(bool collective) {
     PMPI_Finalized(&finalized);
     // A program of sessions only has no MPI_COMM_WORLD to report over: it is left alone.
     if (!initialized || finalized) return false;
-    const PollsSockets polls_sockets;
+    poll_sockets(true);
     int provided = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&provided);
     runtime.learn([level = level_of(provided)](ProgressFacts& facts) {
@@ -147,6 +147,7 @@ bool start_runtime(bool collective) {
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &keyval, nullptr);
     PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
     PMPI_Comm_free_keyval(&keyval);
+    poll_sockets(false);
     runtime.started.store(true, std::memory_order_release);
     return runtime.takes_calls;
 }

@@ -74,13 +74,17 @@ bool describe_operands(Problem& problem, UserBuffers& buffers, const Operands& o
 
 using Arguments = ReductionArguments<MPI_Count>;
 
-bool describe_reduction(Problem& problem, UserBuffers& buffers, const Arguments& arguments, bool receives) {
+// `blocks`: that each rank contributes.
+bool describe_reduction(Problem& problem, UserBuffers& buffers, const Arguments& arguments, bool receives,
+                        int blocks = 1) {
     const auto& [sent, received, count, type, op] = arguments;
     if (!plausible(count, type) || !may_reduce(op)) return false;
-    const Elements result(received, static_cast<std::uint64_t>(count), type);
-    problem.bytes = result.bytes();
+    const auto block = static_cast<std::uint64_t>(count);
+    const std::uint64_t all = block * static_cast<std::uint64_t>(blocks);
+    const Elements result(received, arguments.in_place() ? all : block, type);
+    problem.bytes = block * result.layout.size;
     problem.in_place = arguments.in_place();
-    return describe_operands(problem, buffers, {op, sent, result, result.count, receives});
+    return describe_operands(problem, buffers, {op, sent, result, all, receives});
 }
 
 struct Reduce {
@@ -106,7 +110,8 @@ struct ReductionAtAllRanks {
     bool describe(const Communicator& group, Problem& problem, UserBuffers& buffers) const {
         // Rank 0 of an exclusive scan receives nothing; but in place, the receive buffer has its input.
         const bool receives = collective != Collective::exscan || group.rank > 0 || arguments.in_place();
-        return describe_reduction(problem, buffers, arguments, receives);
+        const int blocks = collective == Collective::reduce_scatter_block ? group.ranks : 1;
+        return describe_reduction(problem, buffers, arguments, receives, blocks);
     }
     watch::CallArguments recorded(int) const { return arguments.recorded(); }
     std::uint64_t profiled_bytes(const CallPeers&) const { return arguments.profiled_bytes(); }
@@ -114,19 +119,7 @@ struct ReductionAtAllRanks {
 using Allreduce = ReductionAtAllRanks<Collective::allreduce>;
 using Scan = ReductionAtAllRanks<Collective::scan>;
 using Exscan = ReductionAtAllRanks<Collective::exscan>;
-
-struct ReduceScatterBlock : ReductionAtAllRanks<Collective::reduce_scatter_block> {
-    bool describe(const Communicator& group, Problem& problem, UserBuffers& buffers) const {
-        const auto& [sent, received, count, type, op] = arguments;
-        if (!plausible(count, type) || !may_reduce(op)) return false;
-        const auto block = static_cast<std::uint64_t>(count);
-        const std::uint64_t all = block * static_cast<std::uint64_t>(group.ranks);
-        const Elements result(received, arguments.in_place() ? all : block, type);
-        problem.bytes = block * result.layout.size;
-        problem.in_place = arguments.in_place();
-        return describe_operands(problem, buffers, {op, sent, result, all, true});
-    }
-};
+using ReduceScatterBlock = ReductionAtAllRanks<Collective::reduce_scatter_block>;
 
 template <typename Count>
 struct ReduceScatter {

@@ -17,11 +17,9 @@
 namespace lapwing {
 namespace {
 
-struct ClockReading {
-    std::uint64_t at = 0;     // by this host's clock, nanoseconds
-    std::int64_t offset = 0;  // to be added to this host's clock for that of rank 0's host
+struct ClockOffset {
+    std::int64_t offset = 0;  // to be added to this host's clock for that of rank 0's host, nanoseconds
     std::uint64_t error = 0;  // `offset` is wrong by no more: half the shortest round trip
-    int host_leader = 0;      // the lowest rank of this host
 };
 
 // The first ones make connections; of the others one at least should not be disturbed.
@@ -35,7 +33,8 @@ void answer(int leader, MPI_Comm communicator) {
     }
 }
 
-void ask(MPI_Comm communicator, ClockReading& reading) {
+ClockOffset ask(MPI_Comm communicator) {
+    ClockOffset found;
     std::uint64_t shortest = UINT64_MAX;
     for (int i = 0; i < round_trips; ++i) {
         const std::uint64_t sent = trace::now();
@@ -45,38 +44,10 @@ void ask(MPI_Comm communicator, ClockReading& reading) {
         const std::uint64_t took = trace::now() - sent;
         if (took >= shortest) continue;
         shortest = took;
-        reading.offset = static_cast<std::int64_t>(there - (sent + took / 2));
-        reading.error = took - took / 2;
+        found.offset = static_cast<std::int64_t>(there - (sent + took / 2));
+        found.error = took - took / 2;
     }
-}
-
-// Collective over MPI_COMM_WORLD, whose ranks' hosts are known. Ranks of one host have one clock. Returns the
-// MPI's error code.
-int read_clock(const RankLocations& locations, ClockReading* reading) {
-    const auto leader_of = [&locations](int rank) {
-        int leader = 0;
-        while (!locations.on_one_host(std::array{leader, rank})) ++leader;
-        return leader;
-    };
-    const int rank = rank_in(MPI_COMM_WORLD);
-    const int ranks = ranks_in(MPI_COMM_WORLD);
-    *reading = {.host_leader = leader_of(rank)};
-    // The program's own messages may still be on their way in MPI_COMM_WORLD.
-    MPI_Comm communicator = MPI_COMM_NULL;
-    if (const int error = PMPI_Comm_dup(MPI_COMM_WORLD, &communicator); error != MPI_SUCCESS) return error;
-    for (int leader = 1; leader < ranks; ++leader) {
-        if (leader_of(leader) != leader) continue;
-        if (rank == 0) answer(leader, communicator);
-        if (rank == leader) ask(communicator, *reading);
-    }
-    std::uint64_t mine[2] = {static_cast<std::uint64_t>(reading->offset), reading->error};
-    std::vector<std::uint64_t> all(2 * static_cast<std::size_t>(ranks));
-    PMPI_Allgather(mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, communicator);
-    const std::size_t place = 2 * static_cast<std::size_t>(reading->host_leader);
-    reading->offset = static_cast<std::int64_t>(all[place]);
-    reading->error = all[place + 1];
-    reading->at = trace::now();
-    return PMPI_Comm_free(&communicator);
+    return found;
 }
 
 }  // namespace
@@ -126,14 +97,33 @@ bool open_trace(Job& job, std::uint64_t capacity, const char* made) {
 }
 
 void add_clock_metadata(const RankLocations& locations, const char* when) {
-    ClockReading reading;
-    if (read_clock(locations, &reading) != MPI_SUCCESS) return;
+    // Ranks of one host have one clock: the lowest one compares it.
+    const auto leader_of = [&locations](int rank) {
+        int leader = 0;
+        while (!locations.on_one_host(std::array{leader, rank})) ++leader;
+        return leader;
+    };
+    const int rank = rank_in(MPI_COMM_WORLD);
+    const int ranks = ranks_in(MPI_COMM_WORLD);
+    // The program's own messages may still be on their way in MPI_COMM_WORLD.
+    MPI_Comm communicator = MPI_COMM_NULL;
+    if (PMPI_Comm_dup(MPI_COMM_WORLD, &communicator) != MPI_SUCCESS) return;
+    ClockOffset mine;
+    for (int leader = 1; leader < ranks; ++leader) {
+        if (leader_of(leader) != leader) continue;
+        if (rank == 0) answer(leader, communicator);
+        if (rank == leader) mine = ask(communicator);
+    }
+    std::vector<ClockOffset> all(static_cast<std::size_t>(ranks));
+    PMPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, communicator);
+    PMPI_Comm_free(&communicator);
+    const ClockOffset& of_host = all[static_cast<std::size_t>(leader_of(rank))];
     add_metadata({{"fact", "clock"},
                   {"when", when},
-                  {"at", reading.at},
-                  {"offset", reading.offset},
-                  {"error", reading.error},
-                  {"host_leader", reading.host_leader}});
+                  {"at", trace::now()},  // by this host's clock, nanoseconds
+                  {"offset", of_host.offset},
+                  {"error", of_host.error},
+                  {"host_leader", leader_of(rank)}});
 }
 
 }  // namespace lapwing

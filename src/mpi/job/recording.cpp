@@ -13,26 +13,6 @@
 namespace lapwing {
 namespace {
 
-// Predefined types of one kind and size count as one.
-constexpr struct {
-    TypeKind kind;
-    std::uint64_t size;
-    const char* name;
-} kinds[] = {{TypeKind::signed_integer, 1, "MPI_SIGNED_CHAR"},
-             {TypeKind::signed_integer, 2, "MPI_SHORT"},
-             {TypeKind::signed_integer, 4, "MPI_INT"},
-             {TypeKind::signed_integer, 8, "MPI_LONG"},
-             {TypeKind::unsigned_integer, 1, "MPI_UNSIGNED_CHAR"},
-             {TypeKind::unsigned_integer, 2, "MPI_UNSIGNED_SHORT"},
-             {TypeKind::unsigned_integer, 4, "MPI_UNSIGNED"},
-             {TypeKind::unsigned_integer, 8, "MPI_UNSIGNED_LONG"},
-             {TypeKind::real, 4, "MPI_FLOAT"},
-             {TypeKind::real, 8, "MPI_DOUBLE"},
-             {TypeKind::real, sizeof(long double), "MPI_LONG_DOUBLE"},
-             {TypeKind::complex, 8, "MPI_C_FLOAT_COMPLEX"},
-             {TypeKind::complex, 16, "MPI_C_DOUBLE_COMPLEX"},
-             {TypeKind::complex, 2 * sizeof(long double), "MPI_C_LONG_DOUBLE_COMPLEX"}};
-
 // By number, which is equal on all ranks: in the order of named_types().
 std::vector<const char*> type_names = {""};
 
@@ -42,27 +22,27 @@ const char* const operation_names[] = {"",
                                        "user operation"};
 constexpr auto user_operation = static_cast<std::uint8_t>(std::size(operation_names) - 1);
 
-// 0: unknown.
-std::uint8_t number_of(const NamedType& type, std::uint64_t size) {
-    const auto* const row = std::ranges::find_if(
-        kinds, [&](const auto& one) { return one.kind == type.kind && one.size == size; });
-    const char* const name = row != std::end(kinds) ? row->name : type.name;
-    const auto number =
-        std::ranges::find(type_names, name, [](const char* one) { return std::string_view(one); }) -
-        type_names.begin();
-    if (number == std::ssize(type_names)) type_names.push_back(name);
-    return static_cast<std::uint8_t>(number);
-}
-
-std::vector<RecordedType> predefined_types;  // complete before the journal begins
+struct PredefinedType {
+    RecordedType recorded;
+    TypeKind kind;
+};
+std::vector<PredefinedType> predefined_types;  // complete before the journal begins
 
 void begin_types() {
     for (const NamedType& type : named_types()) {
         if (type.handle == MPI_DATATYPE_NULL) continue;
         MPI_Count size = 0;
         PMPI_Type_size_x(type.handle, &size);
+        if (size <= 0) continue;
         const auto bytes = static_cast<std::uint64_t>(size);
-        if (size > 0) predefined_types.push_back({type.handle, bytes, number_of(type, bytes)});
+        // Predefined numbers of one kind and size count as one type.
+        const auto like = std::ranges::find_if(predefined_types, [&](const PredefinedType& known) {
+            return known.kind == type.kind && known.kind < TypeKind::logical && known.recorded.size == bytes;
+        });
+        const bool is_new = like == predefined_types.end();
+        const std::size_t number = is_new ? type_names.size() : like->recorded.number;
+        if (is_new) type_names.push_back(type.name);
+        predefined_types.push_back({{type.handle, bytes, static_cast<std::uint8_t>(number)}, type.kind});
     }
 }
 
@@ -120,8 +100,8 @@ constinit thread_local RecordedOperation last_operation;
 
 RecordedType find_recorded_type(MPI_Datatype type) {
     if (type == MPI_DATATYPE_NULL) return {};
-    for (const RecordedType& known : predefined_types) {
-        if (known.handle == type) return last_type = known;
+    for (const PredefinedType& known : predefined_types) {
+        if (known.recorded.handle == type) return last_type = known.recorded;
     }
     MPI_Count size = 0;
     PMPI_Type_size_x(type, &size);

@@ -36,16 +36,20 @@ constexpr std::size_t reported_collectives = 0
 
 struct CollectiveCount {
     std::uint64_t taken = 0;
-    std::uint64_t bytes_sent = 0;          // by the lists, to other ranks
-    std::uint64_t start_time = 0;          // nanoseconds inside the starting calls
-    std::uint64_t wait_time = 0;           // nanoseconds inside calls that waited for or tested a request
-    std::uint64_t hidden_time = 0;         // nanoseconds in flight while the program was elsewhere
-    std::uint64_t bytes_from_devices = 0;  // to host memory, and back
-    std::uint64_t bytes_to_devices = 0;
-    std::uint64_t device_buffers = 0;  // that were copied
-    std::uint64_t wake_ups = 0;        // of progress threads, for the lists
-    std::uint64_t blocking = 0;        // calls of the blocking form that nobody asked Lapwing to take
+    std::uint64_t bytes_sent = 0;   // by the lists, to other ranks
+    std::uint64_t start_time = 0;   // nanoseconds inside the starting calls
+    std::uint64_t wait_time = 0;    // nanoseconds inside calls that waited for or tested a request
+    std::uint64_t hidden_time = 0;  // nanoseconds in flight while the program was elsewhere
+    std::uint64_t wake_ups = 0;     // of progress threads, for the lists
+    std::uint64_t blocking = 0;     // calls of the blocking form that nobody asked Lapwing to take
     std::array<std::uint64_t, fallback_reasons> fell_back{};
+};
+
+// Buffers in the memory of devices that were copied, of all collectives. Inside Entry.
+struct DeviceCount {
+    std::uint64_t buffers = 0;
+    std::uint64_t bytes_to_host = 0;
+    std::uint64_t bytes_to_devices = 0;
 };
 
 // How often this rank's lists of one collective came from an algorithm and ran on an engine.
@@ -58,6 +62,7 @@ struct Use {
 struct Report {
     std::array<CollectiveCount, reported_collectives> collectives;
     std::array<std::vector<Use>, reported_collectives> uses;
+    DeviceCount devices;
 
     CollectiveCount& of(Collective collective) { return collectives[static_cast<std::size_t>(collective)]; }
     // These are called without a lock, by several threads.

@@ -31,7 +31,12 @@ double seconds(std::uint64_t nanoseconds) {
     return static_cast<double>(nanoseconds) * 1e-9;
 }
 
-using Sums = std::array<CollectiveCount, reported_collectives>;
+// What is summed over all ranks, as 64-bit numbers.
+struct Sums {
+    std::array<CollectiveCount, reported_collectives> collectives;
+    DeviceCount devices;
+    MessageCount messages;
+};
 
 std::string joined(const std::string& left, const std::string& right) {
     return left.empty() ? right : left + ", " + right;
@@ -50,7 +55,7 @@ std::string blocking_name(Collective collective) {
 std::string conclusion(const Sums& sums, bool by_calls) {
     CollectiveCount all;
     std::uint64_t left = 0;
-    for (const CollectiveCount& count : sums) {
+    for (const CollectiveCount& count : sums.collectives) {
         all.taken += count.taken;
         all.blocking += count.blocking;
         all.hidden_time += count.hidden_time;
@@ -196,25 +201,17 @@ void add_messages(Document& document, const MessageCount& count) {
         seconds(count.thread_time));
 }
 
-// Buffers in the memory of devices, of all collectives.
-void add_device_memory(Document& document, const Sums& sums) {
-    std::uint64_t buffers = 0;
-    std::uint64_t to_host = 0;
-    std::uint64_t to_device = 0;
-    for (const CollectiveCount& count : sums) {
-        buffers += count.device_buffers;
-        to_host += count.bytes_from_devices;
-        to_device += count.bytes_to_devices;
-    }
-    if (buffers == 0) return;
-    document.json["device_memory"] = {
-        {"buffers", buffers}, {"bytes_to_host", to_host}, {"bytes_to_device", to_device}};
+void add_device_memory(Document& document, const DeviceCount& count) {
+    if (count.buffers == 0) return;
+    document.json["device_memory"] = {{"buffers", count.buffers},
+                                      {"bytes_to_host", count.bytes_to_host},
+                                      {"bytes_to_device", count.bytes_to_devices}};
     document.text +=
         fmt::format("device memory: {} staged through host memory, {} bytes from devices, {} bytes to them\n",
-                    counted(buffers, "buffer"), to_host, to_device);
+                    counted(count.buffers, "buffer"), count.bytes_to_host, count.bytes_to_devices);
 }
 
-Document document_of(const Sums& sums, const MessageCount& messages, int ranks) {
+Document document_of(const Sums& sums, int ranks) {
     const JobNetwork* const network = runtime.network.get();
     const Missing missing = network != nullptr ? network->missing() : Missing();
     const std::string between_hosts = network != nullptr ? network->description() : "";
@@ -247,7 +244,7 @@ Document document_of(const Sums& sums, const MessageCount& messages, int ranks) 
     if (node != nullptr) add_inside_host(document, *node, by_calls);
     document.add("watch_trouble", "lapwing status cannot query all ranks",
                  runtime.watch != nullptr ? runtime.watch->trouble() : "");
-    add_messages(document, messages);
+    add_messages(document, sums.messages);
     for (std::size_t i = 0; network != nullptr && i < network->engines().size(); ++i) {
         for (const std::string& choice : network->engines()[i].job->choices()) {
             json["choices_of_rank_0"].push_back(choice);
@@ -263,8 +260,8 @@ Document document_of(const Sums& sums, const MessageCount& messages, int ranks) 
                         "algorithms (of rank 0)", "left to the native MPI");
     const auto& uses = runtime.report.uses;
     for (std::size_t i = 0; i < reported_collectives; ++i)
-        add_collective(document, static_cast<Collective>(i), sums[i], uses[i]);
-    add_device_memory(document, sums);
+        add_collective(document, static_cast<Collective>(i), sums.collectives[i], uses[i]);
+    add_device_memory(document, sums.devices);
     for (const auto& [file, functions] : collectives_before()) {
         json["before_lapwing"][file] = functions;
         text +=
@@ -292,17 +289,13 @@ Document document_of(const Sums& sums, const MessageCount& messages, int ranks) 
 // Sums the counts of all ranks up, and rank 0 writes them. Throws MpiError, where the communicator returns
 // errors.
 void write_report(MPI_Comm all) {
-    static_assert(sizeof(CollectiveCount) % sizeof(std::uint64_t) == 0);
+    const Sums own{runtime.report.collectives, runtime.report.devices, async_progress.count()};
     Sums sums;
-    MpiError::check(PMPI_Reduce(runtime.report.collectives.data(), sums.data(),
-                                sizeof sums / sizeof(std::uint64_t), MPI_UINT64_T, MPI_SUM, 0, all));
-    const MessageCount messages = async_progress.count();
-    MessageCount all_messages;
-    MpiError::check(PMPI_Reduce(&messages, &all_messages, sizeof messages / sizeof(std::uint64_t),
-                                MPI_UINT64_T, MPI_SUM, 0, all));
+    MpiError::check(
+        PMPI_Reduce(&own, &sums, sizeof sums / sizeof(std::uint64_t), MPI_UINT64_T, MPI_SUM, 0, all));
     if (rank_in(all) != 0) return;
     const ReportTarget& target = runtime.report_target;
-    const Document document = document_of(sums, all_messages, ranks_in(all));
+    const Document document = document_of(sums, ranks_in(all));
     const std::string text = target.form == "json" ? document.json.dump(2) + "\n" : document.text;
     bool written = true;
     try {

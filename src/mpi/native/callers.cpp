@@ -1,7 +1,6 @@
 #include "mpi/native/callers.hpp"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <set>
 #include <string_view>
 
+#include "device/memory.hpp"
 #include "mpi/native/libraries.hpp"
 
 namespace lapwing {
@@ -129,17 +129,10 @@ void bind_tools(const std::vector<Library>& libraries) {
     }
 }
 
-void bind_fortran(const std::vector<Library>& libraries) {
-    for (const Library& library : libraries) {
-        if (is_fortran(library)) library.bind(own_function_of);
-    }
-}
-
 // Runs before MPI_Init, which a Fortran program calls in a Fortran library.
 __attribute__((constructor)) void begin() {
-    const std::vector<Library> libraries = loaded_libraries();
-    bind_fortran(libraries);
-    bind_tools(libraries);
+    bind_fortran();
+    bind_tools(loaded_libraries());
 }
 
 // Where the compiler makes a tail call of dlsym() below.
@@ -170,7 +163,9 @@ bool is_own_mpi(const Library& library) {
 }  // namespace
 
 void bind_fortran() {
-    bind_fortran(loaded_libraries());
+    for (const Library& library : loaded_libraries()) {
+        if (is_fortran(library)) library.bind(own_function_of);
+    }
 }
 
 std::vector<std::string> bound_tools() {
@@ -208,13 +203,7 @@ extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, cons
 // Fortran library calls this function, too: there is something to do only when one has been loaded.
 extern "C" __attribute__((visibility("default"))) MPI_Fint MPI_Comm_c2f(MPI_Comm communicator) {
     static std::atomic<unsigned long long> known{0};
-    unsigned long long loaded = 0;
-    dl_iterate_phdr(
-        [](dl_phdr_info* any, std::size_t, void* count) {
-            *static_cast<unsigned long long*>(count) = any->dlpi_adds;
-            return 1;
-        },
-        &loaded);
+    const unsigned long long loaded = lapwing::device::loaded_libraries();
     if (known.exchange(loaded) != loaded) lapwing::bind_fortran();
     return PMPI_Comm_c2f(communicator);
 }

@@ -22,17 +22,11 @@ int find_place(const Elements& elements, const device::Location& near, device::L
 // Packs and unpacks elements in any memory. Copies may be in flight until finish().
 class DeviceData {
   public:
-    int pack(const device::Location& place, const Elements& elements, std::byte* bytes) {
-        return transfer(true, place, elements, bytes);
-    }
-    int unpack(const device::Location& place, const std::byte* bytes, const Elements& elements) {
-        return transfer(false, place, elements, const_cast<std::byte*>(bytes));
-    }
+    // Packs to `bytes`, or unpacks from there.
+    int transfer(bool packs, const device::Location& place, const Elements& elements, std::byte* bytes);
     int finish();
 
   private:
-    // Packs to `bytes`, or unpacks from there.
-    int transfer(bool packs, const device::Location& place, const Elements& elements, std::byte* bytes);
     // Copies the range of noncontiguous elements to host memory, whose first byte is returned.
     std::byte* stage(const device::Location& place, const Elements& elements);
 

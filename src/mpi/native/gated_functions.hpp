@@ -14,48 +14,42 @@
 
 namespace lapwing {
 
-// A function of the MPI, looked up at its first call.
-class Found {
-  public:
-    template <typename Function, typename Find>
-    Function* get(Find find, const char* name) {
-        void* found = function_.load(std::memory_order_relaxed);
-        if (found == nullptr) [[unlikely]]
-            function_.store(found = find(name), std::memory_order_relaxed);
-        return reinterpret_cast<Function*>(found);
-    }
-
-  private:
-    std::atomic<void*> function_{nullptr};
-};
-
-// `Named` finds the functions of one name: next() is behind this library, ours() is this library's, and
-// native() is the MPI's PMPI function.
+// `Named::pmpi`: the name of the MPI's PMPI function.
 template <typename Named, typename Function>
 struct Gated;
 template <typename Named, typename Result, typename... Arguments>
 struct Gated<Named, Result(Arguments...)> {
     static Result call(Arguments... arguments) {
         const InMpi inside(__builtin_return_address(0));
-        return Named::next()(arguments...);
+        return found<find_next>(Named::pmpi + 1)(arguments...);
     }
     static Result call_pmpi(Arguments... arguments) {
-        return InMpi::any() ? Named::native()(arguments...) : Named::ours()(arguments...);
+        return InMpi::any() ? found<find_native>(Named::pmpi)(arguments...)
+                            : found<find_own>(Named::pmpi + 1)(arguments...);
+    }
+
+  private:
+    // Looked up at its first call.
+    template <void* (*find)(const char*)>
+    static auto* found(const char* name) {
+        static constinit std::atomic<void*> function{nullptr};
+        void* known = function.load(std::memory_order_relaxed);
+        if (known == nullptr) [[unlikely]]
+            function.store(known = find(name), std::memory_order_relaxed);
+        return reinterpret_cast<Result (*)(Arguments...)>(known);
     }
 };
 
 }  // namespace lapwing
 
 #if defined(__x86_64__)
-#define LAPWING_HAS_GATED_FUNCTIONS
 #define LAPWING_JUMP_BY(pointer) "endbr64\n\tjmp *" pointer "(%rip)\n"
 #elif defined(__aarch64__)
-#define LAPWING_HAS_GATED_FUNCTIONS
 #define LAPWING_JUMP_BY(pointer) \
     "hint #34\n\tadrp x16, " pointer "\n\tldr x16, [x16, :lo12:" pointer "]\n\tbr x16\n"
 #endif
 
-#ifdef LAPWING_HAS_GATED_FUNCTIONS
+#ifdef LAPWING_JUMP_BY
 // A function of MPI has C linkage and a type that only mpi.h knows. C++ cannot define a function of a type:
 // the exported symbol jumps to a template's. (An indirect function could, but the loader warns of one where
 // it relocates the MPI first.)
@@ -69,18 +63,7 @@ struct Gated<Named, Result(Arguments...)> {
 #define LAPWING_GATED(function)                                                                       \
     namespace {                                                                                       \
     struct Named_##function {                                                                         \
-        static auto* next() {                                                                         \
-            static constinit lapwing::Found found;                                                    \
-            return found.get<decltype(::function)>(lapwing::find_next, #function);                    \
-        }                                                                                             \
-        static auto* ours() {                                                                         \
-            static constinit lapwing::Found found;                                                    \
-            return found.get<decltype(::function)>(lapwing::find_own, #function);                     \
-        }                                                                                             \
-        static auto* native() {                                                                       \
-            static constinit lapwing::Found found;                                                    \
-            return found.get<decltype(::function)>(lapwing::find_native, "P" #function);              \
-        }                                                                                             \
+        static constexpr const char* pmpi = "P" #function;                                            \
     };                                                                                                \
     }                                                                                                 \
     extern "C" decltype(::function) P##function;                                                      \

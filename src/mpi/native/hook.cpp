@@ -38,29 +38,8 @@ int opal_callback() {
     return has_lists() ? try_progress() : 0;
 }
 
-bool attach_to_opal() {
-    const auto add = find<Register>("opal_progress_register");
-    return add != nullptr && add(opal_callback) == 0;
-}
-
-void detach_from_opal() {
-    if (const auto remove = find<Register>("opal_progress_unregister")) remove(opal_callback);
-}
-
-void call_if_found(const char* name) {
-    if (const auto function = find<void()>(name)) function();
-}
-
-#ifdef OPEN_MPI
-
-bool attach_to_ucx() {
-    return false;
-}
-
-#else
-
-std::atomic<void*> worker_of_mpi{nullptr};
-bool flushed = false;
+std::atomic<void*> worker_of_mpi{nullptr};  // of MPICH over UCX
+[[maybe_unused]] bool flushed = false;
 
 // The next preloaded library's function, or UCX's. If Python loaded the MPI, UCX is not in the scope of a
 // preload library.
@@ -75,8 +54,6 @@ bool attach_to_ucx() {
     for (int i = 0; i < 1000 && worker_of_mpi == nullptr; ++i) progress_mpi();
     return worker_of_mpi != nullptr;
 }
-
-#endif
 
 }  // namespace
 
@@ -95,7 +72,8 @@ bool offers_a_hook() {
 
 Hook install_hook(int (*progress)(), bool threads) {
     progress_all = progress;
-    if (attach_to_opal()) {
+    const auto add = find<Register>("opal_progress_register");
+    if (add != nullptr && add(opal_callback) == 0) {
         hook = Hook::callback;
     } else if (attach_to_ucx()) {
         // With threads, MPICH holds a lock during the callback.
@@ -107,15 +85,14 @@ Hook install_hook(int (*progress)(), bool threads) {
 }
 
 void remove_hook() {
-    if (hook.exchange(Hook::none) != Hook::none) detach_from_opal();
+    if (hook.exchange(Hook::none) == Hook::none) return;
+    if (const auto remove = find<Register>("opal_progress_unregister")) remove(opal_callback);
 }
 
-PollsSockets::PollsSockets() {
-    call_if_found("opal_progress_event_users_increment");
-}
-
-PollsSockets::~PollsSockets() {
-    call_if_found("opal_progress_event_users_decrement");
+void poll_sockets(bool always) {
+    const auto change =
+        find<void()>(always ? "opal_progress_event_users_increment" : "opal_progress_event_users_decrement");
+    if (change != nullptr) change();
 }
 
 bool flush_native() {

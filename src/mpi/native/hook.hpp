@@ -17,13 +17,8 @@ Hook install_hook(int (*progress)(), bool threads);
 void remove_hook();
 
 // Open MPI polls its sockets every 10 ms until this rank has a connection: a peer that wants one waits for so
-// long. While an object of this class exists, each step of the MPI's progress polls them.
-class PollsSockets {
-  public:
-    PollsSockets();
-    ~PollsSockets();
-    PollsSockets& operator=(PollsSockets&&) = delete;
-};
+// long. From poll_sockets(true) to poll_sockets(false), each step of the MPI's progress polls them.
+void poll_sockets(bool always);
 
 // In MPI_Finalize: completes what MPICH over UCX has sent; false with any other MPI. Then all ranks must wait
 // for each other inside the MPI. MPICH 4.0 closes each connection there, for which UCX over TCP waits until

@@ -17,10 +17,11 @@ enum class TypeKind : std::uint8_t { signed_integer, unsigned_integer, real, com
 struct NamedType {
     MPI_Datatype handle;
     TypeKind kind;
-    const char* name = "";    // of the kinds `logical` and `other`
+    const char* name;
     Type own = Type::opaque;  // of the kind `other`, where its size is that of `own`
 };
-// Those that every MPI has. A type that this MPI was built without is MPI_DATATYPE_NULL here.
+// Those that every MPI has; of the types of one kind and size, a type of C is the first. A type that this MPI
+// was built without is MPI_DATATYPE_NULL here.
 std::span<const NamedType> named_types();
 
 // The elements of lists that have the representation of a predefined type.

@@ -76,11 +76,6 @@ int missing_function() {
     return MPI_ERR_UNSUPPORTED_OPERATION;
 }
 
-void* stand_in_for(const char* function) {
-    print_missing(function);
-    return reinterpret_cast<void*>(missing_function);
-}
-
 void* next_or_null(const char* name) {
     void* const found = loaders_dlsym()(RTLD_NEXT, name);
     // An MPI that was loaded for a part of the program, as by Python, is not next. A bound tool has called
@@ -107,8 +102,13 @@ void* find_native(const char* name) {
 }
 
 void* find_next(const char* name) {
-    void* const found = next_or_null(name);
-    return found != nullptr ? found : stand_in_for(name);
+    if (void* const found = next_or_null(name)) return found;
+    const std::string_view text = name;
+    const std::size_t end = text.find('_');
+    const char* const other = text.substr(0, end) == "MPIX" ? "MPI" : "MPIX";
+    if (void* const found = next_or_null(fmt::format("{}{}", other, text.substr(end)).c_str())) return found;
+    print_missing(name);
+    return reinterpret_cast<void*>(missing_function);
 }
 
 std::string file_before(const char* name) {
@@ -117,15 +117,6 @@ std::string file_before(const char* name) {
     if (self().contains(function) || dladdr(function, &found) == 0 || belongs_to_bound_tool(function, name))
         return "";
     return found.dli_fname;
-}
-
-void* find_next_init(const char* name) {
-    if (void* const found = next_or_null(name)) return found;
-    const std::string_view text = name;
-    const std::size_t end = text.find('_');
-    const char* const other = text.substr(0, end) == "MPIX" ? "MPI" : "MPIX";
-    void* const found = next_or_null(fmt::format("{}{}", other, text.substr(end)).c_str());
-    return found != nullptr ? found : stand_in_for(name);
 }
 
 void* find_native_variable(const char* name) {

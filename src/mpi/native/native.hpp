@@ -20,15 +20,13 @@ void* find_native_variable(const char* name);
 // Returns a symbol of the MPI or of a library that it uses. Null if there is none.
 void* find_in_libraries(const char* name);
 // The function MPI_X behind this library: that of a tool that is not bound, or the native MPI's. If the MPI
-// lacks it, prints so and returns a function that raises and returns MPI_ERR_UNSUPPORTED_OPERATION.
+// lacks it, prints so and returns a function that raises and returns MPI_ERR_UNSUPPORTED_OPERATION. The MPI
+// of the process may be another version than the header: persistent collectives are MPI_ functions since
+// MPI-4, and an extension with the prefix MPIX_ in Open MPI 4. Either is found by both names.
 void* find_next(const char* name);
 // The file whose function of this name the program calls, if that function does not lead to this library's;
 // otherwise empty. A tool's function leads here if the tool is bound, see callers.hpp.
 std::string file_before(const char* name);
-// As find_next() for a function that makes a persistent collective: "MPI_Bcast_init". The MPI of the process
-// may be another version than the header: persistent collectives are MPI_ functions since MPI-4, and an
-// extension with the prefix MPIX_ in Open MPI 4.
-void* find_next_init(const char* name);
 
 }  // namespace lapwing
 
@@ -40,7 +38,6 @@ void* find_next_init(const char* name);
     }())
 #define LAPWING_NATIVE(function) LAPWING_FOUND_BY(find_native, function)
 #define LAPWING_NEXT(function) LAPWING_FOUND_BY(find_next, function)
-#define LAPWING_NEXT_INIT(function) LAPWING_FOUND_BY(find_next_init, function)
 
 #ifdef OPEN_MPI
 // Open MPI's handles are addresses of its variables.

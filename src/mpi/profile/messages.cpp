@@ -6,12 +6,10 @@
 
 #include "mpi/calls/signatures.hpp"
 #include "mpi/profile/profile.hpp"
-#include "task/mpi_function.hpp"
 
 namespace {
 
 using lapwing::CallSite;
-using lapwing::MpiFunction;
 
 constexpr std::uint64_t no_message = UINT64_MAX;
 
@@ -25,25 +23,13 @@ std::uint64_t probes() {
     return 0;
 }
 
-// Calls the MPI. `get_bytes`: what the call sends or receives. `request`: that it makes, null if it makes
-// none.
+// `get_bytes`: what the call sends or receives. `request`: that it makes, null if it makes none.
 template <typename Native, typename GetBytes>
 int timed(const CallSite& site, const MPI_Request* request, Native native, GetBytes get_bytes) {
-    // One instance of this template serves one function.
-    static const bool persistent = MpiFunction::of(site.function).form == MpiFunction::Form::persistent;
     const std::uint64_t bytes = lapwing::trace::on() ? get_bytes() : no_message;
     if (bytes == no_message) return native();
-    lapwing::profile::Called called;
-    if (!persistent) called = lapwing::profile::enter(site, {.bytes = bytes});
-    const int error = native();
-    const MPI_Request made = request == nullptr || error != MPI_SUCCESS ? MPI_REQUEST_NULL : *request;
-    if (request == nullptr)
-        lapwing::profile::leave(called);
-    else if (!persistent)
-        lapwing::profile::leave(called, made);
-    else if (made != MPI_REQUEST_NULL)
-        lapwing::profile::remember(site.function, {.bytes = bytes}, made);
-    return error;
+    return lapwing::profile::profiled(site, request, native,
+                                      [bytes] { return lapwing::profile::Recorded{.bytes = bytes}; });
 }
 
 int define(const MPI_Comm* made, int error) {
@@ -55,18 +41,16 @@ int define(const MPI_Comm* made, int error) {
 
 }  // namespace
 
-#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, bytes) \
-    LAPWING_MPI function parameters {                                             \
-        return timed(                                                             \
-            CallSite{#function, __builtin_return_address(0)}, nullptr,            \
-            [&] { return LAPWING_NEXT(function) names; }, [&] { return bytes; }); \
-    }
-#define LAPWING_STARTS(function, parameters, names, bytes)                        \
+#define LAPWING_TIMED(function, parameters, names, request, bytes)                \
     LAPWING_MPI function parameters {                                             \
         return timed(                                                             \
             CallSite{#function, __builtin_return_address(0)}, request,            \
             [&] { return LAPWING_NEXT(function) names; }, [&] { return bytes; }); \
     }
+#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, bytes) \
+    LAPWING_TIMED(function, parameters, names, nullptr, bytes)
+#define LAPWING_STARTS(function, parameters, names, bytes) \
+    LAPWING_TIMED(function, parameters, names, request, bytes)
 #define LAPWING_MAKES(function, parent, parameters, names, made) \
     LAPWING_MPI function parameters {                            \
         return define(made, LAPWING_NEXT(function) names);       \

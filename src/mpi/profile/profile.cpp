@@ -12,6 +12,7 @@
 #include "base/messages.hpp"
 #include "base/settings.hpp"
 #include "job/rank_locations.hpp"
+#include "mpi/calls/signatures.hpp"
 #include "mpi/job/metadata.hpp"
 #include "mpi/job/mpi_job.hpp"
 #include "mpi/native/callers.hpp"
@@ -175,22 +176,17 @@ void remember(const char* function, Recorded what, MPI_Request handle) {
     state.persistents[handle] = {function, std::move(what)};
 }
 
-void leave(const Called& called) {
-    const std::uint64_t now = trace::now();
-    if (called.is_message) {
-        const std::lock_guard lock(shared_lock());
-        return add_message(called, now, 0, 0);
-    }
-    time_in_calls += now - called.began;
-    trace_collective(called, now, called.kind);
-}
-
-void leave(const Called& called, MPI_Request handle) {
+void leave(const Called& called, const MPI_Request* made) {
     const std::uint64_t now = trace::now();
     if (!called.is_message) time_in_calls += now - called.began;
-    if (handle == MPI_REQUEST_NULL) return;
     const std::lock_guard lock(shared_lock());
-    take_off(called, handle, now);
+    if (made != nullptr) {
+        if (*made != MPI_REQUEST_NULL) take_off(called, *made, now);
+    } else if (called.is_message) {
+        add_message(called, now, 0, 0);
+    } else {
+        trace_collective(called, now, called.kind);
+    }
 }
 
 namespace {
@@ -223,6 +219,10 @@ struct Completed {
     bool all = false;
     std::span<const int> indices = {};
 };
+
+Completed all(int flag) {
+    return {flag != 0};
+}
 
 Completed at(const int* indices, int count) {
     if (count == MPI_UNDEFINED || count <= 0 || indices[0] == MPI_UNDEFINED) return {};
@@ -315,31 +315,10 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     return NEXT_Request_free(handle);
 }
 
-#define LAPWING_COMPLETES(function, parameters, names, number, requests, which)                          \
+#define LAPWING_COMPLETES(call, function, parameters, names, number, requests, completed)                \
     LAPWING_MPI function parameters {                                                                    \
         return completing(                                                                               \
             __builtin_return_address(0), number, requests, [&] { return LAPWING_NEXT(function) names; }, \
-            [&] { return which; });                                                                      \
+            [&] { return completed; });                                                                  \
     }
-LAPWING_COMPLETES(MPI_Wait, (MPI_Request * handle, MPI_Status* status), (handle, status), 1, handle,
-                  Completed{true})
-LAPWING_COMPLETES(MPI_Test, (MPI_Request * handle, int* flag, MPI_Status* status), (handle, flag, status), 1,
-                  handle, Completed{*flag != 0})
-LAPWING_COMPLETES(MPI_Waitall, (int count, MPI_Request handles[], MPI_Status statuses[]),
-                  (count, handles, statuses), count, handles, Completed{true})
-LAPWING_COMPLETES(MPI_Testall, (int count, MPI_Request handles[], int* flag, MPI_Status statuses[]),
-                  (count, handles, flag, statuses), count, handles, Completed{*flag != 0})
-LAPWING_COMPLETES(MPI_Waitany, (int count, MPI_Request handles[], int* index, MPI_Status* status),
-                  (count, handles, index, status), count, handles, at(index, 1))
-LAPWING_COMPLETES(MPI_Testany, (int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status),
-                  (count, handles, index, flag, status), count, handles,
-                  *flag != 0 ? at(index, 1) : Completed())
-LAPWING_COMPLETES(MPI_Waitsome,
-                  (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
-                  (count, handles, completed, indices, statuses), count, handles, at(indices, *completed))
-LAPWING_COMPLETES(MPI_Testsome,
-                  (int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]),
-                  (count, handles, completed, indices, statuses), count, handles, at(indices, *completed))
-// The request stays.
-LAPWING_COMPLETES(MPI_Request_get_status, (MPI_Request handle, int* flag, MPI_Status* status),
-                  (handle, flag, status), 1, &handle, Completed())
+#include "mpi/calls/native_calls.def"

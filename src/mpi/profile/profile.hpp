@@ -24,6 +24,7 @@
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/profiled_bytes.hpp"
 #include "mpi/profile/definitions.hpp"
+#include "task/mpi_function.hpp"
 #include "task/problem.hpp"
 
 // At the begin of each function of a collective: no thread of Lapwing calls the MPI here.
@@ -69,9 +70,9 @@ struct Called {
 Called enter(const CallSite& site, const Recorded& what);
 // Of a call that has made a persistent collective or message: enter() is for its starts.
 void remember(const char* function, Recorded what, MPI_Request handle);
-void leave(const Called& called);  // of a blocking call
-// Of a nonblocking one; the handle is null if it has failed.
-void leave(const Called& called, MPI_Request handle);
+// `made`: the request that a nonblocking call has made; MPI_REQUEST_NULL if the call has failed. Null: of a
+// blocking call.
+void leave(const Called& called, const MPI_Request* made);
 
 template <typename Call>
 Recorded recorded(const Call& call, MPI_Comm communicator) {
@@ -79,32 +80,39 @@ Recorded recorded(const Call& call, MPI_Comm communicator) {
     return {known, call.profiled_bytes(known->peers), root_kind(call, known->peers)};
 }
 
+// Calls the MPI, and records the call. `request`: that the call makes, null if it makes none.
+template <typename Native, typename GetRecorded>
+int profiled(const CallSite& site, const MPI_Request* request, Native native, GetRecorded get_recorded) {
+    // One instance of this template serves one function.
+    static const bool persistent = MpiFunction::of(site.function).form == MpiFunction::Form::persistent;
+    Called called;
+    if (!persistent) called = enter(site, get_recorded());
+    const int error = native();
+    const MPI_Request made = request == nullptr || error != MPI_SUCCESS ? MPI_REQUEST_NULL : *request;
+    if (!persistent)
+        leave(called, request != nullptr ? &made : nullptr);
+    else if (made != MPI_REQUEST_NULL)
+        remember(site.function, get_recorded(), made);
+    return error;
+}
+
 template <typename Call, typename Native>
 int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Native native) {
     if (!trace::on() || communicator == MPI_COMM_NULL) return native();
-    const Called called = enter(site, recorded(call, communicator));
-    const int error = native();
-    leave(called);
-    return error;
+    return profiled(site, nullptr, native, [&] { return recorded(call, communicator); });
 }
 
 template <typename Call, typename Native>
 int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, const CallSite& site,
                 Native native) {
     if (!trace::on() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
-    const Called called = enter(site, recorded(call, communicator));
-    const int error = native();
-    leave(called, error == MPI_SUCCESS ? *handle : MPI_REQUEST_NULL);
-    return error;
+    return profiled(site, handle, native, [&] { return recorded(call, communicator); });
 }
 
 template <typename Call, typename Native>
 int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, const CallSite& site,
                Native native) {
-    if (!trace::on() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
-    const int error = native();
-    if (error == MPI_SUCCESS) remember(site.function, recorded(call, communicator), *handle);
-    return error;
+    return nonblocking(call, communicator, handle, site, native);
 }
 
 }  // namespace lapwing::profile

@@ -158,7 +158,6 @@ Request& RequestTable::lend(Communicator& group, std::unique_ptr<Persistent> per
 int RequestTable::launch(Request& request, const UserBuffers& user, std::uint64_t began, bool blocking) {
     Communicator& group = *request.group;
     CollectiveCount& count = runtime.report.of(request.collective);
-    request.packed.count = &count;
     request.packed.error = user.error;
     request.began = began;
     if (user.reduction) {

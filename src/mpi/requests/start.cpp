@@ -1,8 +1,10 @@
 #include "mpi/requests/start.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
-#include <optional>
+#include <initializer_list>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -120,73 +122,64 @@ namespace {
 // Whether the program calls Lapwing's version of each function that takes a persistent request. A tool that
 // is loaded before Lapwing and calls the MPI's versions would find the request inactive.
 bool takes_persistent_requests() {
-    static const bool takes = [] {
-        for (const char* name : {"MPI_Start", "MPI_Startall", "MPI_Wait", "MPI_Waitall", "MPI_Waitany",
-                                 "MPI_Waitsome", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome",
-                                 "MPI_Request_get_status", "MPI_Request_free"}) {
-            if (!file_before(name).empty()) return false;
-        }
-        return true;
-    }();
+    static const bool takes = std::ranges::all_of(
+        std::initializer_list<const char*>{
+            "MPI_Start", "MPI_Startall", "MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome", "MPI_Test",
+            "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Request_get_status", "MPI_Request_free"},
+        [](const char* name) { return file_before(name).empty(); });
     return takes;
 }
 
-// A plan for a persistent collective and the channel of all its starts. While this lives, the plan counts as
-// in flight, and the channel is released unless it is taken.
-class PersistentPlan {
-  public:
-    // Collective; waits for the other ranks if they must agree. Outside of Entry. Throws Error (unsupported).
-    PersistentPlan(Communicator& group, const Problem& problem) : problem_(problem) {
-        constexpr std::uint32_t max_lanes = 32;  // whose channels engines choose, see Prepared::accept()
-        // So many channels every link tells apart; one that is given again may still be in use.
-        constexpr std::uint32_t max_channels = 1U << 14;
-        const std::uint32_t number = max_lanes + group.next_persistent_channel++;
-        if (number >= max_channels)
-            throw Error(ErrorCode::unsupported, "the communicator has had {} persistent collectives",
-                        max_channels);
-        channel_ = first_persistent_channel + number % first_persistent_channel;
-        if (!choose(group, Starts::persistent)) return;
-        const std::uint32_t unusable_lanes = inside_entry([&] { return plan_->prepared->offer(channel_); });
-        std::uint32_t unusable_anywhere = 0;
-        error_ =
-            PMPI_Allreduce(&unusable_lanes, &unusable_anywhere, 1, MPI_UINT32_T, MPI_BOR, group.communicator);
-        if (error_ == MPI_SUCCESS && ~unusable_anywhere != 0) {
-            const Entry entry;
-            channel_ = plan_->prepared->accept(channel_, std::countr_one(unusable_anywhere));
-            return;
-        }
-        release();
-        if (error_ == MPI_SUCCESS) choose(group, Starts::persistent_alone);
-    }
-    ~PersistentPlan() { release(); }
-    PersistentPlan& operator=(PersistentPlan&&) = delete;
-
-    int error() const { return error_; }  // the MPI's
-    std::uint32_t channel() const { return channel_; }
-    // The plan stays in flight and keeps the channel.
-    Plan* take() { return std::exchange(plan_, nullptr); }
-
-  private:
-    // Whether the ranks must agree.
-    bool choose(Communicator& group, Starts starts) {
+struct ReleasePlan {
+    std::uint32_t channel = 0;
+    void operator()(Plan* plan) const {
         const Entry entry;
-        plan_ = &group.planner().plan(problem_, starts);
-        ++plan_->in_flight;
-        return group.planner().needs_agreement(*plan_);
+        plan->prepared->release_channel(channel);
+        --plan->in_flight;
     }
-    void release() {
-        if (plan_ == nullptr) return;
-        const Entry entry;
-        plan_->prepared->release_channel(channel_);
-        --plan_->in_flight;
-        plan_ = nullptr;
-    }
-
-    const Problem& problem_;
-    std::uint32_t channel_ = 0;
-    Plan* plan_ = nullptr;
-    int error_ = MPI_SUCCESS;
 };
+// A plan for a persistent collective, with the channel of all its starts. Counts as in flight meanwhile.
+using PersistentPlan = std::unique_ptr<Plan, ReleasePlan>;
+
+// Inside Entry.
+PersistentPlan plan_starts(Communicator& group, const Problem& problem, Starts starts,
+                           std::uint32_t channel) {
+    Plan& plan = group.planner().plan(problem, starts);
+    ++plan.in_flight;
+    return PersistentPlan(&plan, ReleasePlan{channel});
+}
+
+// Collective; waits for the other ranks if they must agree. Null with the MPI's error. Outside of Entry.
+// Throws Error (unsupported).
+PersistentPlan plan_persistent(Communicator& group, const Problem& problem, int* error) {
+    constexpr std::uint32_t max_lanes = 32;  // whose channels engines choose, see Prepared::accept()
+    // So many channels every link tells apart; one that is given again may still be in use.
+    constexpr std::uint32_t max_channels = 1U << 14;
+    const std::uint32_t number = max_lanes + group.next_persistent_channel++;
+    if (number >= max_channels)
+        throw Error(ErrorCode::unsupported, "the communicator has had {} persistent collectives",
+                    max_channels);
+    const std::uint32_t channel = first_persistent_channel + number % first_persistent_channel;
+    PersistentPlan plan;
+    std::uint32_t unusable_lanes = 0;
+    {
+        const Entry entry;
+        plan = plan_starts(group, problem, Starts::persistent, channel);
+        if (!group.planner().needs_agreement(*plan)) return plan;
+        unusable_lanes = plan->prepared->offer(channel);
+    }
+    std::uint32_t unusable_anywhere = 0;
+    *error =
+        PMPI_Allreduce(&unusable_lanes, &unusable_anywhere, 1, MPI_UINT32_T, MPI_BOR, group.communicator);
+    if (*error != MPI_SUCCESS) return nullptr;
+    const Entry entry;
+    if (~unusable_anywhere == 0) {
+        plan.reset();
+        return plan_starts(group, problem, Starts::persistent_alone, channel);
+    }
+    plan.get_deleter().channel = plan->prepared->accept(channel, std::countr_one(unusable_anywhere));
+    return plan;
+}
 
 }  // namespace
 
@@ -200,20 +193,20 @@ Started make_persistent(Communicator& group, Problem& problem, const UserBuffers
     if (error != MPI_SUCCESS) return {nullptr, error};
     finish_group(group);
     problem.placement = group.group->placement();
-    std::optional<PersistentPlan> plan;
+    PersistentPlan plan;
     try {
-        plan.emplace(group, problem);
+        plan = plan_persistent(group, problem, &error);
     } catch (const Error& declined) {
         return left_without_plan(problem, declined);
     }
-    if (plan->error() != MPI_SUCCESS) return {nullptr, plan->error()};
+    if (error != MPI_SUCCESS) return {nullptr, error};
     const Entry entry;
     auto persistent = std::make_unique<Persistent>(buffers);
     error = persistent->handle.make();
     if (error != MPI_SUCCESS) return {nullptr, error};
     Request& request = request_table.lend(group, std::move(persistent));
-    request.channel = plan->channel();
-    request.plan = plan->take();  // in flight as long as the program may start it
+    request.channel = plan.get_deleter().channel;
+    request.plan = plan.release();  // in flight as long as the program may start it
     request.collective = problem.collective;
     request.recorded = call.id();
     request.starts = call.record_starts(true);

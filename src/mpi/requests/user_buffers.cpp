@@ -3,6 +3,7 @@
 #include <cstring>
 #include <functional>
 
+#include "mpi/job/runtime.hpp"
 #include "mpi/native/packing.hpp"
 
 namespace lapwing {
@@ -12,28 +13,16 @@ std::byte* take_room(PackedData& data, Staging& staging, const Staged& staged, s
     return staged.device ? data.device.take(*staged.device, bytes) : staging.take(bytes);
 }
 
-// Adds `elements` to the data that are unpacked from `packed` when the list is complete.
-int unpack_later(PackedData& data, const Elements& elements, const std::byte* packed, const Staged& staged) {
-    if (elements.bytes() == 0) return MPI_SUCCESS;
-    Unpacking unpacking{packed, elements, {}};
-    int error = MPI_SUCCESS;
-    if (staged.device) error = find_place(elements, *staged.device, unpacking.place);
-    if (error != MPI_SUCCESS) return error;
-    hold_type(elements.type);
-    data.unpacking.push_back(unpacking);
-    return MPI_SUCCESS;
-}
-
 }  // namespace
 
 int PackedData::unpack() {
     DeviceData copies;
     for (const auto& [bytes, elements, place] : unpacking) {
         if (place.on_device()) {
-            ++count->device_buffers;
-            count->bytes_to_devices += elements.bytes();
+            ++runtime.report.devices.buffers;
+            runtime.report.devices.bytes_to_devices += elements.bytes();
         }
-        const int failed = copies.unpack(place, bytes, elements);
+        const int failed = copies.transfer(false, place, elements, bytes);
         if (failed != MPI_SUCCESS) return failed;
     }
     return copies.finish();
@@ -150,10 +139,10 @@ int UserBuffer::pack(std::span<const Block> some, std::uint64_t at, std::byte* p
         error = find_place(elements, *staged_->device, place);
         if (error != MPI_SUCCESS) break;
         if (place.on_device()) {
-            ++data.count->device_buffers;
-            data.count->bytes_from_devices += elements.bytes();
+            ++runtime.report.devices.buffers;
+            runtime.report.devices.bytes_to_host += elements.bytes();
         }
-        if (failed == MPI_SUCCESS) failed = copies.pack(place, elements, to);
+        if (failed == MPI_SUCCESS) failed = copies.transfer(true, place, elements, to);
     }
     if (failed == MPI_SUCCESS) failed = copies.finish();
     if (failed != MPI_SUCCESS) {
@@ -174,10 +163,14 @@ std::byte* UserBuffer::packed_to_receive(PackedData& data, int* error) const {
     *error = contribution_ ? pack({&contribution_->own, 1}, contribution_->offset, packed, data)
                            : staged_->device_error;
     std::uint64_t at = 0;
-    for (const Block& block : blocks()) {
+    for (const auto& [peer, elements] : blocks()) {
+        device::Location place;
+        if (*error == MPI_SUCCESS && staged_->device) *error = find_place(elements, *staged_->device, place);
         if (*error != MPI_SUCCESS) break;
-        *error = unpack_later(data, block.elements, packed + at, *staged_);
-        at += block.elements.bytes();
+        if (elements.bytes() == 0) continue;
+        hold_type(elements.type);
+        data.unpacking.push_back({packed + at, elements, place});
+        at += elements.bytes();
     }
     return packed;
 }

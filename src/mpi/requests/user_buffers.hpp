@@ -20,11 +20,9 @@
 
 namespace lapwing {
 
-struct CollectiveCount;
-
 // Data to unpack into the program's buffer when the list is complete.
 struct Unpacking {
-    const std::byte* bytes;
+    std::byte* bytes;
     Elements elements;  // of a type that is held: the program may free it
     device::Location place;
 };
@@ -38,7 +36,6 @@ struct PackedData {
     // The call completes with this error, but its list runs, because the other ranks wait for it: a driver
     // failed to copy data from a device, and the list sends zeros instead; or UserBuffers::error.
     int error = MPI_SUCCESS;
-    CollectiveCount* count = nullptr;  // of the report
 
     // Returns the MPI's error code.
     int unpack();
