@@ -91,25 +91,23 @@ class Diagnosis {
     }
 
     struct Waiting {
-        std::size_t ranks = 0;
+        std::set<int> ranks;
         std::uint64_t age = 0;  // of the longest wait
     };
     Waiting waiting_for(int silent) const {
         Waiting found;
         for (const auto& [communicator, member] : job_.member_of[silent]) {
-            std::set<int> ranks;
             for (const int index : graph_.gates_of[communicator]) {
                 const Gate& gate = graph_.gates[index];
                 if (!gate.missing.empty()) continue;  // waits for ranks that answer, too
                 found.age = std::max(found.age, gate.age);
-                ranks.insert(gate.waiting.begin(), gate.waiting.end());
+                found.ranks.insert(gate.waiting.begin(), gate.waiting.end());
             }
-            found.ranks = std::max(found.ranks, ranks.size());
         }
         for (const Wait& wait : job_.waits) {
             if (wait.kind != Wait::Kind::message || wait.peer != silent) continue;
-            ++found.ranks;
             found.age = std::max(found.age, wait.age);
+            found.ranks.insert(wait.rank);
         }
         return found;
     }
@@ -129,10 +127,10 @@ class Diagnosis {
         for (const int rank : silent) {
             const Waiting waiting = waiting_for(rank);
             std::string sentence = job_.answers[rank].silence;  // names the rank
-            if (waiting.ranks > 0)
-                sentence +=
-                    fmt::format("; {} for it, for {}", counted(waiting.ranks, "rank waits", "ranks wait"),
-                                duration(waiting.age));
+            if (!waiting.ranks.empty())
+                sentence += fmt::format("; {} for it, for {}",
+                                        counted(waiting.ranks.size(), "rank waits", "ranks wait"),
+                                        duration(waiting.age));
             add(Finding::Kind::silent, {rank}, waiting.age, std::move(sentence));
         }
     }
