@@ -69,13 +69,4 @@ tcp::Endpoint& Job::sockets() {
     return *sockets_;
 }
 
-tcp::Endpoint* Job::sockets_if_available(std::string& why) {
-    try {
-        return &sockets();
-    } catch (const Error& error) {
-        why = error.what();
-        return nullptr;
-    }
-}
-
 }  // namespace lapwing

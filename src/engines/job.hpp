@@ -62,8 +62,6 @@ class Job {
     // The endpoint for TCP connections between all ranks of the job. The first call is collective. Throws as
     // together().
     tcp::Endpoint& sockets();
-    // The same if they can be opened, also where a setting of theirs is invalid: null, and why, if not.
-    tcp::Endpoint* sockets_if_available(std::string& why);
     // The same, null before the first call.
     tcp::Endpoint* open_sockets() const { return sockets_.get(); }
     // Collective: random bytes that only the ranks of the job know.

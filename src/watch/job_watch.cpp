@@ -109,8 +109,12 @@ struct JobWatch::State {
     void start(Job& job) {
         std::vector<Member> members = job.exchange_values(own_member());
         for (Member& member : members) member.host_name[sizeof member.host_name - 1] = '\0';
-        if (several_hosts(members) || options.tcp_only) endpoint = job.sockets_if_available(trouble);
-        if (endpoint == nullptr) endpoint = job.open_sockets();
+        try {
+            if (several_hosts(members) || options.tcp_only) job.sockets();
+        } catch (const Error& error) {
+            trouble = error.what();
+        }
+        endpoint = job.open_sockets();
         ranks.emplace(std::move(members), job.rank(), endpoint, trouble, options.tcp_only);
         try {
             stop.emplace();
