@@ -31,11 +31,11 @@ void Job::together(const std::function<void()>& step) {
     try {
         step();
     } catch (const Error& error) {
-        if (error.code() == ErrorCode::invalid_argument) throw;
         trouble = error.what();
         code = error.code();
     }
     const std::string agreed = agree(trouble);
+    if (code == ErrorCode::invalid_argument) throw Error(code, trouble);
     if (!agreed.empty()) throw Error(code, agreed);
 }
 
@@ -57,35 +57,16 @@ std::unique_ptr<tcp::Endpoint> Job::make_sockets() {
 }
 
 tcp::Endpoint& Job::sockets() {
-    if (sockets_ == nullptr) join_sockets([this] { return make_sockets(); });
-    return *sockets_;
-}
-
-tcp::Endpoint* Job::sockets_if_available(std::string& why) {
-    if (sockets_ != nullptr) return sockets_.get();
-    try {
-        join_sockets([this] {
-            try {
-                return make_sockets();
-            } catch (const Error& error) {
-                throw Error(ErrorCode::system, error.what());
-            }
-        });
-    } catch (const Error& error) {
-        why = error.what();
-    }
-    return sockets_.get();
-}
-
-void Job::join_sockets(const std::function<std::unique_ptr<tcp::Endpoint>()>& make) {
+    if (sockets_ != nullptr) return *sockets_;
     std::unique_ptr<tcp::Endpoint> made;
-    together([&] { made = make(); });
+    together([&] { made = make_sockets(); });
     JobKey shared = shared_key();
     auto key = std::bit_cast<tcp::Key>(shared);
     made->admit(key, exchange_values(made->address()), rank_);
     key.fill(0);
     shared.fill(0);
     sockets_ = std::move(made);
+    return *sockets_;
 }
 
 }  // namespace lapwing

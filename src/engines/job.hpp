@@ -55,15 +55,13 @@ class Job {
     // ..."; empty if no rank has one.
     std::string agree(const std::string& text);
     // Collective: runs `step`. If it throws Error on some ranks, all ranks throw Error with the reason of the
-    // lowest of them: these ranks with the code of their own error, the others with unsupported. An Error
-    // (invalid_argument) of `step` is thrown at once, without a word to the other ranks: the job ends then.
+    // lowest of them: these ranks with the code of their own error, the others with unsupported. A rank whose
+    // step has thrown Error (invalid_argument) throws that error.
     void together(const std::function<void()>& step);
 
     // The endpoint for TCP connections between all ranks of the job. The first call is collective. Throws as
     // together().
     tcp::Endpoint& sockets();
-    // The same if they can be opened, also where a setting of theirs is invalid: null, and why, if not.
-    tcp::Endpoint* sockets_if_available(std::string& why);
     // The same, null before the first call.
     tcp::Endpoint* open_sockets() const { return sockets_.get(); }
     // Collective: random bytes that only the ranks of the job know.
@@ -88,8 +86,6 @@ class Job {
     void close_sockets() { sockets_.reset(); }
 
   private:
-    void join_sockets(const std::function<std::unique_ptr<tcp::Endpoint>()>& make);
-
     const int rank_;
     const int ranks_;
     const Settings settings_;

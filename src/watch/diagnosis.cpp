@@ -91,25 +91,23 @@ class Diagnosis {
     }
 
     struct Waiting {
-        std::size_t ranks = 0;
+        std::set<int> ranks;
         std::uint64_t age = 0;  // of the longest wait
     };
     Waiting waiting_for(int silent) const {
         Waiting found;
         for (const auto& [communicator, member] : job_.member_of[silent]) {
-            std::set<int> ranks;
             for (const int index : graph_.gates_of[communicator]) {
                 const Gate& gate = graph_.gates[index];
-                if (gate.prefix > 0) continue;  // waits for ranks that answer, too
+                if (!gate.missing.empty()) continue;  // waits for ranks that answer, too
                 found.age = std::max(found.age, gate.age);
-                ranks.insert(gate.waiting.begin(), gate.waiting.end());
+                found.ranks.insert(gate.waiting.begin(), gate.waiting.end());
             }
-            found.ranks = std::max(found.ranks, ranks.size());
         }
         for (const Wait& wait : job_.waits) {
             if (wait.kind != Wait::Kind::message || wait.peer != silent) continue;
-            ++found.ranks;
             found.age = std::max(found.age, wait.age);
+            found.ranks.insert(wait.rank);
         }
         return found;
     }
@@ -129,10 +127,10 @@ class Diagnosis {
         for (const int rank : silent) {
             const Waiting waiting = waiting_for(rank);
             std::string sentence = job_.answers[rank].silence;  // names the rank
-            if (waiting.ranks > 0)
-                sentence +=
-                    fmt::format("; {} for it, for {}", counted(waiting.ranks, "rank waits", "ranks wait"),
-                                duration(waiting.age));
+            if (!waiting.ranks.empty())
+                sentence += fmt::format("; {} for it, for {}",
+                                        counted(waiting.ranks.size(), "rank waits", "ranks wait"),
+                                        duration(waiting.age));
             add(Finding::Kind::silent, {rank}, waiting.age, std::move(sentence));
         }
     }
@@ -142,19 +140,18 @@ class Diagnosis {
         for (const Cycle& cycle : graph_.cycles) {
             std::vector<int> ranks;
             std::uint64_t age = 0;
-            std::string sentence = fmt::format("rank {}", cycle[0].first);
+            std::string sentence = fmt::format("rank {}", cycle[0]->rank);
             std::vector<std::uint64_t> calls;
             for (std::size_t at = 0; at < cycle.size(); ++at) {
-                const auto [rank, gate] = cycle[at];
-                const int next = cycle[(at + 1) % cycle.size()].first;
-                const Wait& wait = wait_in(rank, gate);
-                ranks.push_back(rank);
+                const Wait& wait = *cycle[at];
+                const int next = cycle[(at + 1) % cycle.size()]->rank;
+                ranks.push_back(wait.rank);
                 age = std::max(age, wait.age);
                 if (wait.call != nullptr) calls.push_back(hash_of(*wait.call));
                 if (at + 1 > max_shown && at + 1 < cycle.size()) continue;
                 if (at + 1 == cycle.size() && cycle.size() > max_shown)
                     sentence += fmt::format(", and so on through {}; rank {}",
-                                            counted(cycle.size() - max_shown - 1, "more rank"), rank);
+                                            counted(cycle.size() - max_shown - 1, "more rank"), wait.rank);
                 else if (at > 0)
                     sentence += ", which";
                 sentence += fmt::format(" waits in {} for rank {}", wait.in_words(job_), next);
@@ -165,18 +162,6 @@ class Diagnosis {
             if (equal) sentence += "; the calls differ only in the communicator";
             add(Finding::Kind::cycle, std::move(ranks), age, std::move(sentence));
         }
-    }
-
-    // The rank's own wait in the gate.
-    const Wait& wait_in(int rank, int index) const {
-        const Gate& gate = graph_.gates[index];
-        for (const Wait& wait : job_.waits_of(rank)) {
-            if (wait.kind == gate.wait.kind && wait.communicator == gate.wait.communicator &&
-                wait.number == gate.wait.number) {
-                return wait;
-            }
-        }
-        return gate.wait;
     }
 
     // Ranks that have not made a call, and wait for no rank.
@@ -250,7 +235,7 @@ class Diagnosis {
         std::map<int, const CollectiveCall*> calls;  // by gate: of a rank that is idle
         for (std::size_t i = 0; i < graph_.gates.size(); ++i) {
             const Gate& gate = graph_.gates[i];
-            if (!gate.by_calls || gate.prefix > 0 || gate.age < settled) continue;
+            if (!gate.of_call || !gate.missing.empty() || gate.age < settled) continue;
             const CommunicatorView& view = job_.communicators[gate.wait.communicator];
             for (std::size_t member = 0; member < view.members.size(); ++member) {
                 const int rank = view.members[member];
@@ -281,7 +266,7 @@ class Diagnosis {
     // No rank is to blame: the collective itself does not advance.
     void find_unfinished() {
         for (const Gate& gate : graph_.gates) {
-            if (!gate.by_calls || gate.prefix > 0 || gate.age < settled) continue;
+            if (!gate.of_call || !gate.missing.empty() || gate.age < settled) continue;
             const Wait& wait = gate.wait;
             std::string sentence = fmt::format(
                 "all ranks have called {}, and {} {} waited for its completion for {}", collective_of(wait),

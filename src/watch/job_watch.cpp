@@ -81,13 +81,12 @@ struct JobWatch::State {
     EventLoop::Timer pause_end;
     EventLoop::Timer next_tick;
 
-    // Used by check():
+    // Used by one check() at a time, and by tick() between checks:
+    std::atomic<bool> checking{false};
+    Clock::time_point next_check = begin;
     StallClock stall_clock{options.stall.count() > 0 ? options.stall : std::chrono::nanoseconds::max()};
     // A rank that answered before may be silent now.
     StallClock silence_clock{asks_after(), options.notice};
-    std::mutex check_mutex;  // guards:
-    EventLoop::Timer next_check;
-    bool checks = true;
 
     // Used by report_stalls():
     int reports = 0;
@@ -110,8 +109,12 @@ struct JobWatch::State {
     void start(Job& job) {
         std::vector<Member> members = job.exchange_values(own_member());
         for (Member& member : members) member.host_name[sizeof member.host_name - 1] = '\0';
-        if (several_hosts(members) || options.tcp_only) endpoint = job.sockets_if_available(trouble);
-        if (endpoint == nullptr) endpoint = job.open_sockets();
+        try {
+            if (several_hosts(members) || options.tcp_only) job.sockets();
+        } catch (const Error& error) {
+            trouble = error.what();
+        }
+        endpoint = job.open_sockets();
         ranks.emplace(std::move(members), job.rank(), endpoint, trouble, options.tcp_only);
         try {
             stop.emplace();
@@ -127,8 +130,7 @@ struct JobWatch::State {
             if (endpoint != nullptr) endpoint->serve(Ranks::service, [](int, const tcp::Socket&) {});
             return;
         }
-        loop->post([this] { set_call_clock(); });
-        check_after(milliseconds(0));
+        loop->post([this] { tick(); });
         if (endpoint != nullptr)
             endpoint->serve(Ranks::service,
                             [this](int, tcp::Socket socket) { take_in(std::move(socket), true); });
@@ -140,11 +142,6 @@ struct JobWatch::State {
             loop->forget(listener.get());
             loop->cancel(pause_end);
             loop->cancel(next_tick);
-            {
-                const std::lock_guard lock(check_mutex);
-                checks = false;
-                loop->cancel(next_check);
-            }
             if (endpoint != nullptr) endpoint->end_service(Ranks::service);
             closed.set_value();
         });
@@ -292,37 +289,32 @@ struct JobWatch::State {
                         options.answer_limit);
     }
 
-    void set_call_clock() {
-        CallClock::set();
-        next_tick = loop->post_after(milliseconds(250), [this] { set_call_clock(); });
-    }
-
     // A snapshot waits for the program's threads: not on the event thread, where short reductions would wait,
     // too.
-    void check_after(milliseconds delay) {
-        const std::lock_guard lock(check_mutex);
-        if (!checks) return;
-        next_check = loop->post_after(delay, [this, due = Clock::now() + delay] {
-            const bool begins = workers.add([this, due] { check(due); });
-            if (!begins) check_after(milliseconds(1000));
-        });
+    void tick() {
+        CallClock::set();
+        next_tick = loop->post_after(milliseconds(250), [this] { tick(); });
+        if (checking || Clock::now() < next_check) return;
+        checking = true;
+        if (!workers.add([this] { check(); })) checking = false;
     }
 
-    // By one worker at a time. `due`: when this check was planned.
-    void check(Clock::time_point due) {
+    // By a worker.
+    void check() {
         const RankSnapshot snapshot = options.snapshot(Lines::none);
         const auto now = Clock::now();
-        const auto silence = silence_clock.check(snapshot, now, due);
+        const auto silence = silence_clock.check(snapshot, now, next_check);
         if (silence.stalled_since)
             workers.add([this] {
                 if (!announce(FrameKind::silence)) begin_search();
             });
-        const auto stall = stall_clock.check(snapshot, now, due);
+        const auto stall = stall_clock.check(snapshot, now, next_check);
         if (stall.stalled_since)
             workers.add([this, since = *stall.stalled_since] {
                 if (!announce(FrameKind::stall)) begin_report(since);
             });
-        check_after(std::chrono::ceil<milliseconds>(std::min(silence.next, stall.next)));
+        next_check = Clock::now() + std::min(silence.next, stall.next);
+        checking = false;
     }
 
     // By a worker. Tells rank 0, which then asks all ranks; the next one if it does not answer. Returns false

@@ -63,10 +63,7 @@ class Search {
           waits_on_(job.ranks()),
           closed_(job.ranks()),
           arrived_(job.ranks()),
-          needed_by_(job.ranks()),
-          reached_(job.communicators.size()),
-          next_gate_(job.communicators.size()),
-          any_(job.communicators.size()) {
+          needed_by_(job.ranks()) {
         graph_.gates_of.resize(job.communicators.size());
         for (const Wait& wait : job.waits) {
             if (wait.kind == Wait::Kind::native)
@@ -76,8 +73,7 @@ class Search {
         for (std::vector<int>& gates : graph_.gates_of)
             std::ranges::sort(gates, {}, [this](int index) { return graph_.gates[index].wait.number; });
         for (int index = 0; index < static_cast<int>(graph_.gates.size()); ++index) {
-            const Gate& gate = graph_.gates[index];
-            if (!gate.by_calls && gate.remaining == 0) open(index);
+            if (graph_.gates[index].remaining == 0) open(index);
         }
         for (int rank = 0; rank < job.ranks(); ++rank) {
             if (closed_[rank] == 0) ready_.push_back(rank);
@@ -90,7 +86,7 @@ class Search {
             let_arrive();
             Cycle cycle = find_cycle();
             if (cycle.empty()) break;
-            for (const auto& [rank, gate] : cycle) ready_.push_back(rank);
+            for (const Wait* const wait : cycle) ready_.push_back(wait->rank);
             graph_.cycles.push_back(std::move(cycle));
         }
         return std::move(graph_);
@@ -108,11 +104,15 @@ class Search {
         return {entry->second, added};
     }
 
-    // The gate opens when these ranks have arrived.
-    void require(int index, std::vector<int> missing) {
+    // The gate opens when `count` of these ranks have arrived.
+    void require(int index, std::vector<int> missing, std::size_t count) {
         for (const int rank : missing) needed_by_[rank].push_back(index);
-        graph_.gates[index].remaining = missing.size();
+        graph_.gates[index].remaining = count;
         graph_.gates[index].missing = std::move(missing);
+    }
+    void require_all(int index, std::vector<int> missing) {
+        const std::size_t all = missing.size();
+        require(index, std::move(missing), all);
     }
 
     void count(Gate& gate, const Wait& wait) {
@@ -130,7 +130,7 @@ class Search {
         if (function.polls || function.waits == Waits::any || function.waits == Waits::some) return;
         if (!sure && wait.age < settled) return;
         ++closed_[wait.rank];
-        waits_on_[wait.rank].push_back(index);
+        waits_on_[wait.rank].emplace_back(index, &wait);
         holds_[index].push_back(wait.rank);
     }
 
@@ -169,8 +169,11 @@ class Search {
         }
         const auto [all, added] = gate(wait, wait.number);
         if (added) {
-            graph_.gates[all].by_calls = true;
-            graph_.gates[all].prefix = view.count_before(wait.number);
+            std::vector<int> missing;
+            for (std::size_t i = 0; i < view.count_before(wait.number); ++i)
+                missing.push_back(view.calls[i].second);
+            require_all(all, std::move(missing));
+            graph_.gates[all].of_call = true;
             graph_.gates_of[wait.communicator].push_back(all);
         }
         if (needed.empty()) return join(all, wait, sure);
@@ -178,7 +181,7 @@ class Search {
         std::ranges::sort(needed);
         needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
         const auto [some, first] = gate(wait, wait.number, needed);
-        if (first) require(some, std::move(needed));
+        if (first) require_all(some, std::move(needed));
         join(some, wait, true);
     }
 
@@ -188,7 +191,7 @@ class Search {
             if (matches(wait, other)) return;
         }
         const auto [index, added] = gate(wait, wait.rank, {wait.peer}, wait.current->function);
-        if (added) require(index, {wait.peer});
+        if (added) require_all(index, {wait.peer});
         join(index, wait, false);
     }
 
@@ -196,10 +199,9 @@ class Search {
         if (wait.communicator < 0) return;
         const CommunicatorView& view = job_.communicators[wait.communicator];
         if (view.members.size() < 2 || view.has_silent_member) return;
-        const int index = gate(wait, wait.rank).first;
-        graph_.gates[index].any = true;
-        graph_.gates[index].remaining = 1;
-        any_[wait.communicator].push_back(index);
+        // A rank of the gate does not arrive before the gate is open: it does not open the gate for itself.
+        const auto [index, added] = gate(wait, 0);
+        if (added) require(index, view.members, 1);
         join(index, wait, false);
     }
 
@@ -215,7 +217,7 @@ class Search {
             std::erase_if(missing, [&](int rank) {
                 return job_.snapshot(rank) == nullptr || std::ranges::binary_search(inside, rank);
             });
-            require(index, std::move(missing));
+            require_all(index, std::move(missing));
         }
         join(index, wait, true);
     }
@@ -227,105 +229,41 @@ class Search {
         }
     }
 
-    // Opens the gates that the ranks which have arrived open.
-    void advance(int communicator) {
-        const CommunicatorView& view = job_.communicators[communicator];
-        std::size_t& reached = reached_[communicator];
-        while (reached < view.calls.size() && arrived_[view.calls[reached].second]) ++reached;
-        std::size_t& next = next_gate_[communicator];
-        const std::vector<int>& gates = graph_.gates_of[communicator];
-        while (next < gates.size() && graph_.gates[gates[next]].prefix <= reached) open(gates[next++]);
-    }
-
     void let_arrive() {
-        for (int i = 0; i < static_cast<int>(job_.communicators.size()); ++i) advance(i);
         while (!ready_.empty()) {
             const int rank = ready_.front();
             ready_.pop_front();
             if (arrived_[rank]) continue;
             arrived_[rank] = true;
             for (const int index : needed_by_[rank]) {
-                if (--graph_.gates[index].remaining == 0) open(index);
-            }
-            for (const auto& [communicator, member] : job_.member_of[rank]) {
-                advance(communicator);
-                for (const int index : any_[communicator]) {
-                    if (graph_.gates[index].wait.rank != rank) open(index);
-                }
-                std::erase_if(any_[communicator], [this](int index) { return graph_.gates[index].open; });
+                std::size_t& remaining = graph_.gates[index].remaining;
+                if (remaining > 0 && --remaining == 0) open(index);
             }
         }
     }
 
-    // Calls visit(rank) for each rank that has not arrived at the gate, until it returns false.
-    template <typename Visit>
-    void visit_missing(const Gate& gate, Visit visit) const {
-        const auto consider = [this, &gate, &visit](int rank) {
-            return arrived_[rank] || (gate.any && rank == gate.wait.rank) || visit(rank);
-        };
-        if (gate.by_calls) {
-            const auto& calls = job_.communicators[gate.wait.communicator].calls;
-            for (std::size_t i = reached_[gate.wait.communicator]; i < gate.prefix; ++i) {
-                if (!consider(calls[i].second)) return;
-            }
-        } else {
-            const std::vector<int>& ranks =
-                gate.any ? job_.communicators[gate.wait.communicator].members : gate.missing;
-            for (const int rank : ranks) {
-                if (!consider(rank)) return;
-            }
-        }
-    }
-
-    // A rank for which this one, which has not arrived, waits; -1 if a snapshot is wrong.
-    int first_missing(int rank) const {
-        int first = -1;
-        const auto is_closed = [this](int index) { return !graph_.gates[index].open; };
-        visit_missing(graph_.gates[*std::ranges::find_if(waits_on_[rank], is_closed)], [&first](int missing) {
-            first = missing;
-            return false;
-        });
-        return first;
-    }
-
-    // A walk along first missing ranks ends in a cycle, not always in the shortest one. Returns an empty
-    // cycle if all ranks have arrived.
+    // Walks along first missing ranks, which ends in a cycle. Returns an empty cycle if all ranks have
+    // arrived, or if a snapshot is wrong.
     Cycle find_cycle() const {
-        int rank = static_cast<int>(std::ranges::find(arrived_, false) - arrived_.begin());
-        if (rank == job_.ranks()) return {};
-        std::vector<bool> walked(arrived_.size());
-        for (; rank >= 0 && !walked[rank]; rank = first_missing(rank)) walked[rank] = true;
-        return rank >= 0 ? shortest_through(rank) : Cycle();
-    }
-
-    Cycle shortest_through(int start) const {
-        Cycle from(job_.ranks(), {-1, -1});           // by rank: (rank, gate) before
-        std::vector<bool> seen(graph_.gates.size());  // gates whose ranks are already in the queue
-        std::deque<int> queue{start};
-        for (; !queue.empty(); queue.pop_front()) {
-            const int rank = queue.front();
-            for (const int index : waits_on_[rank]) {
-                if (graph_.gates[index].open || seen[index]) continue;
-                seen[index] = true;
-                bool found = false;
-                visit_missing(graph_.gates[index], [&](int missing) {
-                    found = missing == start;
-                    if (!found && from[missing].first < 0) {
-                        from[missing] = {rank, index};
-                        queue.push_back(missing);
-                    }
-                    return !found;
-                });
-                if (!found) continue;
-                Cycle cycle{{rank, index}};
-                for (int other = rank; other != start; other = from[other].first)
-                    cycle.push_back(from[other]);
-                std::ranges::reverse(cycle);
-                std::rotate(cycle.begin(), std::ranges::min_element(cycle), cycle.end());
-                return cycle;
+        Cycle walk;
+        auto rank = static_cast<int>(std::ranges::find(arrived_, false) - arrived_.begin());
+        if (rank == job_.ranks()) return walk;
+        for (;;) {
+            const auto known = std::ranges::find(walk, rank, &Wait::rank);
+            if (known != walk.end()) {
+                walk.erase(walk.begin(), known);
+                std::ranges::rotate(walk, std::ranges::min_element(walk, {}, &Wait::rank));
+                return walk;
             }
+            const auto [index, wait] = *std::ranges::find_if(
+                waits_on_[rank], [this](const auto& one) { return !graph_.gates[one.first].open; });
+            walk.push_back(wait);
+            const auto is_missing = [&](int other) { return !arrived_[other] && other != rank; };
+            const std::vector<int>& missing = graph_.gates[index].missing;
+            const auto next = std::ranges::find_if(missing, is_missing);
+            if (next == missing.end()) return {};
+            rank = *next;
         }
-        return {};
     }
 
     const JobView& job_;
@@ -334,13 +272,10 @@ class Search {
     std::map<Key, int> known_;
     std::map<std::pair<int, std::string>, std::vector<int>> inside_;  // of native collectives: ranks
     std::map<int, std::vector<int>> holds_;                           // by gate: ranks that wait for it
-    std::vector<std::vector<int>> waits_on_;                          // by rank: gates
+    std::vector<std::vector<std::pair<int, const Wait*>>> waits_on_;  // by rank: gates, and its waits there
     std::vector<int> closed_;                                         // by rank: closed gates
     std::vector<bool> arrived_;                                       // by rank
     std::vector<std::vector<int>> needed_by_;                         // by rank: gates
-    std::vector<std::size_t> reached_;    // by communicator: ranks of `calls` that have arrived, in order
-    std::vector<std::size_t> next_gate_;  // by communicator: in WaitGraph::gates_of
-    std::vector<std::vector<int>> any_;   // by communicator: closed gates
     std::deque<int> ready_;
 };
 

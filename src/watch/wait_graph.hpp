@@ -13,21 +13,20 @@ namespace lapwing::watch {
 // Messages in flight take less. Younger waits for messages are not taken for a part of a cycle.
 constexpr std::uint64_t settled = 1'000'000'000;
 
-// Something that happens when ranks arrive: all ranks of `missing`, or, if `any`, one of them.
+// Something that happens when ranks of `missing` arrive: all of them, or one if ranks wait for a message of
+// any of them.
 struct Gate {
-    Wait wait;              // of one of the ranks that wait
-    bool by_calls = false;  // missing: the first `prefix` ranks of CommunicatorView::calls
-    std::size_t prefix = 0;
-    std::vector<int> missing;  // otherwise
-    bool any = false;
-    std::size_t remaining = 0;  // ranks that have not arrived in the search; not by_calls
+    Wait wait;                  // of one of the ranks that wait
+    bool of_call = false;       // all ranks that have not made the call of a collective are missing
+    std::vector<int> missing;   // ranks that answer
+    std::size_t remaining = 0;  // ranks that must still arrive in the search
     bool open = false;
     std::vector<int> waiting;  // ranks, ascending
     std::uint64_t age = 0;     // of the oldest wait
 };
 
-// (rank, index of the gate in which it waits): each rank waits for the next one, and the last for the first.
-using Cycle = std::vector<std::pair<int, int>>;
+// The rank of each wait waits for the rank of the next one, and the last for the first.
+using Cycle = std::vector<const Wait*>;
 
 struct WaitGraph {
     std::vector<Gate> gates;

@@ -28,9 +28,7 @@ struct HostRun final : Operation, ProgressThread::Work {
     std::size_t awaited = 0;  // receives, by the tasks that are done
     Messages messages;
     TaskTracer tracer;
-
-    // Used with a progress thread:
-    bool shared = false;  // registered with it
+    bool shared = false;  // registered with the progress thread
     bool complete = false;
     std::exception_ptr error;
 };
@@ -71,8 +69,7 @@ class HostPrepared final : public Prepared {
     bool is_at(const HostRun& run, Kind kind) const {
         return run.task < list_.tasks.size() && list_.tasks[run.task].kind == kind;
     }
-    void start_shared(HostRun& run);
-    bool test_shared(HostRun& run);
+    void remove(HostRun& run);
     bool release(HostRun& run, bool left_to_progress);
 
     const std::shared_ptr<SharedByLists> shared_;
@@ -105,7 +102,7 @@ HostPrepared::~HostPrepared() {
     for (const auto& run : shared_->runs.objects()) {
         if (run->owner != this || !run->shared) continue;
         while (!progress_thread_->try_acquire(*run)) std::this_thread::yield();
-        progress_thread_->remove(*run);
+        remove(*run);
     }
 }
 
@@ -119,21 +116,13 @@ Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     run.task = run.awaited = 0;
     run.messages.restart(messages_);
     ++in_flight_;
-    if (shared_->traced) run.tracer.start(buffers.operation);
-    if (progress_thread_ != nullptr) {
-        start_shared(run);
-    } else {
-        do_tasks(run, Caller::start);
-        link_.flush();
-    }
-    return &run;
-}
-
-void HostPrepared::start_shared(HostRun& run) {
     run.complete = false;
     run.error = nullptr;
-    progress_thread_->add(run);
-    run.shared = true;
+    if (shared_->traced) run.tracer.start(buffers.operation);
+    if (progress_thread_ != nullptr) {
+        progress_thread_->add(run);
+        run.shared = true;
+    }
     bool left_to_progress = false;
     try {
         run.complete = do_tasks(run, Caller::start) && run.messages.went_at_once();
@@ -146,46 +135,41 @@ void HostPrepared::start_shared(HostRun& run) {
         run.complete = true;
     }
     release(run, left_to_progress);
+    return &run;
 }
 
 bool HostPrepared::test(Operation* operation) {
     HostRun& run = static_cast<HostRun&>(*operation);
-    // After an exception the run is not started again, because the link may still use its memory.
-    const bool complete = progress_thread_ == nullptr ? advance(run, Caller::program) : test_shared(run);
-    if (complete) {
-        --in_flight_;
-        shared_->runs.release(run);
-    }
-    return complete;
-}
-
-bool HostPrepared::test_shared(HostRun& run) {
-    if (!run.shared) {
-        if (run.error != nullptr) std::rethrow_exception(run.error);
-        return true;
-    }
-    if (!progress_thread_->try_acquire(run)) return false;
+    if (run.shared && !progress_thread_->try_acquire(run)) return false;
     try {
         if (!run.complete) run.complete = advance(run, Caller::program);
         if (run.error != nullptr) std::rethrow_exception(run.error);
     } catch (...) {
-        run.shared = false;
-        progress_thread_->remove(run);
+        // The run is not started again, because the link may still use its memory.
+        remove(run);
         throw;
     }
-    return release(run, false);
+    if (!release(run, false)) return false;
+    --in_flight_;
+    shared_->runs.release(run);
+    return true;
 }
 
 // Returns whether the run is complete. The caller owned it and must not use it afterwards unless it is.
 bool HostPrepared::release(HostRun& run, bool left_to_progress) {
-    if (!run.complete) {
-        progress_thread_->release(run, left_to_progress);
-        return false;
+    if (run.complete) {
+        remove(run);
+        return true;
     }
-    run.shared = false;
+    if (run.shared) progress_thread_->release(run, left_to_progress);
+    return false;
+}
+
+// The progress thread must not use the run any more.
+void HostPrepared::remove(HostRun& run) {
+    if (!std::exchange(run.shared, false)) return;
     progress_thread_->remove(run);
     run.wake_ups = run.times_woken();
-    return true;
 }
 
 auto HostRun::advance() -> Outcome {
@@ -209,11 +193,10 @@ inline bool HostPrepared::advance(HostRun& run, Caller caller) {
 
 std::optional<Prepared::Position> HostPrepared::position(Operation* operation) {
     HostRun& run = static_cast<HostRun&>(*operation);
-    const bool locked = run.shared && progress_thread_ != nullptr;
-    if (locked && !progress_thread_->try_acquire(run)) return std::nullopt;
+    if (run.shared && !progress_thread_->try_acquire(run)) return std::nullopt;
     Position position{run.task, list_.tasks.size(), {}};
     if (is_at(run, Kind::wait)) position.awaited.push_back(list_.tasks[run.task].peer);
-    if (locked) progress_thread_->release(run);
+    if (run.shared) progress_thread_->release(run);
     return position;
 }
 

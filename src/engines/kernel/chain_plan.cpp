@@ -100,6 +100,7 @@ void ChainPlan::add(const Chain& chain, std::uint64_t low_water_mark, PeerNumber
     for (const Step& step : chain) {
         PlannedStep& next = planned.emplace_back();
         next.kind = step.kind;
+        if (step.is_last) next.task = step.task;
         next.space = step.span.space;
         next.offset = step.span.offset;
         if (next.has_peer()) {

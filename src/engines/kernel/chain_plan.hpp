@@ -57,6 +57,8 @@ struct PlannedStep {
     // Of a receive: the kernel advances it only when this many bytes, or the rest of the step's, have
     // arrived. 0: whenever a packet arrives.
     int low_water_mark = 0;
+    static constexpr std::uint32_t no_task = UINT32_MAX;
+    std::uint32_t task = no_task;  // of the list, that the step completes
 
     // The bytes after which only low_water_mark bytes of the step are left.
     std::uint64_t tail() const { return bytes - static_cast<std::uint64_t>(low_water_mark); }

@@ -24,7 +24,24 @@ EventThreadCalls::~EventThreadCalls() {
     connections_.on_change({});
     connections_.event_loop().forget(ring_);
     if (timer_) connections_.event_loop().forget(timer_.get());
-    if (sockets_ >= 0) connections_.event_loop().forget(sockets_);
+    if (poller_) connections_.event_loop().forget(poller_.get());
+}
+
+void EventThreadCalls::watch(int descriptor, unsigned events) {
+    connections_.event_loop().watch(descriptor, events, [target = target_](unsigned) { target->run(); });
+}
+
+// Stores a descriptor that was made just now. Returns false if there is none, or it cannot be watched.
+bool EventThreadCalls::watch(Descriptor& kept, int descriptor, unsigned events) {
+    Descriptor made(descriptor);
+    try {
+        if (!made) return false;
+        watch(descriptor, events);
+    } catch (const Error&) {
+        return false;
+    }
+    kept = std::move(made);
+    return true;
 }
 
 void EventThreadCalls::request() {
@@ -32,16 +49,9 @@ void EventThreadCalls::request() {
 }
 
 bool EventThreadCalls::request_after(std::chrono::nanoseconds delay) {
-    if (!timer_) {
-        Descriptor timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-        try {
-            connections_.event_loop().watch(timer.get(), EPOLLIN | EPOLLET,
-                                            [target = target_](unsigned) { target->run(); });
-        } catch (const Error&) {
-            return false;
-        }
-        timer_ = std::move(timer);
-    }
+    if (!timer_ &&
+        !watch(timer_, ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), EPOLLIN | EPOLLET))
+        return false;
     itimerspec when{};
     when.it_value.tv_nsec = delay.count();
     return ::timerfd_settime(timer_.get(), 0, &when, nullptr) == 0;
@@ -54,19 +64,7 @@ void EventThreadCalls::drop_request() {
 
 void EventThreadCalls::watch_ring() {
     watches_ring_ = true;
-    connections_.event_loop().watch(ring_, EPOLLIN, [target = target_](unsigned) { target->run(); });
-}
-
-bool EventThreadCalls::watch_sockets(SocketWatch& sockets) {
-    if (sockets_ >= 0) return true;
-    try {
-        const int descriptor = sockets.descriptor();
-        connections_.event_loop().watch(descriptor, EPOLLIN, [target = target_](unsigned) { target->run(); });
-        sockets_ = descriptor;
-    } catch (const Error&) {
-        return false;
-    }
-    return true;
+    watch(ring_, EPOLLIN);
 }
 
 void EventThreadCalls::forget_ring() {
@@ -75,29 +73,26 @@ void EventThreadCalls::forget_ring() {
     connections_.event_loop().forget(ring_, false);
 }
 
-int SocketWatch::descriptor() {
-    if (!poller_) poller_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
-    if (!poller_) throw_system("epoll_create");
-    return poller_.get();
+bool EventThreadCalls::may_watch_sockets() {
+    return poller_ || watch(poller_, ::epoll_create1(EPOLL_CLOEXEC), EPOLLIN);
 }
 
-void SocketWatch::watch(int socket, bool to_send) {
-    const int poller = descriptor();
+void EventThreadCalls::watch_socket(int socket, bool to_send) {
     const unsigned wanted = to_send ? EPOLLOUT : EPOLLIN;
     unsigned& watched = watched_[socket];
     if ((watched & wanted) != 0) return;
     epoll_event event{};
     event.events = watched | wanted | EPOLLONESHOT;
     event.data.fd = socket;
-    if (::epoll_ctl(poller, EPOLL_CTL_MOD, socket, &event) != 0 &&
-        (errno != ENOENT || ::epoll_ctl(poller, EPOLL_CTL_ADD, socket, &event) != 0)) {
+    if (::epoll_ctl(poller_.get(), EPOLL_CTL_MOD, socket, &event) != 0 &&
+        (errno != ENOENT || ::epoll_ctl(poller_.get(), EPOLL_CTL_ADD, socket, &event) != 0)) {
         watched_.erase(socket);
         throw_system("epoll_ctl");
     }
     watched |= wanted;
 }
 
-void SocketWatch::collect() {
+void EventThreadCalls::collect_ready_sockets() {
     if (!poller_) return;
     epoll_event events[16];
     int count = 0;
@@ -107,7 +102,7 @@ void SocketWatch::collect() {
     } while (count == 16);
 }
 
-void SocketWatch::forget(int socket) {
+void EventThreadCalls::forget_socket(int socket) {
     if (watched_.erase(socket) == 0) return;
     epoll_event none{};
     ::epoll_ctl(poller_.get(), EPOLL_CTL_DEL, socket, &none);

@@ -12,29 +12,9 @@
 
 namespace lapwing::kernel {
 
-// Makes one descriptor readable when any of several sockets and gates is ready. The event thread sleeps on
-// it while it advances short lists: for these, a wake-up for each message costs the program less than
-// io_uring's operations and their interrupts. Not thread-safe.
-class SocketWatch {
-  public:
-    // Watches `socket` until it is ready for the first time, to send or to receive. Makes no system call if
-    // it is watched already. Throws Error (system).
-    void watch(int socket, bool to_send);
-    // Stops watching the sockets that have become ready.
-    void collect();
-    // Must be called before the socket is closed.
-    void forget(int socket);
-    // Throws Error (system).
-    int descriptor();
-
-  private:
-    Descriptor poller_;
-    // The epoll events for which each known socket is watched; 0: it has become ready.
-    std::unordered_map<int, unsigned> watched_;
-};
-
-// Lets the event thread call into a group: when connections change, when the ring has completions, or on
-// request. The event thread may outlive the group. No call comes after the destructor.
+// Lets the event thread call into a group: when connections change, when the ring has completions, when
+// sockets are ready, or on request. The event thread may outlive the group. No call comes after the
+// destructor.
 class EventThreadCalls {
   public:
     // `call` may run before the constructor returns. `ring` is a descriptor.
@@ -53,9 +33,20 @@ class EventThreadCalls {
     void watch_ring();
     void forget_ring();
     bool watches_ring() const { return watches_ring_; }
-    // Requests a call whenever one of `sockets` is ready, from now on. Returns false if the process has no
-    // descriptor left.
-    bool watch_sockets(SocketWatch& sockets);
+
+    // While the event thread advances short lists, it sleeps until one of several sockets and gates is ready:
+    // for these lists, a wake-up for each message costs the program less than io_uring's operations and their
+    // interrupts.
+
+    // Must be called before watch_socket(). Returns false if the process has no descriptor left.
+    bool may_watch_sockets();
+    // Requests a call when `socket` is ready for the first time, to send or to receive. Makes no system call
+    // if it is watched already. Throws Error (system).
+    void watch_socket(int socket, bool to_send);
+    // Stops watching the sockets that have become ready.
+    void collect_ready_sockets();
+    // Must be called before the socket is closed.
+    void forget_socket(int socket);
 
   private:
     // The event thread may use it after this object is gone.
@@ -68,12 +59,17 @@ class EventThreadCalls {
         }
     };
 
+    bool watch(Descriptor& kept, int descriptor, unsigned events);
+    void watch(int descriptor, unsigned events);
+
     Connections& connections_;
     const int ring_;
     const std::shared_ptr<Target> target_;
     Descriptor timer_;
     bool watches_ring_ = false;
-    int sockets_ = -1;
+    Descriptor poller_;  // of the sockets
+    // The epoll events for which each known socket is watched; 0: it has become ready.
+    std::unordered_map<int, unsigned> watched_;
 };
 
 }  // namespace lapwing::kernel

@@ -46,7 +46,7 @@ void KernelGroup::want(const ChainPlan& plan) {
 bool KernelGroup::start(KernelRun& run, std::uint32_t channel, bool by_event_thread) {
     const std::lock_guard lock(mutex_);
     caller_ = Caller::program;
-    run.restart(by_event_thread && event_thread_.watch_sockets(sockets_));
+    run.restart(by_event_thread && event_thread_.may_watch_sockets());
     run.channel = channel;
     run.lane = lanes_.lane_of(channel);
     // Lanes of persistent channels are connected at their first use.
@@ -129,7 +129,7 @@ void KernelGroup::call_by_event_thread() {
     const std::size_t awaiting = awaiting_program_.size();
     completions_.poll();
     end_holding_back();
-    sockets_.collect();
+    event_thread_.collect_ready_sockets();
     lanes_.for_each_holder([this](KernelRun& run) {
         if (run.driver != Driver::caller) changed_.push_back(&run);
     });
@@ -320,7 +320,7 @@ void KernelGroup::watch_sockets(KernelRun& run) {
         for (std::size_t i = 0; i < run.chains.size(); ++i) {
             const ChainProgress& chain = run.chains[i];
             if (chain.in_kernel || chain.done() || !run.has_turn(chain.next())) continue;
-            sockets_.watch(run.operands.descriptor(chain.next()), chain.next().sends());
+            event_thread_.watch_socket(run.operands.descriptor(chain.next()), chain.next().sends());
         }
     } catch (const Error&) {
         run.driver = Driver::kernel;
@@ -427,10 +427,10 @@ void KernelGroup::fail(KernelRun& run, const std::string& why) {
 void KernelGroup::end_failed(KernelRun& run) {
     if (run.chains.any_in_kernel()) return;
     run.state = KernelRun::State::failed;
-    for (const int socket : run.operands.sockets) sockets_.forget(socket);
+    for (const int socket : run.operands.sockets) event_thread_.forget_socket(socket);
     for (const Gate& gate : run.operands.gates) {
-        sockets_.forget(gate.exit.get());
-        sockets_.forget(gate.entrance.get());
+        event_thread_.forget_socket(gate.exit.get());
+        event_thread_.forget_socket(gate.entrance.get());
     }
     run.operands.gates.clear();
     remove(run);

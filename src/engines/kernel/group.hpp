@@ -96,7 +96,6 @@ class KernelGroup {
     Caller caller_ = Caller::program;
     Ring ring_;
     Gates gates_;
-    SocketWatch sockets_;
     RunTable runs_;
     LaneQueue lanes_;
     std::vector<KernelRun*> changed_;  // to be processed by process_changed()

@@ -33,7 +33,7 @@ KernelPrepared::KernelPrepared(const Problem& problem, const List& list, const s
         problem_ = problem;
     // Requests the connections now, so that the first start may find them connected.
     shared_->group->want(plan_);
-    if (trace::on()) trace_ = std::make_unique<TracePlan>(list, intra_node, chains, plan_);
+    if (trace::on()) trace_ = std::make_unique<TracePlan>(list, intra_node, plan_);
 }
 
 KernelPrepared::~KernelPrepared() {

@@ -5,32 +5,22 @@
 #include "base/error.hpp"
 
 namespace lapwing::kernel {
+namespace {
 
-TracePlan::TracePlan(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                     const ChainPlan& plan)
-    : tasks_(list.tasks) {
-    for (const Chain& chain : chains.receives) chains_.push_back(traced(chain, true));
-    for (const Stage& stage : chains.stages) {
-        for (const Chain& chain : stage.chains) chains_.push_back(traced(chain, false));
-    }
-    find_host_steps(plan.host);
+constexpr std::uint32_t none = PlannedStep::no_task;
+
+}  // namespace
+
+TracePlan::TracePlan(const List& list, const std::vector<bool>& intra_node, const ChainPlan& plan)
+    : chains_(plan), tasks_(list.tasks) {
+    find_host_steps();
     find_waits(intra_node);
 }
 
-TracePlan::TracedChain TracePlan::traced(const Chain& chain, bool receives) {
-    TracedChain result;
-    for (const Step& step : chain) {
-        result.bytes += step.span.length;
-        if (receives && step.peer >= 0) result.peer = step.peer;
-        result.tasks.push_back(step.is_last ? step.task : none);
-    }
-    return result;
-}
-
 // Host steps that are tasks of the list are in the list's order.
-void TracePlan::find_host_steps(const HostProgram& program) {
+void TracePlan::find_host_steps() {
     std::uint32_t next = 0;
-    for (const HostStep& step : program.steps) {
+    for (const HostStep& step : chains_.host.steps) {
         if (step.kind != HostStep::Kind::work && step.kind != HostStep::Kind::intra_node) {
             host_steps_.push_back(none);
             continue;
@@ -57,8 +47,8 @@ void TracePlan::find_waits(const std::vector<bool>& intra_node) {
 
 void RunTrace::start(std::uint64_t operation) {
     tracer_.start(operation);
-    since_.assign(plan_.chains_.size(), 0);
-    seen_.assign(plan_.chains_.size(), 0);
+    since_.assign(plan_.chains_.chains.size(), 0);
+    seen_.assign(plan_.chains_.chains.size(), 0);
     known_.assign(plan_.tasks_.size(), false);
     wait_ = 0;
 }
@@ -72,28 +62,34 @@ void RunTrace::record_completed(const RunChains& chains) {
     const auto once = [&now] { return now != 0 ? now : now = trace::now(); };
     bool any = false;
     for (std::size_t i = 0; i < chains.size(); ++i) {
-        const TracePlan::TracedChain& planned = plan_.chains_[i];
+        const PlannedChain& chain = *chains[i].chain;
         for (const std::uint32_t done = chains[i].steps_done(); seen_[i] < done; ++seen_[i]) {
-            const std::uint32_t task = planned.tasks[seen_[i]];
-            if (task == TracePlan::none) continue;
+            const std::uint32_t task = chain[seen_[i]].task;
+            if (task == none) continue;
             known_[task] = any = true;
             tracer_.seen(plan_.tasks_[task], task, once());
         }
         if (since_[i] == 0 || chains[i].in_kernel) continue;
+        int peer = -1;  // of a chain of receives
+        std::uint64_t bytes = 0;
+        for (const PlannedStep& step : chain) {
+            if (!step.is_signal) bytes += step.bytes;
+            if (i < plan_.chains_.receives && step.has_peer()) peer = plan_.chains_.peers[step.slot];
+        }
         trace::record({.began = since_[i],
                        .ended = once(),
-                       .bytes = planned.bytes,
+                       .bytes = bytes,
                        .operation = tracer_.operation(),
                        .index = static_cast<std::uint32_t>(i),
-                       .peer = planned.peer,
+                       .peer = peer,
                        .what = trace::What::chain,
-                       .kind = static_cast<std::uint8_t>(planned.peer >= 0 ? 2 : 1)});
+                       .kind = static_cast<std::uint8_t>(peer >= 0 ? 2 : 1)});
         since_[i] = 0;
     }
     if (!any) return;
     for (; wait_ < plan_.waits_.size(); ++wait_) {
         const TracePlan::Wait& wait = plan_.waits_[wait_];
-        if (wait.last_receive != TracePlan::none && !known_[wait.last_receive]) break;
+        if (wait.last_receive != none && !known_[wait.last_receive]) break;
         tracer_.seen(plan_.tasks_[wait.task], wait.task, now);
     }
 }
@@ -106,7 +102,7 @@ void RunTrace::begin_host_step(const HostStep& step) {
 
 void RunTrace::end_host_step(std::size_t index) {
     const std::uint32_t task = plan_.host_steps_[index];
-    if (task != TracePlan::none) tracer_.end(plan_.tasks_[task], task);
+    if (task != none) tracer_.end(plan_.tasks_[task], task);
     tracer_.forget();
 }
 

@@ -10,38 +10,28 @@
 #include "engines/kernel/chain_plan.hpp"
 #include "engines/kernel/chain_progress.hpp"
 #include "engines/task_tracer.hpp"
-#include "task/chains.hpp"
 #include "task/list.hpp"
 
 namespace lapwing::kernel {
 
-// Maps the steps and host steps of a plan to the tasks of its list.
+// Maps the host steps of a plan to the tasks of its list.
 class TracePlan {
   public:
-    // `chains` and `plan` must be made from `list` and `intra_node`. Throws Error (internal) if they do not
-    // match.
-    TracePlan(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-              const ChainPlan& plan);
+    // `plan` must be made from `list` and `intra_node`, and outlive this object. Throws Error (internal) if
+    // they do not match.
+    TracePlan(const List& list, const std::vector<bool>& intra_node, const ChainPlan& plan);
 
   private:
     friend class RunTrace;
-    static constexpr std::uint32_t none = UINT32_MAX;
-
-    struct TracedChain {
-        std::vector<std::uint32_t> tasks;  // by step: the task that the step completes, or none
-        std::uint64_t bytes = 0;
-        int peer = -1;  // of a chain of receives
-    };
     struct Wait {
         std::uint32_t task = 0;
         std::uint32_t last_receive = 0;  // the task that it waits for, or none
     };
-    static TracedChain traced(const Chain& chain, bool receives);
-    void find_host_steps(const HostProgram& program);
+    void find_host_steps();
     void find_waits(const std::vector<bool>& intra_node);
 
+    const ChainPlan& chains_;
     std::vector<Task> tasks_;
-    std::vector<TracedChain> chains_;
     std::vector<std::uint32_t> host_steps_;  // the task of each, or none
     std::vector<Wait> waits_;                // for inter-node peers, in the list's order
 };
