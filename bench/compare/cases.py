@@ -318,6 +318,14 @@ def many_ranks():
                        prepare=built("bench/many-ranks-openmpi"))
 
 
+def in_flight():
+    """Many short collectives that are started in a row, without computation: `latency` is the time of all."""
+    words = "concurrent --engine native,auto,host --collective ibarrier,iallreduce --bytes 8 --collectives 1,8,32,128 --tests 0 --rounds 9"
+    for mpi in NATIVE[:2]:
+        for hosts, cluster in ((2, f"{EACH_CORE} --rate none"), (4, "--rate none")):
+            yield benched(f"in a row, {MPIS[mpi]}", words, ranks=hosts, hosts=hosts, cluster=cluster, mpi=mpi)
+
+
 def new_lists():
     """Processor time of a list for a shape that was never seen: planned and evicted."""
     yield Case("new lists", ("LAUNCHER", "BUILD/bench/new_lists"), 1, prepare=built("bench/new_lists"))
@@ -371,4 +379,4 @@ def overlap():
 
 SUITES = {one.__name__.removesuffix("_suite"): one for one in (
     fft, hpl_suite, cg, compress, methods, petsc, reductions, spfft_suite, real_codes, one_host, several_hosts, networks, messages, many_ranks,
-    new_lists, suite, overlap)}
+    in_flight, new_lists, suite, overlap)}

@@ -252,7 +252,7 @@ class Search {
             const auto known = std::ranges::find(walk, rank, &Wait::rank);
             if (known != walk.end()) {
                 walk.erase(walk.begin(), known);
-                std::ranges::rotate(walk, std::ranges::min_element(walk, {}, &Wait::rank));
+                std::rotate(walk.begin(), std::ranges::min_element(walk, {}, &Wait::rank), walk.end());
                 return walk;
             }
             const auto [index, wait] = *std::ranges::find_if(

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ranges>
 #include <utility>
 
 #include "base/error.hpp"
@@ -189,10 +188,11 @@ void KernelGroup::end_holding_back() {
     if (held_back_.empty()) return;
     if (caller_ == Caller::program) event_thread_.drop_request();
     const std::vector<KernelRun*> held_back = std::exchange(held_back_, {});
-    for (KernelRun* const run : held_back | std::views::reverse) {
-        run->state = KernelRun::State::queued;
-        launch(*run);
-        if (run->alive()) changed_.push_back(run);
+    for (auto at = held_back.rbegin(); at != held_back.rend(); ++at) {
+        KernelRun& run = **at;
+        run.state = KernelRun::State::queued;
+        launch(run);
+        if (run.alive()) changed_.push_back(&run);
     }
 }
 
