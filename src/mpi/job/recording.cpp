@@ -141,3 +141,10 @@ void compare_calls_at_end(MpiJob& job) {
 }
 
 }  // namespace lapwing
+
+extern "C" std::size_t lapwing_snapshot(std::byte* bytes, std::size_t capacity) {
+    const std::vector<std::byte> encoded =
+        lapwing::watch::encode(lapwing::snapshot_of_this_rank(lapwing::watch::Lines::find));
+    if (encoded.size() <= capacity) std::ranges::copy(encoded, bytes);
+    return encoded.size();
+}

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -148,3 +149,8 @@ watch::RankSnapshot snapshot_of_this_rank(watch::Lines lines);
 void compare_calls_at_end(MpiJob& job);
 
 }  // namespace lapwing
+
+// For tests: writes the encoded snapshot (watch::encode) of this rank. Returns its length in
+// bytes, also if `capacity` is less: nothing is written then.
+extern "C" __attribute__((visibility("default"))) std::size_t lapwing_snapshot(std::byte* bytes,
+                                                                               std::size_t capacity);
