@@ -30,7 +30,7 @@ void KernelGroup::use_intra_node(Link* link) {
     intra_node_ = link;
 }
 
-bool KernelGroup::is_busy() {
+bool KernelGroup::starts_many() {
     const std::lock_guard lock(mutex_);
     return bursts_.size() >= lanes_.shared();
 }
@@ -441,7 +441,6 @@ void KernelGroup::remove(KernelRun& run) {
     if (run.driver == Driver::kernel && caller_ == Caller::event_thread) ring_.wake();
     runs_.remove(run);
     std::erase(changed_, &run);
-    std::erase(held_back_, &run);
     std::erase(awaiting_program_, &run);
     lanes_.remove(run, changed_);
 }

@@ -32,7 +32,7 @@ class KernelGroup {
     void use_intra_node(Link* link);
 
     // Whether the program has started as many runs as there are lanes without a call for one of them.
-    bool is_busy();
+    bool starts_many();
 
     // Requests the connections of a plan.
     void want(const ChainPlan& plan);

@@ -62,7 +62,7 @@ Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) 
     run.operands.memory.buffers = buffers;
     if (run.trace != nullptr) run.trace->start(buffers.operation);
     ThreadChoice* choice = choice_of(buffers.call_site);
-    if (choice != nullptr && shared_->group->is_busy()) {
+    if (choice != nullptr && shared_->group->starts_many()) {
         choice->crowd();
         choice = nullptr;
     }

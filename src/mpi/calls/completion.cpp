@@ -154,9 +154,10 @@ int complete_all(int count, MPI_Request* handles, MPI_Status* statuses, Native n
     }
     const int error = any_left ? native() : MPI_SUCCESS;
     if (!failed) return error;
-    for (int i = 0; wanted && error == MPI_SUCCESS && i < count; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
-    for (const auto& [i, own] : errors)
-        if (wanted) statuses[i].MPI_ERROR = own;
+    if (wanted) {
+        for (int i = 0; error == MPI_SUCCESS && i < count; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
+        for (const auto& [i, own] : errors) statuses[i].MPI_ERROR = own;
+    }
     return raise(*failed, MPI_ERR_IN_STATUS);
 }
 

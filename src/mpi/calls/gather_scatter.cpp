@@ -60,8 +60,9 @@ struct GatherOrScatter {
     }
 
   private:
-    const All& all() const { return std::get < scatters ? 0 : 1 > (std::tie(sent, received)); }
-    const BlockArgument& own() const { return std::get < scatters ? 1 : 0 > (std::tie(sent, received)); }
+    static constexpr std::size_t all_at = scatters ? 0 : 1;  // in (sent, received)
+    const All& all() const { return std::get<all_at>(std::tie(sent, received)); }
+    const BlockArgument& own() const { return std::get<1 - all_at>(std::tie(sent, received)); }
 };
 using Gather = GatherOrScatter<Collective::gather, BlockArgument, BlockArgument>;
 using Scatter = GatherOrScatter<Collective::scatter, BlockArgument, BlockArgument>;
