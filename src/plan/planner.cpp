@@ -88,14 +88,13 @@ std::uint64_t hash_of(const Problem& p, Starts starts) {
 Planner::Planner(int rank, std::vector<EngineOfGroup> engines, const PlanOptions& options)
     : rank_(rank), options_(options) {
     for (EngineOfGroup& row : engines) engines_.push_back({std::move(row), nullptr, nullptr});
-    buckets_.assign(max_plans, plans_.end());
+    fill_buckets(8);
     guidance_ = {options.tuning.get(), {first_engine().name(), options.several_hosts}};
 }
 
 Plan& Planner::find_or_make(const Problem& problem, Starts starts) {
     const std::uint64_t hash = hash_of(problem, starts);
-    Plans::iterator& bucket = buckets_[hash % buckets_.size()];
-    for (auto plan = bucket; plan != plans_.end(); plan = plan->next) {
+    for (auto plan = bucket_of(hash); plan != plans_.end(); plan = plan->next) {
         if (plan->hash != hash || plan->starts != starts || plan->problem != problem) continue;
         plans_.splice(plans_.begin(), plans_, plan);
         return *plan;
@@ -106,10 +105,18 @@ Plan& Planner::find_or_make(const Problem& problem, Starts starts) {
     make(problem, starts, plan);
     plans_.splice(plans_.begin(), evicted_);
     plan.hash = hash;
-    plan.next = std::exchange(bucket, plans_.begin());
+    plan.next = std::exchange(bucket_of(hash), plans_.begin());
+    if (plans_.size() > 2 * buckets_.size()) fill_buckets(4 * buckets_.size());
     tasks_ += plan.tasks;
     evict();
     return plan;
+}
+
+// Most groups have few plans, and many groups live for one collective.
+void Planner::fill_buckets(std::size_t buckets) {
+    buckets_.assign(buckets, plans_.end());
+    for (auto plan = plans_.begin(); plan != plans_.end(); ++plan)
+        plan->next = std::exchange(bucket_of(plan->hash), plan);
 }
 
 bool Planner::needs_agreement(const Plan& plan) {
@@ -179,7 +186,7 @@ void Planner::evict() {
         const auto older = plan--;
         if (older->in_flight > 0) continue;
         tasks_ -= older->tasks;
-        Plans::iterator* link = &buckets_[older->hash % buckets_.size()];
+        Plans::iterator* link = &bucket_of(older->hash);
         while (*link != older) link = &(*link)->next;
         *link = older->next;
         older->prepared.reset();

@@ -108,6 +108,8 @@ class Planner {
     Candidate& choose_engine(const Problem& problem, Starts starts, const List& list, const Choice& choice,
                              const ListUse& use);
     void evict();
+    Plans::iterator& bucket_of(std::uint64_t hash) { return buckets_[hash % buckets_.size()]; }
+    void fill_buckets(std::size_t buckets);
 
     int rank_;
     const PlanOptions& options_;

@@ -35,16 +35,24 @@ Communicator* make(MPI_Comm communicator, int* error) {
     int rank = 0;
     int ranks = 0;
     int inter = 0;
-    if ((*error = PMPI_Comm_test_inter(communicator, &inter)) != MPI_SUCCESS ||
-        (*error = PMPI_Comm_rank(communicator, &rank)) != MPI_SUCCESS ||
-        (*error = PMPI_Comm_size(communicator, &ranks)) != MPI_SUCCESS) {
-        return nullptr;
+    std::vector<int> members;
+    if (const watch::CommunicatorRecord* const record = record_of(communicator)) {
+        members = *record->members();
+        rank = record->rank();
+        ranks = static_cast<int>(members.size());
+    } else {
+        if ((*error = PMPI_Comm_test_inter(communicator, &inter)) != MPI_SUCCESS ||
+            (*error = PMPI_Comm_rank(communicator, &rank)) != MPI_SUCCESS ||
+            (*error = PMPI_Comm_size(communicator, &ranks)) != MPI_SUCCESS) {
+            return nullptr;
+        }
+        if (inter == 0) members = members_within_world(communicator);
     }
     if (keyval == MPI_KEYVAL_INVALID)
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, communicator_freed, &keyval, nullptr);
     auto group = std::make_unique<Communicator>(communicator, rank, ranks, runtime.options);
     group->intercommunicator = inter != 0;
-    if (!group->intercommunicator) group->members = members_within_world(communicator);
+    group->members = std::move(members);
     group->in_world = !group->members.empty();
     *error = PMPI_Comm_set_attr(communicator, keyval, group.get());
     if (*error != MPI_SUCCESS) return nullptr;

@@ -11,7 +11,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -57,7 +56,7 @@ struct Communicator {
 
     // The first collective makes the group and begins the agreement of its ranks; the group is opened when
     // that is complete. Collectives that start before wait for it, because a start must not wait for a peer.
-    std::deque<Request*> waiting;  // in order
+    std::vector<Request*> waiting;  // in order
     // The agreement is a maximum over all ranks, see JobGroup::claim() and JobGroup::open(). Where the group
     // needs the MPI's messages, each rank gets the claims of all ranks instead, which end with their slots.
     std::vector<std::uint64_t> claim;

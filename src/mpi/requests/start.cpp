@@ -74,23 +74,21 @@ int start_again(Request& request) {
 
 bool finish_group(Communicator& group, std::uint64_t patience) {
     if (group.left_to_mpi == Fallback::revoked) return true;  // the ranks will not agree
+    bool lists = false;
+    const auto is_finished = [&] {
+        const Entry entry;
+        // A rank that has yet to make this call may wait for a list of this rank.
+        request_table.progress();
+        if (!group.begun() || open_group(group)) return true;
+        lists = request_book.running_lists() > 0;
+        return false;
+    };
+    if (is_finished()) return true;
     const std::uint64_t began = nanoseconds();
     WaitStrategy strategy;
     PollMeter meter;
     std::chrono::nanoseconds pause{};
-    for (;;) {
-        const std::uint64_t spent = processor_time();
-        bool lists = false;
-        {
-            const Entry entry;
-            // A rank that has yet to make this call may wait for a list of this rank.
-            request_table.progress();
-            if (!group.begun() || open_group(group)) return true;
-            lists = request_book.running_lists() > 0;
-        }
-        if (nanoseconds() - began >= patience) return false;
-        // Large messages of the program need many polls.
-        if (meter.moves(processor_time() - spent, std::exchange(pause, {}))) strategy = {};
+    while (nanoseconds() - began < patience) {
         switch (strategy.after_poll({.polls_in_kernel = true})) {
             case WaitStrategy::Step::poll:
                 break;
@@ -101,7 +99,12 @@ bool finish_group(Communicator& group, std::uint64_t patience) {
                 pause = lists ? WaitStrategy::shortest_sleep : WaitStrategy::max_sleep;
                 strategy.sleep(pause, [](std::chrono::nanoseconds limit) { return sleep_at({}, limit); });
         }
+        const std::uint64_t spent = processor_time();
+        if (is_finished()) return true;
+        // Large messages of the program need many polls.
+        if (meter.moves(processor_time() - spent, std::exchange(pause, {}))) strategy = {};
     }
+    return false;
 }
 
 int agree_early(MPI_Comm communicator) {
