@@ -85,8 +85,8 @@ void ProgressThread::add(Work& work) {
     work.index_ = works_.size();
     works_.push_back(&work);
     if (!work.short_) ++open_long_;
-    // A program that starts so many waits for all of them soon.
-    if (open_ >= many) program_was_here_.store(true, std::memory_order_relaxed);
+    // A program that starts a short run, or so many, probably waits for them soon.
+    if (work.short_ || open_ >= many) program_was_here_.store(true, std::memory_order_relaxed);
     if (open_++ > 0) return;
     // No other run is in flight, so the completions up to now concern no run.
     if (node_ != nullptr) node_->forget_completed();

@@ -170,6 +170,58 @@ TEST(ProgressByThread, SleepsWhileNothingMoves) {
                 });
 }
 
+// A network without messages; what is written to its pipe wakes the thread, as a message does.
+class PipeFabric final : public Fabric {
+  public:
+    const char* name() const override { return "pipe"; }
+    std::string description() const override { return name(); }
+    bool rdma() const override { return false; }
+    std::vector<std::byte> address() const override { return {}; }
+    void join(std::vector<Peer>, int, const JobKey&) override {}
+    std::unique_ptr<Link> link(std::uint64_t, std::vector<int>) override { return nullptr; }
+    bool progress() override {
+        pipe.drain();
+        return false;
+    }
+    bool has_events() override { return false; }
+    void forget_completed() override {}
+    bool prepare_to_sleep() override {
+        asked = true;
+        return true;
+    }
+    int descriptor() const override { return pipe.descriptor(); }
+    std::chrono::nanoseconds max_sleep() override { return -1ns; }
+    bool flush() override { return true; }
+    void give_up(const std::string&) override {}
+
+    WakePipe pipe;
+    std::atomic<bool> asked = false;  // before a sleep at the network
+};
+
+// The thread wakes up for a message of a long run. For one of a run that the program has just started, and
+// that is short, it waits first whether the program comes for it.
+TEST(ProgressByThread, LeavesAShortRunToTheProgramAtFirst) {
+    struct Run final : ProgressThread::Work {
+        using Work::Work;
+        Outcome advance() override { return Outcome::complete; }
+    };
+    for (const bool is_short : {false, true}) {
+        PipeFabric fabric;
+        const WakePipe pipe;
+        ProgressThread thread(nullptr, &fabric, &pipe, {});
+        while (!fabric.asked) std::this_thread::yield();
+        ASSERT_TRUE(others_fall_asleep());
+        Run run(is_short);
+        thread.add(run);
+        thread.release(run);
+        WakePipe::wake(fabric.pipe.writer());
+        while (thread.has_work()) std::this_thread::yield();
+        while (!thread.try_acquire(run)) std::this_thread::yield();
+        EXPECT_EQ(run.times_woken(), is_short ? 0U : 1U);
+        thread.remove(run);
+    }
+}
+
 TEST(ProgressByThread, TestsOfARunReportItsFailure) {
     const ListSet lists = parse(
         "problem broadcast ranks 2 root 0 bytes 8\n"
