@@ -199,7 +199,9 @@ void ProgressThread::run() {
         if (demand_.load(std::memory_order_acquire) == Demand::ending) return;
         program_is_here_ = program_was_here_.exchange(false, std::memory_order_relaxed);
         std::chrono::nanoseconds limit = no_limit;
-        if (must_poll()) {
+        // Asked once: a thread that has not polled must not sleep as one that has.
+        const bool polls = must_poll();
+        if (polls) {
             // A lane of shared memory does not ring when it has room again, and neither does a thread of the
             // program that releases a run. So the thread polls again soon.
             if (!poll(std::exchange(woken, false))) {
@@ -212,7 +214,7 @@ void ProgressThread::run() {
             }
         }
         if (fabric_ != nullptr) {
-            woken = sleep_in_poll(limit);
+            woken = polls ? sleep_at_fabric(limit) : park();
         } else {
             node_->sleep_since(rings, limit);
             woken = node_->rings() != rings;
@@ -252,28 +254,29 @@ bool ProgressThread::poll(bool woken) {
     return again;
 }
 
-// Returns true if the thread was woken before `limit` passed. The pipe stays readable from a ring until
-// drain(), so no ring is lost.
-bool ProgressThread::sleep_in_poll(std::chrono::nanoseconds limit) {
-    const bool parks = !must_poll();
-    if (parks) {
-        // update_demand() stores the demand and then reads parked_.
-        parked_.store(true, std::memory_order_seq_cst);
-        if (must_poll()) {
-            parked_.store(false, std::memory_order_relaxed);
-            return false;
-        }
-        if (!program_is_here_) parking_.restart();
-        limit = parking_.next(longest_parking);
-    } else {
-        if (!fabric_->prepare_to_sleep()) return false;
-        const std::chrono::nanoseconds longest = fabric_->max_sleep();
-        if (longest >= 0ns && (limit < 0ns || longest < limit)) limit = longest;
-    }
-    const std::array descriptors = {pipe_->descriptor(), parks ? -1 : fabric_->descriptor()};
+// Returns true if the thread was woken before `limit` passed.
+bool ProgressThread::sleep_at_fabric(std::chrono::nanoseconds limit) {
+    if (!fabric_->prepare_to_sleep()) return false;
+    const std::chrono::nanoseconds longest = fabric_->max_sleep();
+    if (longest >= 0ns && (limit < 0ns || longest < limit)) limit = longest;
+    return sleep_at_pipe(fabric_->descriptor(), limit);
+}
+
+// Returns true if the thread was rung.
+bool ProgressThread::park() {
+    // update_demand() stores the demand and then reads parked_.
+    parked_.store(true, std::memory_order_seq_cst);
+    if (!program_is_here_) parking_.restart();
+    const bool rung = !must_poll() && sleep_at_pipe(-1, parking_.next(longest_parking));
+    parked_.store(false, std::memory_order_relaxed);
+    return rung;
+}
+
+// The pipe stays readable from a ring until drain(), so no ring is lost.
+bool ProgressThread::sleep_at_pipe(int descriptor, std::chrono::nanoseconds limit) {
+    const std::array descriptors = {pipe_->descriptor(), descriptor};
     const bool woken = sleep_at(descriptors, limit) == trace::WakeUp::descriptor;
     pipe_->drain();
-    parked_.store(false, std::memory_order_relaxed);
     return woken;
 }
 

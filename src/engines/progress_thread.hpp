@@ -124,7 +124,9 @@ class ProgressThread {
     bool has_unseen_progress();
     void ring_for_unseen_progress();
     void ring();
-    bool sleep_in_poll(std::chrono::nanoseconds limit);
+    bool sleep_at_fabric(std::chrono::nanoseconds limit);
+    bool park();
+    bool sleep_at_pipe(int descriptor, std::chrono::nanoseconds limit);
 
     shm::ShmNode* const node_;
     Fabric* const fabric_;

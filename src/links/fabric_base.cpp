@@ -56,6 +56,8 @@ bool FabricBase::progress() {
 
 bool FabricBase::has_events() {
     const auto lock = hold();
+    // What a caller has sent may have taken in writes of a peer, of which the progress thread hears nothing.
+    poll_inboxes();
     return unseen_ > 0;
 }
 
