@@ -16,7 +16,6 @@ using namespace std::chrono_literals;
 // Polls without progress before the thread sleeps between polls.
 constexpr int max_polls_without_progress = 3;
 constexpr std::chrono::nanoseconds no_limit = -1ns;
-constexpr std::size_t many = 8;  // runs in flight
 // How long the thread stays parked after a thread of the program has polled, unless it is rung. A program
 // that soon polls again finds the processor free. The longer the program goes on, the longer the thread
 // parks.
@@ -85,8 +84,8 @@ void ProgressThread::add(Work& work) {
     work.index_ = works_.size();
     works_.push_back(&work);
     if (!work.short_) ++open_long_;
-    // A program that starts a short run, or so many, probably waits for them soon.
-    if (work.short_ || open_ >= many) program_was_here_.store(true, std::memory_order_relaxed);
+    // A program that starts a short run probably waits for it soon.
+    if (work.short_) program_was_here_.store(true, std::memory_order_relaxed);
     if (open_++ > 0) return;
     // No other run is in flight, so the completions up to now concern no run.
     if (node_ != nullptr) node_->forget_completed();

@@ -149,7 +149,7 @@ class ProgressThread {
     std::atomic<Demand> demand_{Demand::idle};
 
     std::atomic<bool> can_advance_{false};  // a thread of the program left a run that can advance
-    // A thread of the program has waited, or has started one of many runs, since this thread last checked.
+    // A thread of the program has waited, or has started a short run, since this thread last checked.
     std::atomic<bool> program_was_here_{false};
     std::atomic<bool> parked_{false};  // this thread sleeps without the fabric, until it is rung
 
