@@ -88,7 +88,7 @@ std::uint64_t hash_of(const Problem& p, Starts starts) {
 Planner::Planner(int rank, std::vector<EngineOfGroup> engines, const PlanOptions& options)
     : rank_(rank), options_(options) {
     for (EngineOfGroup& row : engines) engines_.push_back({std::move(row), nullptr, nullptr});
-    fill_buckets(8);
+    fill_buckets(8);  // a group that lives for one collective needs no more
     guidance_ = {options.tuning.get(), {first_engine().name(), options.several_hosts}};
 }
 
@@ -112,7 +112,6 @@ Plan& Planner::find_or_make(const Problem& problem, Starts starts) {
     return plan;
 }
 
-// Most groups have few plans, and many groups live for one collective.
 void Planner::fill_buckets(std::size_t buckets) {
     buckets_.assign(buckets, plans_.end());
     for (auto plan = plans_.begin(); plan != plans_.end(); ++plan)
