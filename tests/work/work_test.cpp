@@ -201,6 +201,7 @@ TEST_F(NewShapes, ShareTheMemoryOfTheirRuns) {
     std::vector<std::byte> out(48 * bytes);
     const auto run = [&](std::uint64_t larger_by) {
         Plan& plan = planner->plan(resized(problem, larger_by));
+        EXPECT_STREQ(plan.choice.algorithm->name, "bruck");
         Operation* const operation = plan.prepared->start({.in = in.data(), .out = out.data()}, 0);
         EXPECT_TRUE(plan.prepared->test(operation));
     };
