@@ -91,18 +91,20 @@ void Group::end() {
 void Group::join(lapwing_exchange* exchange, void* context, const char* const* options) {
     // All ranks learn what is wrong here: they would wait otherwise.
     Settings settings;
+    topology::HostOrder hosts;
     std::optional<Error> wrong;
     try {
         settings = read_group_settings(options, environ);
         options_ = read_plan_options(settings);
+        hosts = read_host_order(settings);
     } catch (const Error& error) {
         wrong = error;
     }
     set_unless_broken(job_, std::make_unique<GroupJob>(rank_, size_, settings, wrong, exchange, context,
                                                        [this](const std::string& why) { note_broken(why); }));
-    compare_settings(*job_);
-    compare_files(*job_, options_);
-    const RankLocations locations(*job_, read_host_order(*job_));
+    compare_settings(*job_, job_->exchange_values(setting_fingerprint(settings)));
+    compare_files(*job_, options_, hosts);
+    const RankLocations locations(job_->exchange_values(own_location(hosts)), rank_);
     options_.several_hosts = !locations.all_on_one_host();
     auto network = std::make_unique<JobNetwork>(*job_, options_.engine, locations);
     options_.engine = network->engine();

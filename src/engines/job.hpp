@@ -18,6 +18,21 @@
 
 namespace lapwing {
 
+// A value as bytes that ranks exchange, and back.
+template <typename Value>
+std::vector<std::byte> bytes_of(const Value& value) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    return {bytes.begin(), bytes.end()};
+}
+template <typename Value>
+std::vector<Value> values_of(const std::vector<std::vector<std::byte>>& blocks) {
+    std::vector<Value> values(blocks.size());
+    for (std::size_t rank = 0; rank < blocks.size(); ++rank)
+        std::memcpy(&values[rank], blocks[rank].data(), std::min(blocks[rank].size(), sizeof(Value)));
+    return values;
+}
+
 // Not thread-safe. All ranks call the collective functions in the same order.
 class Job {
   public:
@@ -43,26 +58,24 @@ class Job {
     // Collective: the values of all ranks, by rank.
     template <typename Value>
     std::vector<Value> exchange_values(const Value& mine) {
-        static_assert(std::is_trivially_copyable_v<Value>);
-        std::vector<Value> values;
-        for (const auto& bytes : exchange(std::as_bytes(std::span(&mine, 1)))) {
-            Value& value = values.emplace_back();
-            std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof value));
-        }
-        return values;
+        return values_of<Value>(exchange(bytes_of(mine)));
     }
-    // Collective: the text of the lowest rank that has one, with that rank's name before it: "rank 3 (node2):
-    // ..."; empty if no rank has one.
-    std::string agree(const std::string& text);
-    // Collective: runs `step`. If it throws Error on some ranks, all ranks throw Error with the reason of the
-    // lowest of them: these ranks with the code of their own error, the others with unsupported. A rank whose
-    // step has thrown Error (invalid_argument) throws that error.
+    // Collective: for each of `texts` that of the lowest rank whose text is not empty, with that rank's name
+    // before it: "rank 3 (node2): ..."; empty if there is none. All ranks have as many texts.
+    std::vector<std::string> agree(const std::vector<std::string>& texts);
+    std::string agree(const std::string& text) { return agree(std::vector{text}).front(); }
+    // Collective: runs `step`, and returns its bytes of all ranks, by rank. If it throws Error on some ranks,
+    // all ranks throw Error with the reason of the lowest of them: these ranks with the code of their own
+    // error, the others with unsupported. A rank whose step has thrown Error (invalid_argument) throws that
+    // error.
+    std::vector<std::vector<std::byte>> collect(const std::function<std::vector<std::byte>()>& step);
+    // The same without bytes.
     void together(const std::function<void()>& step);
 
-    // The endpoint for TCP connections between all ranks of the job. The first call is collective. Throws as
-    // together().
-    tcp::Endpoint& sockets();
-    // The same, null before the first call.
+    // The endpoint for TCP connections between all ranks of the job. The first call is collective, and so is
+    // each one with a `check`, which runs on every rank, before its endpoint is made. Throws as together().
+    tcp::Endpoint& sockets(const std::function<void()>& check = nullptr);
+    // Null before the first call of sockets().
     tcp::Endpoint* open_sockets() const { return sockets_.get(); }
     // Collective: random bytes that only the ranks of the job know.
     virtual JobKey shared_key();
@@ -86,6 +99,11 @@ class Job {
     void close_sockets() { sockets_.reset(); }
 
   private:
+    // With the name of this rank before it, if it is not empty.
+    std::string named(const std::string& text) const;
+    // Random bytes for all ranks, by rank 0; zeros at the others.
+    JobKey draw_key() const;
+
     const int rank_;
     const int ranks_;
     const Settings settings_;

@@ -48,9 +48,11 @@ std::unique_ptr<Fabric> choose_fabric(Job& job, const std::string& network,
         std::unique_ptr<Fabric> fabric;
         try {
             if (kind.name == std::string_view("tcp")) options.sockets = &job.sockets();
-            job.together([&] { fabric = kind.open(options); });
             std::vector<Fabric::Peer> peers;
-            for (const auto& bytes : job.exchange(introduction(*fabric)))
+            for (const auto& bytes : job.collect([&] {
+                     fabric = kind.open(options);
+                     return introduction(*fabric);
+                 }))
                 peers.push_back(read_introduction(bytes));
             // The connections of the job have their own.
             const JobKey key = options.sockets == nullptr ? job.shared_key() : JobKey{};

@@ -144,11 +144,12 @@ void JobNetwork::share_memory() {
     node_ = std::make_unique<shm::ShmNode>(job_.ranks(), settings_.transfer);
     const std::string trouble = node_->join(job_.exchange_values(node_->address()), job_.rank());
     if (trouble.empty() && pipe_ != nullptr) node_->sleep_at(*pipe_);
-    missing_.shared_memory = job_.agree(trouble);
+    const auto agreed = job_.agree({trouble, node_->why_in_pieces()});
+    missing_.shared_memory = agreed[0];
     if (missing_.shared_memory.empty() && fabric_ != nullptr)
         missing_.shared_memory = job_.agree(node_->reach_sleepers());
     if (!missing_.shared_memory.empty()) return node_.reset();
-    missing_.single_copies = job_.agree(node_->why_in_pieces());
+    missing_.single_copies = agreed[1];
     node_->admit_no_more();
 }
 

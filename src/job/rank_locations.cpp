@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <utility>
 
 #include "links/tcp/addresses.hpp"
 #include "topology/container.hpp"
@@ -19,12 +20,15 @@ bool has_spare_processors(long ranks) {
            CPU_COUNT(&own) > 1;
 }
 
-RankLocations::RankLocations(Job& job, const topology::HostOrder& hosts) {
-    const topology::RankLocation mine = topology::rank_location(
-        tcp::host_number(), hosts.find(tcp::host_name()), topology::locate(topology::allowed_processors()));
-    locations_ = job.exchange_values(mine);
-    const auto here = std::ranges::count_if(
-        locations_, [&](const topology::RankLocation& one) { return one.host == mine.host; });
+topology::RankLocation own_location(const topology::HostOrder& hosts) {
+    return topology::rank_location(tcp::host_number(), hosts.find(tcp::host_name()),
+                                   topology::locate(topology::allowed_processors()));
+}
+
+RankLocations::RankLocations(std::vector<topology::RankLocation> locations, int self)
+    : locations_(std::move(locations)) {
+    const std::uint64_t host = locations_[static_cast<std::size_t>(self)].host;
+    const auto here = std::ranges::count(locations_, host, &topology::RankLocation::host);
     oversubscribed_ = here > topology::processors_here();
     spare_processors_ = lapwing::has_spare_processors(here);
 }

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "engines/job.hpp"
 #include "task/placement.hpp"
 #include "topology/host_order.hpp"
 #include "topology/order.hpp"
@@ -15,11 +14,14 @@ namespace lapwing {
 // Whether each of so many ranks of this host has a second processor.
 bool has_spare_processors(long ranks);
 
+// Of the calling process. `hosts` must be equal on all ranks.
+topology::RankLocation own_location(const topology::HostOrder& hosts);
+
 class RankLocations {
   public:
     RankLocations() = default;
-    // Collective over the job. `hosts` must be equal on all ranks.
-    RankLocations(Job& job, const topology::HostOrder& hosts);
+    // `locations`: own_location() of all ranks; `self`: this rank.
+    RankLocations(std::vector<topology::RankLocation> locations, int self);
 
     // False for a default object. Equal on all ranks.
     bool known() const { return !locations_.empty(); }

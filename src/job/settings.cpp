@@ -37,13 +37,16 @@ NetworkSettings read_network_settings(const Settings& settings) {
     return network;
 }
 
-void compare_settings(Job& job) {
-    const SettingHashes mine = shared_setting_hashes(job.settings());
+std::uint64_t setting_fingerprint(const Settings& settings) {
     std::uint64_t fingerprint = 0;
-    for (const std::uint64_t hash : mine) fingerprint = fingerprint * 0x9e3779b97f4a7c15U + hash;
-    const auto fingerprints = job.exchange_values(fingerprint);
-    if (std::equal(fingerprints.begin() + 1, fingerprints.end(), fingerprints.begin())) return;
-    const auto all = job.exchange_values(mine);
+    for (const std::uint64_t hash : shared_setting_hashes(settings))
+        fingerprint = fingerprint * 0x9e3779b97f4a7c15U + hash;
+    return fingerprint;
+}
+
+void compare_settings(Job& job, const std::vector<std::uint64_t>& fingerprints) {
+    if (std::ranges::count(fingerprints, fingerprints.front()) == job.ranks()) return;
+    const auto all = job.exchange_values(shared_setting_hashes(job.settings()));
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
         const auto differs = std::mismatch(all[0].begin(), all[0].end(), all[rank].begin()).first;
         if (differs == all[0].end()) continue;
@@ -53,6 +56,9 @@ void compare_settings(Job& job) {
     }
 }
 
+namespace {
+
+// Collective. `variable` names `path`.
 void compare_file(Job& job, const char* variable, const std::string& path, std::uint64_t fingerprint) {
     const std::uint64_t first = job.exchange_values(fingerprint).front();
     const std::string differs = job.agree(fingerprint == first ? "" : "it differs from rank 0's");
@@ -60,7 +66,15 @@ void compare_file(Job& job, const char* variable, const std::string& path, std::
     throw_invalid("the file '{}' ({}) is not the same on all hosts: {}", path, variable, differs);
 }
 
-void compare_files(Job& job, const PlanOptions& options) {
+}  // namespace
+
+topology::HostOrder read_host_order(const Settings& settings) {
+    return settings.topology.empty() ? topology::HostOrder() : topology::HostOrder::read(settings.topology);
+}
+
+void compare_files(Job& job, const PlanOptions& options, const topology::HostOrder& hosts) {
+    if (!job.settings().topology.empty())
+        compare_file(job, "LAPWING_TOPOLOGY", job.settings().topology, hosts.fingerprint());
     if (options.tuning != nullptr)
         compare_file(job, "LAPWING_TUNING", job.settings().tuning, options.tuning->fingerprint());
     // The ranks have the same choices by now, and so the same names of files.
@@ -71,14 +85,6 @@ void compare_files(Job& job, const PlanOptions& options) {
     if (options.tuning == nullptr) return;
     for (const UserLists* lists : options.tuning->list_files())
         compare_file(job, "LAPWING_TUNING", lists->file(), lists->fingerprint());
-}
-
-topology::HostOrder read_host_order(Job& job) {
-    const std::string& path = job.settings().topology;
-    if (path.empty()) return {};
-    const topology::HostOrder hosts = topology::HostOrder::read(path);
-    compare_file(job, "LAPWING_TOPOLOGY", path, hosts.fingerprint());
-    return hosts;
 }
 
 void check_settings(const Settings& settings) {

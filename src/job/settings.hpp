@@ -25,19 +25,18 @@ struct NetworkSettings {
 // Throws Error (invalid_argument) that names the variable and its valid values.
 NetworkSettings read_network_settings(const Settings& settings);
 
-// Collective over the job: throws Error (invalid_argument), on all ranks, for a variable that differs between
-// ranks although it must not: their lists would not fit together.
-void compare_settings(Job& job);
+// Of the variables that must not differ between ranks, whose lists would not fit together.
+std::uint64_t setting_fingerprint(const Settings& settings);
+// Collective over the job, with the fingerprints of all ranks: throws Error (invalid_argument), on all ranks,
+// for a variable that differs.
+void compare_settings(Job& job, const std::vector<std::uint64_t>& fingerprints);
 
-// Collective: throws the same unless a file of this fingerprint is equal on all ranks. `variable` names
-// `path`.
-void compare_file(Job& job, const char* variable, const std::string& path, std::uint64_t fingerprint);
+// LAPWING_TOPOLOGY. Throws Error (parse, system).
+topology::HostOrder read_host_order(const Settings& settings);
 
-// Collective: throws the same unless the tuning file and the list files of `options` are equal on all ranks.
-void compare_files(Job& job, const PlanOptions& options);
-
-// Collective: reads LAPWING_TOPOLOGY. Throws the same, and Error (parse, system).
-topology::HostOrder read_host_order(Job& job);
+// Collective: throws Error (invalid_argument) unless the files that the settings name, and the lists of
+// `options`, are equal on all ranks.
+void compare_files(Job& job, const PlanOptions& options, const topology::HostOrder& hosts);
 
 // Throws the same for any variable of a job, also for those that only one engine reads.
 void check_settings(const Settings& settings);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
-#include <sodium.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,10 +20,8 @@
 
 #include "base/error.hpp"
 #include "links/event/wake_pipe.hpp"
-#include "links/tcp/addresses.hpp"
 #include "watch/journal.hpp"
 #include "watch/local_socket.hpp"
-#include "watch/ranks.hpp"
 #include "watch/stall.hpp"
 #include "watch/workers.hpp"
 
@@ -42,15 +39,6 @@ constexpr int max_reporters = 8;
 constexpr int max_reports = 5;  // of stalls, of a job
 // A connection on which nothing moves for so long is closed.
 constexpr std::chrono::seconds idle_limit{10};
-
-Member own_member() {
-    Member member;
-    member.process = this_process();
-    member.host = tcp::host_number();
-    tcp::host_name().copy(member.host_name, sizeof member.host_name - 1);
-    ::randombytes_buf(&member.job, sizeof member.job);
-    return member;
-}
 
 bool several_hosts(const std::vector<Member>& members) {
     return std::ranges::any_of(members, [&](const Member& one) { return one.host != members.front().host; });
@@ -106,8 +94,7 @@ struct JobWatch::State {
 
     // By the program's thread.
 
-    void start(Job& job) {
-        std::vector<Member> members = job.exchange_values(own_member());
+    void start(Job& job, std::vector<Member> members) {
         for (Member& member : members) member.host_name[sizeof member.host_name - 1] = '\0';
         try {
             if (several_hosts(members) || options.tcp_only) job.sockets();
@@ -454,8 +441,9 @@ struct JobWatch::State {
     }
 };
 
-JobWatch::JobWatch(Job& job, WatchOptions options) : state_(std::make_unique<State>(std::move(options))) {
-    state_->start(job);
+JobWatch::JobWatch(Job& job, std::vector<Member> members, WatchOptions options)
+    : state_(std::make_unique<State>(std::move(options))) {
+    state_->start(job, std::move(members));
 }
 
 JobWatch::~JobWatch() {

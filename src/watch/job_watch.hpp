@@ -13,8 +13,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engines/job.hpp"
+#include "watch/ranks.hpp"
 #include "watch/snapshot.hpp"
 
 namespace lapwing::watch {
@@ -39,9 +41,9 @@ struct WatchOptions {
 
 class JobWatch {
   public:
-    // Collective over the job, which must outlive the watch. Never throws: without its sockets a job has a
-    // watch that answers less, and trouble() has the reason.
-    JobWatch(Job& job, WatchOptions options);
+    // Collective over the job, which must outlive the watch. `members`: own_member() of all ranks. Never
+    // throws: without its sockets a job has a watch that answers less, and trouble() has the reason.
+    JobWatch(Job& job, std::vector<Member> members, WatchOptions options);
     // From now on this rank does not answer. Waits for no other rank.
     ~JobWatch();
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sodium.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "links/tcp/addresses.hpp"
 #include "watch/local_socket.hpp"
 
 namespace lapwing::watch {
@@ -44,6 +46,15 @@ struct Ranks::Silent {
     Failure failure;
     ProcessState state = ProcessState::unknown;
 };
+
+Member own_member() {
+    Member member;
+    member.process = this_process();
+    member.host = tcp::host_number();
+    tcp::host_name().copy(member.host_name, sizeof member.host_name - 1);
+    ::randombytes_buf(&member.job, sizeof member.job);
+    return member;
+}
 
 Ranks::Ranks(std::vector<Member> members, int self, tcp::Endpoint* endpoint, std::string why_not,
              bool tcp_only)

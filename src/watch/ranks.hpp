@@ -14,13 +14,16 @@
 
 namespace lapwing::watch {
 
-// Ranks exchange it when the job starts. Plain bytes.
+// What the others know of a rank. Plain bytes, which ranks exchange when the job starts.
 struct Member {
     Process process;
     std::uint64_t host = 0;  // tcp::host_number()
     std::uint32_t job = 0;   // of rank 0
     char host_name[48] = {};
 };
+
+// The calling process.
+Member own_member();
 
 class Ranks {
   public:

@@ -118,7 +118,8 @@ class WatchTest : public testing::TestWithParam<bool> {
                 options.notice = notice;
                 options.patience = patience;
                 options.lost = lost.log();
-                watches[rank] = std::make_unique<JobWatch>(*jobs[rank], std::move(options));
+                watches[rank] = std::make_unique<JobWatch>(
+                    *jobs[rank], jobs[rank]->exchange_values(own_member()), std::move(options));
             });
         }
         for (std::thread& thread : threads) thread.join();

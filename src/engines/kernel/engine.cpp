@@ -234,20 +234,18 @@ class KernelJob final : public JobEngine {
           options_(kernel_options(job.settings())),
           lanes_(static_cast<int>(number_in("LAPWING_TCP_LANES", job.settings().tcp_lanes, 1, 64))) {
         options_.persistent_lanes = PersistentLanes::count;
-        job.together([] {
+        endpoint_ = &job.sockets([&] {
             if (const Verdict available = kernel::probe(); !available)
                 throw Error(ErrorCode::unsupported, available.reason());
-        });
-        endpoint_ = &job.sockets();
-        // A quarter, so that the peer can send on while this much waits here. TCP wakes a receive when the
-        // window is almost closed.
-        if (kernel::sets_socket_options()) options_.low_water_mark = options_.socket_bytes / 4;
-        descriptors_ = std::make_shared<Descriptors>(tcp::reserved_descriptors + job.descriptors_to_come());
-        // The group of all ranks takes these without asking the others again.
-        job.together([&] {
+            descriptors_ =
+                std::make_shared<Descriptors>(tcp::reserved_descriptors + job.descriptors_to_come());
+            // The group of all ranks takes these without asking the others again.
             of_all_ranks_ = set_aside(job.ranks());
             if (of_all_ranks_ == nullptr) throw Error(ErrorCode::system, too_few(job.ranks()));
         });
+        // A quarter, so that the peer can send on while this much waits here. TCP wakes a receive when the
+        // window is almost closed.
+        if (kernel::sets_socket_options()) options_.low_water_mark = options_.socket_bytes / 4;
     }
 
     std::string description() const override {

@@ -93,22 +93,17 @@ void start_async_progress() {
         async_progress.start(duties, try_progress, read_progress_choice(runtime.job->settings()).processors);
 }
 
-void connect() {
+void connect(const Settings& settings) {
     if (runtime.options.engine != "mpi") {
         const Hook hook = install_hook(progress_of_all, runtime.mode.threads);
         runtime.learn([hook](ProgressFacts& facts) { facts.hook = hook; });
-        // Ranks may have asked for different levels.
-        const auto outside = runtime.job->exchange_values(std::uint8_t{!runtime.mode.lists_call_mpi});
-        if (std::ranges::count(outside, 1) > 0) {
-            runtime.learn([](ProgressFacts& facts) { facts.others_stay_out = true; });
-            runtime.job->keep_lists_off();
-        }
         runtime.why_not = Fallback::no_hook;
     }
+    const std::vector<watch::Member> members = meet_ranks(settings);
     const bool threads = runtime.mode.threads || !runtime.mode.lists_call_mpi;
     Entry::set_threads(threads);
     watch::CommunicatorRecord::set_threads(threads);  // Lapwing's own thread marks calls that complete
-    connect_job();
+    connect_job(members);
     runtime.takes_calls = runtime.mode.hook != Hook::none;
     agree_early(MPI_COMM_WORLD);
     start_async_progress();
@@ -137,8 +132,8 @@ bool start_runtime(bool collective) {
     make_own_communicator();
     begin_recording(runtime.mode.threads);
     try {
-        start_job(collective);
-        if (collective) connect();
+        const Settings settings = read_job_settings();
+        if (collective) connect(settings);
     } catch (const Error& error) {
         end_start(error.what());
     }

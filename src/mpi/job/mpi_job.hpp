@@ -21,8 +21,8 @@ class MpiJob final : public Job {
     // complete. MPICH 5 ends the job when a communicator is freed on which messages were never received.
     void receive_rest();
     // A duplicate of MPI_COMM_WORLD that the program does not know: Lapwing's messages never match the
-    // program's. Returns errors.
-    MPI_Comm communicator() const { return communicator_; }
+    // program's. Returns errors. The first call is collective, and must come before the program goes on.
+    MPI_Comm communicator();
     std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine) override;
     // Collective: the bytes of all ranks, by rank, at rank 0; at the others nothing.
     std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine);
@@ -33,10 +33,16 @@ class MpiJob final : public Job {
     void keep_lists_off() { links_stand_still_ = true; }
 
   private:
-    // The blocks of all ranks, by rank, each as long as `mine`.
-    void allgather(std::span<const std::byte> mine, std::byte* all);
+    void send(std::span<const std::byte> bytes, int to);
+    // Appends the bytes.
+    void receive(std::vector<std::byte>& bytes, int from);
 
-    MPI_Comm communicator_ = MPI_COMM_NULL;
+    // While the duplicate is being made, no message of a program comes before those of the exchanges: they
+    // use MPI_COMM_WORLD, and need not wait.
+    MPI_Comm of_exchanges() const { return being_made_ == MPI_REQUEST_NULL ? own_ : MPI_COMM_WORLD; }
+
+    MPI_Comm own_ = MPI_COMM_NULL;
+    MPI_Request being_made_ = MPI_REQUEST_NULL;  // until communicator() is called
     bool entered_ = false;
     bool links_stand_still_ = false;
 };

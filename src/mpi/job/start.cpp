@@ -24,6 +24,7 @@
 #include "mpi/job/report.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/native/hook.hpp"
 #include "mpi/native/launcher.hpp"
 #include "mpi/native/members.hpp"
 #include "mpi/native/native.hpp"
@@ -49,15 +50,24 @@ void require_library_everywhere() {
             2);
 }
 
-void read(const Settings& settings) {
-    check_settings(settings);
-    runtime.options = read_plan_options(settings, {"mpi"});
-    check_word("LAPWING_BLOCKING", settings.blocking, {"off", "on"});
-    runtime.takes_blocking = settings.blocking == "on";
-    check_word("LAPWING_REPORT", settings.report, {"none", "text", "json"});
-    runtime.report_target = {settings.report, settings.report_file, settings.report_mark};
-    device::memory.enabled = takes_device_memory(settings);
-    if (runtime.report_target.form != "none" || !settings.trace.empty()) runtime.measures = true;
+// What each rank tells the others first, all at once: an exchange takes as many steps as the tree of all
+// ranks has levels, and in each of them some ranks of a full machine wait for a processor.
+struct Introduction {
+    std::uint64_t settings = 0;  // setting_fingerprint()
+    topology::RankLocation location;
+    watch::Member member;
+    bool fault_tolerant = false;  // by variables that other ranks may not have
+    bool lists_call_mpi = true;   // by the level that the program has asked for
+};
+
+// Open MPI's ULFM (mpiexec --with-ft ulfm): a rank may fail, and only the MPI can tell the others.
+bool is_fault_tolerant() {
+#ifdef OPEN_MPI
+    const auto* const enabled = static_cast<const bool*>(find_in_libraries("ompi_ftmpi_enabled"));
+    return enabled != nullptr && *enabled;  // null: Open MPI 4
+#else
+    return false;
+#endif
 }
 
 // By all ranks of MPI_COMM_WORLD together, whose locations are known: begins to record if LAPWING_TRACE asks
@@ -68,21 +78,8 @@ void begin_tracing(Job& job, const RankLocations& locations) {
     if (settings.trace.empty()) return;
     if (runtime.fault_tolerant())
         return job.warn_once(fmt::format("no timeline: {}", name(Fallback::fault_tolerant)));
+    runtime.job->communicator();
     if (open_trace(job, capacity, "timeline")) add_clock_metadata(locations, "begin");
-}
-
-// By all ranks together, which may have different variables. Open MPI's ULFM (mpiexec --with-ft ulfm): a rank
-// may fail, and only the MPI can tell the others.
-void agree_on_fault_tolerance(Job& job) {
-#ifdef OPEN_MPI
-    const auto* const enabled = static_cast<const bool*>(find_in_libraries("ompi_ftmpi_enabled"));
-    if (enabled == nullptr) return;  // Open MPI 4, on all ranks
-    if (std::ranges::count(job.exchange_values(std::uint8_t{*enabled}), 1) == 0) return;
-    runtime.options.engine = "mpi";
-    runtime.why_not = Fallback::fault_tolerant;
-#else
-    static_cast<void>(job);
-#endif
 }
 
 // The variable that has started a progress thread of the MPI's own, with its value; empty: none.
@@ -99,7 +96,6 @@ std::string own_thread_of_mpi() {
 void start_network() {
     Job& job = *runtime.job;
     const Settings& settings = job.settings();
-    runtime.locations = RankLocations(job, read_host_order(job));
     runtime.options.several_hosts = !runtime.locations.all_on_one_host();
     if (!settings.topology.empty() && runtime.locations.out_of_order()) {
         job.warn_once(fmt::format("the topology file '{}' names none of the job's hosts; rank 0 runs on {}",
@@ -123,7 +119,7 @@ void start_network() {
 }
 
 // After the network, whose endpoint it shares.
-void start_watch() {
+void start_watch(std::vector<watch::Member> members) {
     Job& job = *runtime.job;
     watch::WatchOptions options;
     options.snapshot = snapshot_of_this_rank;
@@ -134,7 +130,7 @@ void start_watch() {
     options.lost = [rank = job.rank()](const std::string& why) {
         end_job(fmt::format("rank {}: {}", rank, why), 1);
     };
-    runtime.watch = std::make_unique<watch::JobWatch>(job, std::move(options));
+    runtime.watch = std::make_unique<watch::JobWatch>(job, std::move(members), std::move(options));
 }
 
 }  // namespace
@@ -145,27 +141,65 @@ void end_start(const std::string& why) {
     end_job(why, 2);
 }
 
-void start_job(bool collective) {
-    const Settings settings = settings_of_job();
-    read(settings);
-    if (!collective) return;
+Settings read_job_settings() {
+    Settings settings = settings_of_job();
+    check_settings(settings);
+    runtime.options = read_plan_options(settings, {"mpi"});
+    check_word("LAPWING_BLOCKING", settings.blocking, {"off", "on"});
+    runtime.takes_blocking = settings.blocking == "on";
+    check_word("LAPWING_REPORT", settings.report, {"none", "text", "json"});
+    runtime.report_target = {settings.report, settings.report_file, settings.report_mark};
+    device::memory.enabled = takes_device_memory(settings);
+    if (runtime.report_target.form != "none" || !settings.trace.empty()) runtime.measures = true;
+    return settings;
+}
+
+std::vector<watch::Member> meet_ranks(const Settings& settings) {
     require_library_everywhere();
+    const topology::HostOrder hosts = read_host_order(settings);
     runtime.job = std::make_unique<MpiJob>(settings, runtime.mode.threads || runtime.mode.why_never.empty());
+    MpiJob& job = *runtime.job;
+    std::vector<std::uint64_t> fingerprints;
+    std::vector<topology::RankLocation> locations;
+    std::vector<watch::Member> members;
+    bool fault_tolerant = false;
+    bool lists_call_mpi = true;
+    for (const Introduction& one : job.exchange_values(
+             Introduction{setting_fingerprint(settings), own_location(hosts), watch::own_member(),
+                          is_fault_tolerant(), runtime.mode.lists_call_mpi})) {
+        fingerprints.push_back(one.settings);
+        locations.push_back(one.location);
+        members.push_back(one.member);
+        fault_tolerant = fault_tolerant || one.fault_tolerant;
+        lists_call_mpi = lists_call_mpi && one.lists_call_mpi;
+    }
     try {
-        compare_settings(*runtime.job);
+        compare_settings(job, fingerprints);
     } catch (const Error& error) {
         end_start(
             fmt::format("{}; pass the LAPWING_* variables to all hosts, as lapwing run does", error.what()));
     }
-    compare_files(*runtime.job, runtime.options);
-    agree_on_fault_tolerance(*runtime.job);
-    if (runtime.job->rank() == 0 && runtime.report_target.form != "none")
+    compare_files(job, runtime.options, hosts);
+    runtime.locations = RankLocations(std::move(locations), job.rank());
+    if (fault_tolerant) {
+        remove_hook();
+        runtime.options.engine = "mpi";
+        runtime.why_not = Fallback::fault_tolerant;
+    }
+    runtime.learn([&](ProgressFacts& facts) {
+        if (fault_tolerant) facts.hook = Hook::none;
+        facts.others_stay_out = !lists_call_mpi;
+    });
+    if (!lists_call_mpi) job.keep_lists_off();
+    if (job.rank() == 0 && runtime.report_target.form != "none")
         runtime.report_target.mark = begin_report(runtime.report_target.mark);
+    return members;
 }
 
-void connect_job() {
+void connect_job(std::vector<watch::Member> members) {
     start_network();
-    if (!runtime.fault_tolerant()) start_watch();
+    if (!runtime.fault_tolerant()) start_watch(std::move(members));
+    runtime.job->communicator();  // is made by now
 }
 
 void end_tracing() {

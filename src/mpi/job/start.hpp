@@ -2,18 +2,23 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "watch/ranks.hpp"
 
 namespace lapwing {
 
 // Ends the job, whose start has failed on this rank, with this message.
 [[noreturn]] void end_start(const std::string& why);
 
-// Reads the settings into `runtime`. `collective`: all ranks of MPI_COMM_WORLD call it together (from
-// MPI_Init), so that they can compare their settings. Throws Error.
-void start_job(bool collective);
-// By all ranks of MPI_COMM_WORLD: makes the network and the watch. It is known by now whether lists may call
-// the MPI. Throws Error.
-void connect_job();
+// The settings of this rank, and what `runtime` has of them. Throws Error.
+Settings read_job_settings();
+// By all ranks of MPI_COMM_WORLD, whose hooks are installed: they compare their settings, and learn what the
+// others can do. Throws Error.
+std::vector<watch::Member> meet_ranks(const Settings& settings);
+// By the same ranks: makes the network and the watch. Throws Error.
+void connect_job(std::vector<watch::Member> members);
 
 // Before MPI_Finalize, by all ranks of MPI_COMM_WORLD: sums their counts up. Rank 0 writes the report that
 // was asked for, with its own uses, and fills the mark.

@@ -142,9 +142,10 @@ void begin() {
         end_job(error.what(), 2);
     }
     MpiJob job(settings);
+    job.communicator();  // before add_clock_metadata() makes one
     if (!open_trace(job, capacity, "profile")) return;
     begin_definitions();
-    state.locations = RankLocations(job, {});
+    state.locations = RankLocations(job.exchange_values(own_location({})), job.rank());
     add_clock_metadata(state.locations, "begin");
 }
 
