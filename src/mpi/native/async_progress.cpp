@@ -119,7 +119,8 @@ void AsyncProgress::help() {
 void AsyncProgress::list_started() {
     if (!duties_.polls_lists) return;
     poll_pace_.began(0);
-    wake();
+    // A thread that has not seen the last start yet, or polls soon, sees this one as well.
+    if (!list_began_.exchange(true) && !polls_soon_) wake();
 }
 
 void AsyncProgress::observe() {
@@ -163,6 +164,8 @@ void AsyncProgress::serve() {
             advance_lists_();
             std::this_thread::sleep_for(20us);
         }
+        const std::uint32_t seen = wakes_;
+        const bool list_began = list_began_.exchange(false);
         const bool serves = serves_messages();
         const Count& lists = duties_.completes_lists ? request_book.lists() : request_book.running_lists();
         const PollPace::Work work{.messages = serves && request_book.moving() > 0,
@@ -171,14 +174,18 @@ void AsyncProgress::serve() {
                                   .windows = serves && windows_ > 0,
                                   .lists = duties_.polls_lists && lists > 0,
                                   .lists_always = !duties_.lists_in_polls};
-        if (!work.lists && !work.messages && !work.windows) return;
-        const std::uint32_t seen = wakes_;
+        const bool idle = !work.lists && !work.messages && !work.windows;
+        // A program that starts short lists in a row does not wake this thread for each.
+        if (idle && !list_began) return;
         if (asked_) continue;
         const std::uint64_t before = processor_time();
-        const std::chrono::nanoseconds pause = poll_pace_.next_pause(work);
+        const std::chrono::nanoseconds pause = idle ? PollPace::pause_of_lists : poll_pace_.next_pause(work);
         pauses_.store(true, std::memory_order_relaxed);
+        polls_soon_ = pause <= PollPace::pause_of_lists;
         sleep(seen, pause);
+        polls_soon_ = false;
         pauses_.store(false, std::memory_order_relaxed);
+        if (idle) continue;
         if (wakes_ != seen) poll_pace_.woken();
         Polled polled = Polled::kept_out;
         if (work.lists && work.lists_always) {

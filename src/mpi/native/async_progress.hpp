@@ -115,8 +115,10 @@ class AsyncProgress {
     std::atomic<int> windows_{0};
     CallSites call_sites_;
     Stays stays_;
-    std::atomic<bool> pauses_{false};  // the thread wakes up by itself
-    clockid_t clock_{};                // of the thread's processor time
+    std::atomic<bool> pauses_{false};      // the thread wakes up by itself
+    std::atomic<bool> polls_soon_{false};  // it does so within PollPace::pause_of_lists
+    std::atomic<bool> list_began_{false};  // since it looked
+    clockid_t clock_{};                    // of the thread's processor time
     PollPace poll_pace_;
     PollMeter meter_;           // of polls
     PollMeter meter_of_lists_;  // that advance beside polls

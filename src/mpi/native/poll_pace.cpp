@@ -11,7 +11,6 @@ constexpr std::chrono::nanoseconds default_pause = 1ms;
 // After so many polls that moved nothing. Nobody can tell when another rank turns to a window.
 constexpr int patience = 16;
 constexpr std::chrono::nanoseconds longest_pause = 5ms;
-constexpr std::chrono::nanoseconds pause_of_lists = 200us;
 // Where the MPI moves messages by itself, or the program mostly does, this costs nothing, and a long message
 // still moves if they do not.
 constexpr std::chrono::nanoseconds slow_pause = 10ms;

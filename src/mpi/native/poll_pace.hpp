@@ -52,6 +52,9 @@ class PollPace {
         bool lists_always = false;
     };
 
+    // Between polls of lists.
+    static constexpr std::chrono::nanoseconds pause_of_lists = std::chrono::microseconds(200);
+
     // By any thread: another message is in flight, or a list or a window with 0 bytes.
     void began(std::uint64_t bytes) { granted_.fetch_add(worth(bytes), std::memory_order_relaxed); }
     // By a thread of the program that leaves the MPI with messages or windows in flight: whether it wakes
