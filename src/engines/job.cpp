@@ -47,14 +47,14 @@ std::vector<std::vector<std::byte>> Job::collect(const std::function<std::vector
     const std::string trouble = own ? named(own->what()) : "";
     const auto* const text = reinterpret_cast<const std::byte*>(trouble.c_str());
     bytes.insert(bytes.begin(), text, text + trouble.size() + 1);  // with its zero
-    auto all = exchange(bytes);
+    auto by_rank = exchange(bytes);
     if (own && own->code() == ErrorCode::invalid_argument) throw Error(*own);
-    for (auto& of_rank : all) {
+    for (auto& of_rank : by_rank) {
         const std::string agreed = reinterpret_cast<const char*>(of_rank.data());
         if (!agreed.empty()) throw Error(own ? own->code() : ErrorCode::unsupported, agreed);
         of_rank.erase(of_rank.begin());
     }
-    return all;
+    return by_rank;
 }
 
 void Job::together(const std::function<void()>& step) {

@@ -52,8 +52,8 @@ MpiJob::MpiJob(Settings settings, bool entered)
 
 MpiJob::~MpiJob() {
     close_sockets();  // whose thread calls warn()
-    communicator();
-    PMPI_Comm_free(&own_);
+    // Otherwise the job ends in its start, and not all ranks may come here.
+    if (being_made_ == MPI_REQUEST_NULL) PMPI_Comm_free(&own_);
 }
 
 MPI_Comm MpiJob::communicator() {
