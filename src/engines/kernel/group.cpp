@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "links/tcp/sockets.hpp"
 
 namespace lapwing::kernel {
 
@@ -409,7 +410,8 @@ void KernelGroup::fail_broken(KernelRun& run) {
     const PlannedStep& step = *run.broken_step;
     fail(run, !step.has_peer()
                   ? fmt::format("a socket pair of the kernel engine failed: {}", std::strerror(run.broken_by))
-                  : why_broken(connections_, run.plan->peers[step.slot], run.broken_by));
+                  : why_broken(connections_, run.plan->peers[step.slot],
+                               tcp::reason_of_end(run.operands.descriptor(step), run.broken_by)));
 }
 
 void KernelGroup::fail(KernelRun& run, const std::string& why) {

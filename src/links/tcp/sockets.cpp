@@ -125,6 +125,17 @@ void set_alive(int descriptor, const Options& options) {
     set(descriptor, IPPROTO_TCP, rto_max_ms, std::clamp(seconds * 1000 / 8, 1000, 120'000));
 }
 
+int reason_of_end(int descriptor, int error) {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if ((error != ECONNRESET && error != EPIPE) ||
+        ::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+        return error;
+    // A peer that closes leaves TCP_CLOSE_WAIT.
+    const bool unanswered = info.tcpi_retransmits > 0 || info.tcpi_probes > 0;
+    return info.tcpi_state == TCP_CLOSE && unanswered ? ETIMEDOUT : error;
+}
+
 std::string advance(int descriptor, Handshake& handshake) {
     while (true) {
         while (!handshake.output().empty()) {

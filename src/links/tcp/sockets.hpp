@@ -25,6 +25,10 @@ void set_buffers(int descriptor, const Options& options);
 // After connect(): no delay of short messages; ETIMEDOUT if the network or host is cut off.
 void set_alive(int descriptor, const Options& options);
 
+// Why a connection has ended. The system tells a timeout to one reader or writer only: for the others, whose
+// `error` is ECONNRESET or EPIPE, the peer seems to have closed it.
+int reason_of_end(int descriptor, int error);
+
 // Advances the handshake without waiting. Returns why it has ended; empty if it is done or waits for more.
 std::string advance(int descriptor, Handshake& handshake);
 

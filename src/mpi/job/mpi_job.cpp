@@ -107,8 +107,7 @@ void MpiJob::receive(std::vector<std::byte>& bytes, int from) {
 // times the time; an algorithm in which all ranks send in each step has three times as many messages.)
 std::vector<std::vector<std::byte>> MpiJob::exchange(std::span<const std::byte> mine) {
     // The bytes of this rank, and of those below it, which have the next numbers; each after their length.
-    const auto length = bytes_of(mine.size());
-    std::vector<std::byte> blocks(length.begin(), length.end());
+    std::vector<std::byte> blocks = bytes_of(mine.size());
     blocks.insert(blocks.end(), mine.begin(), mine.end());
     int distance = 1;
     for (; distance < ranks() && (rank() & distance) == 0; distance *= 2) {
