@@ -8,6 +8,8 @@
 #include <cstring>
 #include <iterator>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -99,11 +101,11 @@ void connect(const Settings& settings) {
         runtime.learn([hook](ProgressFacts& facts) { facts.hook = hook; });
         runtime.why_not = Fallback::no_hook;
     }
-    const std::vector<watch::Member> members = meet_ranks(settings);
+    std::vector<watch::Member> members = meet_ranks(settings);
     const bool threads = runtime.mode.threads || !runtime.mode.lists_call_mpi;
     Entry::set_threads(threads);
     watch::CommunicatorRecord::set_threads(threads);  // Lapwing's own thread marks calls that complete
-    connect_job(members);
+    connect_job(std::move(members));
     runtime.takes_calls = runtime.mode.hook != Hook::none;
     agree_early(MPI_COMM_WORLD);
     start_async_progress();

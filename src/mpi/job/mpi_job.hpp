@@ -37,8 +37,9 @@ class MpiJob final : public Job {
     // Appends the bytes.
     void receive(std::vector<std::byte>& bytes, int from);
 
-    // While the duplicate is being made, no message of a program comes before those of the exchanges: they
-    // use MPI_COMM_WORLD, and need not wait.
+    // While the duplicate is being made, exchanges use MPI_COMM_WORLD and need not wait for it: no program
+    // receives yet, and what another rank's program sends already comes after the messages of that rank's
+    // exchanges.
     MPI_Comm of_exchanges() const { return being_made_ == MPI_REQUEST_NULL ? own_ : MPI_COMM_WORLD; }
 
     MPI_Comm own_ = MPI_COMM_NULL;

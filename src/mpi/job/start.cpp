@@ -78,7 +78,7 @@ void begin_tracing(Job& job, const RankLocations& locations) {
     if (settings.trace.empty()) return;
     if (runtime.fault_tolerant())
         return job.warn_once(fmt::format("no timeline: {}", name(Fallback::fault_tolerant)));
-    runtime.job->communicator();
+    runtime.job->communicator();  // before add_clock_metadata() makes one
     if (open_trace(job, capacity, "timeline")) add_clock_metadata(locations, "begin");
 }
 
@@ -199,7 +199,7 @@ std::vector<watch::Member> meet_ranks(const Settings& settings) {
 void connect_job(std::vector<watch::Member> members) {
     start_network();
     if (!runtime.fault_tolerant()) start_watch(std::move(members));
-    runtime.job->communicator();  // is made by now
+    runtime.job->communicator();  // for the program's time, which begins now
 }
 
 void end_tracing() {
