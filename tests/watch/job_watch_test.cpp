@@ -35,9 +35,12 @@ bool listens_locally(int descriptor) {
     return ::getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_UNIX &&
            ::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens != 0;
 }
+// The watches of all ranks start at once: no two take the same refusal.
 bool refuses(std::atomic<int>& left, int descriptor, int error) {
-    if (left == 0 || !listens_locally(descriptor)) return false;
-    --left;
+    int now = left;
+    if (now == 0 || !listens_locally(descriptor)) return false;
+    while (!left.compare_exchange_weak(now, now - 1))
+        if (now == 0) return false;
     errno = error;
     return true;
 }
