@@ -73,20 +73,14 @@ void Journal::begin(int rank, const Constants& constants) {
     begun_.store(true, std::memory_order_release);
 }
 
-CommunicatorRecord* Journal::unused_record() {
-    for (std::size_t i = 0; i < records_.size();) {
-        CommunicatorRecord* const record = records_[i];
-        if (record->free_ && record->idle()) {
-            records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(i));
-            unused_.push_back(record);
-        } else {
-            ++i;
-        }
+CommunicatorRecord& Journal::take_record() {
+    for (auto next = freed_.begin(); next != freed_.end();) {
+        const auto record = next++;
+        if (record->idle()) unused_.splice(unused_.begin(), freed_, record);
     }
-    if (unused_.empty()) return new CommunicatorRecord;
-    CommunicatorRecord* const record = unused_.back();
-    unused_.pop_back();
-    return record;
+    if (unused_.empty()) unused_.emplace_back();
+    records_.splice(records_.end(), unused_, unused_.begin());
+    return records_.back();
 }
 
 std::optional<Journal::Creation> Journal::creation(std::uint64_t parent) {
@@ -96,25 +90,36 @@ std::optional<Journal::Creation> Journal::creation(std::uint64_t parent) {
     return Creation{record->id_, ++record->creations_, record->has_id_everywhere_};
 }
 
-CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
-                                 std::shared_ptr<const std::vector<int>> members, const std::string& name,
+CommunicatorRecord* Journal::add(std::uint64_t handle, int rank, std::vector<int> members,
                                  const Creation& creation) {
     const std::lock_guard lock(mutex_);
+    const CommunicatorId of_members = digest(std::span<const int>(members));
+    CommunicatorFamily& family = families_[of_members];
+    family.digest = of_members;
+    // Many communicators of a program have the same members.
+    Members shared = family.members.lock();
+    if (shared == nullptr) shared = std::make_shared<const std::vector<int>>(std::move(members));
+    family.members = shared;
+    return add_locked(handle, rank, std::move(shared), family, creation);
+}
+
+CommunicatorRecord* Journal::add_duplicate(std::uint64_t handle, const CommunicatorRecord& original,
+                                           const Creation& creation) {
+    const std::lock_guard lock(mutex_);
+    return add_locked(handle, original.rank_, original.members_, *original.family_, creation);
+}
+
+CommunicatorRecord* Journal::add_locked(std::uint64_t handle, int rank, Members members,
+                                        CommunicatorFamily& family, const Creation& creation) {
     // The handle of a communicator that was freed by a call that this library has not seen.
     remove_locked(handle);
-    CommunicatorRecord& record = *unused_record();
-    const CommunicatorId of_members = digest(std::span<const int>(*members));
-    record.id_ = digest(std::span<const std::uint64_t>(
-        std::array{creation.parent[0], creation.parent[1], creation.number, of_members[0], of_members[1]}));
+    CommunicatorRecord& record = take_record();
+    record.id_ = digest(std::span<const std::uint64_t>(std::array{
+        creation.parent[0], creation.parent[1], creation.number, family.digest[0], family.digest[1]}));
     record.has_id_everywhere_ = creation.everywhere;
     record.creations_ = 0;
-    Family& family = families_[of_members];
+    record.family_ = &family;
     record.ordinal_ = family.made++;
-    // Many communicators of a program have the same members.
-    if (const auto shared = family.members.lock(); shared != nullptr && *shared == *members)
-        members = shared;
-    else
-        family.members = members;
     record.rank_ = rank;
     record.ranks_ = members->size();
     {
@@ -122,13 +127,11 @@ CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
         record.blocks_.reset();
     }
     record.members_ = std::move(members);
-    record.name_ = name;
-    record.free_ = false;
+    record.name_.clear();
     record.base_.store(record.serials_.load(std::memory_order_relaxed), std::memory_order_release);
     record.hash_.store(0, std::memory_order_release);
     record.refused_.store(0, std::memory_order_relaxed);
-    records_.push_back(&record);
-    by_handle_[handle] = &record;
+    by_handle_[handle] = std::prev(records_.end());
     return &record;
 }
 
@@ -140,13 +143,14 @@ void Journal::remove(std::uint64_t handle) {
 void Journal::remove_locked(std::uint64_t handle) {
     std::erase_if(made_from_,
                   [&](const auto& made) { return made.first == handle || made.second == handle; });
-    CommunicatorRecord* const record = find_locked(handle);
-    if (record == nullptr) return;
-    closed_checksum_ += checksum_of(*record);
+    const auto found = by_handle_.find(handle);
+    if (found == by_handle_.end()) return;
+    const CommunicatorRecord& record = *found->second;
+    closed_checksum_ += checksum_of(record);
     if (closed_.size() == max_closed) closed_.pop_front();
-    closed_.push_back({summary_of(*record), record->ordinal_});
-    record->free_ = true;
-    by_handle_.erase(handle);
+    closed_.push_back({summary_of(record), record.ordinal_, record.members_});
+    freed_.splice(freed_.end(), records_, found->second);
+    by_handle_.erase(found);
 }
 
 void Journal::add_made_from(std::uint64_t communicator, std::uint64_t window_or_file) {
@@ -166,7 +170,7 @@ CommunicatorRecord* Journal::find(std::uint64_t handle) {
 
 CommunicatorRecord* Journal::find_locked(std::uint64_t handle) const {
     const auto found = by_handle_.find(handle);
-    return found == by_handle_.end() ? nullptr : found->second;
+    return found == by_handle_.end() ? nullptr : &*found->second;
 }
 
 void Journal::publish(std::vector<Published> positions) {

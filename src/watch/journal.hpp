@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -113,6 +114,13 @@ struct BlocksRecord {
 
 class Journal;
 
+// Communicators with the same members.
+struct CommunicatorFamily {
+    CommunicatorId digest{};  // of the members
+    std::uint64_t made = 0;
+    std::weak_ptr<const std::vector<int>> members;
+};
+
 // The calls of one communicator. MPI forbids that two threads call collectives of one communicator at the
 // same time, so one thread at a time writes.
 class CommunicatorRecord {
@@ -202,6 +210,7 @@ class CommunicatorRecord {
         kept_.erase(serial);
     }
     bool idle() {
+        if (serials_.load(std::memory_order_relaxed) == base_.load(std::memory_order_relaxed)) return true;
         const std::lock_guard lock(kept_mutex_);
         return kept_.empty() && std::ranges::none_of(calls_, &CallRecord::in_flight);
     }
@@ -223,7 +232,7 @@ class CommunicatorRecord {
     std::uint64_t ordinal_ = 0;    // among the communicators of this rank with these members, for people
     std::string name_;
     std::shared_ptr<const std::vector<int>> members_;
-    bool free_ = false;
+    CommunicatorFamily* family_ = nullptr;
 
     std::mutex kept_mutex_;
     // Calls in flight that the ring has overwritten, and the starts of persistent collectives.
@@ -294,10 +303,12 @@ class Journal {
     };
     // The present call. Empty if the parent's collectives are not recorded.
     std::optional<Creation> creation(std::uint64_t parent);
-    // Adds a communicator of the MPI. `members`: its ranks in MPI_COMM_WORLD, which may be
-    // shared with other communicators. `name`: empty if the program has given none.
-    CommunicatorRecord* add(std::uint64_t handle, int rank, std::shared_ptr<const std::vector<int>> members,
-                            const std::string& name, const Creation& creation);
+    // Adds a communicator of the MPI. `members`: its ranks in MPI_COMM_WORLD.
+    CommunicatorRecord* add(std::uint64_t handle, int rank, std::vector<int> members,
+                            const Creation& creation);
+    // As add(); takes the same time for any number of members.
+    CommunicatorRecord* add_duplicate(std::uint64_t handle, const CommunicatorRecord& original,
+                                      const Creation& creation);
     // The communicator of this handle has been freed, or its successor is not recorded: an intercommunicator,
     // or one whose creation does not identify it.
     void remove(std::uint64_t handle);
@@ -341,22 +352,24 @@ class Journal {
     RankSnapshot snapshot(Lines lines = Lines::find, std::uint64_t patience = 20'000'000);
 
   private:
-    struct Family {  // communicators with the same members
-        std::uint64_t made = 0;
-        std::weak_ptr<const std::vector<int>> members;
-    };
+    using Members = std::shared_ptr<const std::vector<int>>;
+    using Records = std::list<CommunicatorRecord>;
     struct Reading;
     struct Closed {                    // a communicator that has been freed
-        CommunicatorSnapshot summary;  // without a name, unless the program has given one
+        CommunicatorSnapshot summary;  // see summary_of()
         std::uint64_t ordinal = 0;
+        Members members;
     };
 
     static ThreadRecord& add_thread();
-    CommunicatorRecord* unused_record();
+    CommunicatorRecord* add_locked(std::uint64_t handle, int rank, Members members,
+                                   CommunicatorFamily& family, const Creation& creation);
+    // Moves a record to the end of records_.
+    CommunicatorRecord& take_record();
     CommunicatorRecord* find_locked(std::uint64_t handle) const;
     void remove_locked(std::uint64_t handle);
     static std::uint64_t checksum_of(const CommunicatorRecord& record);
-    // Without its calls, and without a name that the program has not given.
+    // Without its calls and its members, and without a name that the program has not given.
     static CommunicatorSnapshot summary_of(const CommunicatorRecord& record);
     bool anyone_waits() const;
     std::vector<Published> ask_for_positions(std::uint64_t patience);
@@ -375,12 +388,12 @@ class Journal {
     std::string host_;
     std::string program_;
     std::mutex mutex_;
-    std::vector<CommunicatorRecord*>
-        records_;  // in order of creation; freed ones as long as calls are in flight
-    std::vector<CommunicatorRecord*> unused_;
-    std::unordered_map<std::uint64_t, CommunicatorRecord*> by_handle_;
+    Records records_;  // in order of creation
+    Records freed_;    // their calls may be in flight
+    Records unused_;
+    std::unordered_map<std::uint64_t, Records::iterator> by_handle_;
     std::unordered_map<std::uint64_t, std::uint64_t> made_from_;  // handle of the communicator
-    std::map<CommunicatorId, Family> families_;                   // by a digest of the members
+    std::map<CommunicatorId, CommunicatorFamily> families_;       // by the digest
     std::uint64_t closed_checksum_ = 0;
     std::deque<Closed> closed_;
     std::mutex positions_mutex_;

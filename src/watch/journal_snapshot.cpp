@@ -12,8 +12,10 @@
 namespace lapwing::watch {
 namespace {
 
-// For people, if the program has given none.
-void give_name(CommunicatorSnapshot& communicator, std::uint64_t ordinal) {
+// Adds what summary_of() leaves out. `ordinal`: for a name, if the program has given none.
+void show_members(CommunicatorSnapshot& communicator, const std::vector<int>& members,
+                  std::uint64_t ordinal) {
+    communicator.members = runs_of(members);
     if (communicator.name.empty())
         communicator.name = fmt::format("communicator {} of ranks {}", ordinal,
                                         ranges(ranks_of(communicator.members, INT_MAX)));
@@ -136,7 +138,7 @@ void Journal::read_communicator(CommunicatorRecord& record, Reading& reading) co
     }
     reading.indices[&record] = static_cast<std::int64_t>(reading.snapshot.communicators.size());
     CommunicatorSnapshot& shown = reading.snapshot.communicators.emplace_back(summary_of(record));
-    give_name(shown, record.ordinal_);
+    show_members(shown, *record.members_, record.ordinal_);
     shown.calls = serials - base;
     for (const auto& [serial, words] : calls) {
         if (words.began > reading.newest.began) reading.newest = words;
@@ -199,9 +201,9 @@ RankSnapshot Journal::snapshot(Lines lines, std::uint64_t patience) {
         snapshot.host = host_;
         snapshot.pid = ::getpid();
         snapshot.program = program_;
-        for (CommunicatorRecord* const record : records_) {
-            if (!record->free_ || !record->idle()) read_communicator(*record, reading);
-        }
+        for (CommunicatorRecord& record : records_) read_communicator(record, reading);
+        for (CommunicatorRecord& record : freed_)
+            if (!record.idle()) read_communicator(record, reading);
         const ThreadRecord* thread = thread_records.load(std::memory_order_acquire);
         for (; thread != nullptr; thread = thread->next.load(std::memory_order_acquire)) {
             if (thread->used.load(std::memory_order_acquire) != 0) read_thread(*thread, reading);
@@ -233,7 +235,6 @@ std::uint64_t Journal::checksum_of(const CommunicatorRecord& record) {
 CommunicatorSnapshot Journal::summary_of(const CommunicatorRecord& record) {
     CommunicatorSnapshot summary;
     summary.id = record.id_;
-    summary.members = runs_of(*record.members_);
     summary.name = record.name_;
     summary.calls =
         record.serials_.load(std::memory_order_acquire) - record.base_.load(std::memory_order_acquire);
@@ -245,18 +246,16 @@ CommunicatorSnapshot Journal::summary_of(const CommunicatorRecord& record) {
 std::uint64_t Journal::checksum() {
     const std::lock_guard lock(mutex_);
     std::uint64_t sum = closed_checksum_;
-    for (const CommunicatorRecord* const record : records_) {
-        if (!record->free_) sum += checksum_of(*record);
-    }
+    for (const CommunicatorRecord& record : records_) sum += checksum_of(record);
     return sum;
 }
 
 void Journal::add_closed(RankSnapshot& snapshot) {
     const std::lock_guard lock(mutex_);
-    for (const auto& [closed, ordinal] : closed_) {
+    for (const auto& [closed, ordinal, members] : closed_) {
         const auto same = [&id = closed.id](const CommunicatorSnapshot& other) { return other.id == id; };
         if (std::ranges::any_of(snapshot.communicators, same)) continue;
-        give_name(snapshot.communicators.emplace_back(closed), ordinal);
+        show_members(snapshot.communicators.emplace_back(closed), *members, ordinal);
     }
 }
 

@@ -160,8 +160,7 @@ TEST(RequestBook, RecordsTheCompletionOfACollective) {
     EXPECT_FALSE(start.in_flight());
 
     watch::journal().begin(1, {});
-    const auto members = std::make_shared<const std::vector<int>>(std::vector{0, 1});
-    watch::CommunicatorRecord* const record = watch::journal().add(77, 0, members, "", {{}, 77});
+    watch::CommunicatorRecord* const record = watch::journal().add(77, 0, {0, 1}, {{}, 77});
     WatchedRequest once(RunBy::lapwing);
     once.recorded = {record, record->call(0, 8, "MPI_Ibcast", nullptr)};
     const auto in_flight = [] {

@@ -22,8 +22,7 @@ class JournalTest : public testing::Test {
             3, {.any_source = -7, .proc_null = -8, .any_tag = -9, .types = types, .operations = operations});
     }
     static CommunicatorRecord& add(std::uint64_t handle, const std::vector<int>& members) {
-        return *journal().add(handle, 0, std::make_shared<const std::vector<int>>(members), "",
-                              {{}, ++creations_});
+        return *journal().add(handle, 0, members, {{}, ++creations_});
     }
     static CommunicatorSnapshot shown(const CommunicatorRecord& record) {
         for (const CommunicatorSnapshot& one : journal().snapshot().communicators)
@@ -135,7 +134,7 @@ TEST_F(JournalTest, ParentNumberAndMembersIdentifyACommunicator) {
     std::set<CommunicatorId> ids;
     std::uint64_t handle = 500;
     const auto add = [&](const Journal::Creation& creation, const std::vector<int>& members) {
-        return journal().add(++handle, 0, std::make_shared<const std::vector<int>>(members), "", creation);
+        return journal().add(++handle, 0, members, creation);
     };
     const std::vector<std::vector<int>> all = {{2}, {2, 3}, {3, 2}, {0, 1}, {3, 2, 1},
                                                {4}, {2, 5}, {7},    {2, 6}};
@@ -163,8 +162,7 @@ TEST_F(JournalTest, CreationsAreNumberedForEachParent) {
 // Ranks may only rely on an identity that all of them have.
 TEST_F(JournalTest, AChildOfACommunicatorThatSomeRanksDoNotKnowHasNoIdEverywhere) {
     const auto add_made_by = [](std::uint64_t handle, Journal::Creation creation) -> CommunicatorRecord& {
-        return *journal().add(handle, 0, std::make_shared<const std::vector<int>>(std::vector{0, 1}), "",
-                              creation);
+        return *journal().add(handle, 0, {0, 1}, creation);
     };
     EXPECT_TRUE(add(160, {0, 1}).has_id_everywhere());
     EXPECT_TRUE(add_made_by(161, *journal().creation(160)).has_id_everywhere());

@@ -58,28 +58,28 @@ void begin_recording(bool threads) {
                                                      .operations = operation_names});
     add_to_journal(MPI_COMM_WORLD, watch::Journal::Creation{}, MPI_COMM_NULL);
     add_to_journal(MPI_COMM_SELF, watch::Journal::Creation{{}, 1}, MPI_COMM_NULL);
+    watch::journal().rename(word_of(MPI_COMM_WORLD), "MPI_COMM_WORLD");
+    watch::journal().rename(word_of(MPI_COMM_SELF), "MPI_COMM_SELF");
 }
 
 void add_to_journal(MPI_Comm communicator, const std::optional<watch::Journal::Creation>& creation,
                     MPI_Comm original) {
     watch::Journal& journal = watch::journal();
     if (!journal.begun() || communicator == MPI_COMM_NULL) return;
-    const bool duplicate = original != MPI_COMM_NULL;
-    int inter = 0;
-    if (!duplicate) PMPI_Comm_test_inter(communicator, &inter);
-    std::shared_ptr<const std::vector<int>> members;
-    if (duplicate) {
-        if (const auto* const record = record_of(original)) members = record->members();
-    } else if (inter == 0 && creation) {
-        members = std::make_shared<const std::vector<int>>(members_within_world(communicator));
-    }
+    const std::uint64_t handle = word_of(communicator);
+    const auto* const copied = original != MPI_COMM_NULL ? record_of(original) : nullptr;
     communicator_changes.fetch_add(1, std::memory_order_release);
-    if (!creation || members == nullptr || members->empty()) return journal.remove(word_of(communicator));
-    journal.add(word_of(communicator), rank_in(duplicate ? original : communicator), std::move(members),
-                communicator == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
-                : communicator == MPI_COMM_SELF ? "MPI_COMM_SELF"
-                                                : "",
-                *creation);
+    if (!creation) return journal.remove(handle);
+    if (copied != nullptr) {
+        journal.add_duplicate(handle, *copied, *creation);
+        return;
+    }
+    int inter = 0;
+    PMPI_Comm_test_inter(communicator, &inter);
+    if (inter != 0) return journal.remove(handle);
+    std::vector<int> members = members_within_world(communicator);
+    if (members.empty()) return journal.remove(handle);
+    journal.add(handle, rank_in(communicator), std::move(members), *creation);
 }
 
 void remove_from_journal(MPI_Comm communicator) {
