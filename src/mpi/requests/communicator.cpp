@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "links/mpi/mpi_error.hpp"
@@ -12,11 +13,13 @@
 namespace lapwing {
 namespace {
 
-// Communicators are few. The mutex guards the list. A thread that holds it may call the MPI: the MPI's
-// callback must not take it, because other threads may be inside the MPI's own locks there.
+// The mutex guards both containers. A thread that holds it may call the MPI: the MPI's callback must not take
+// it, because other threads may be inside the MPI's own locks there.
 std::mutex mutex;
 // Never destroyed, as the request table.
-auto& groups = *new std::vector<std::unique_ptr<Communicator>>;
+auto& groups = *new std::unordered_map<MPI_Comm, std::unique_ptr<Communicator>>;
+auto& ended = *new std::vector<std::unique_ptr<Communicator>>;  // whose end may wait for what is in flight
+std::atomic<Communicator*> newly_freed{nullptr};                // by the MPI; the first of a list
 std::atomic<bool> any_freed{false};
 MessageSlots slots;  // inside Entry
 int keyval = MPI_KEYVAL_INVALID;
@@ -26,7 +29,9 @@ int keyval = MPI_KEYVAL_INVALID;
 int communicator_freed(MPI_Comm, int, void* value, void*) {
     auto& group = *static_cast<Communicator*>(value);
     give_up(group);
-    group.freed_by_mpi.store(true, std::memory_order_release);
+    group.next_freed = newly_freed.load(std::memory_order_relaxed);
+    while (!newly_freed.compare_exchange_weak(group.next_freed, &group, std::memory_order_release)) {
+    }
     any_freed.store(true, std::memory_order_release);
     return MPI_SUCCESS;
 }
@@ -56,16 +61,18 @@ Communicator* make(MPI_Comm communicator, int* error) {
     group->in_world = !group->members.empty();
     *error = PMPI_Comm_set_attr(communicator, keyval, group.get());
     if (*error != MPI_SUCCESS) return nullptr;
-    groups.push_back(std::move(group));
-    return groups.back().get();
+    std::unique_ptr<Communicator>& place = groups[communicator];
+    // The program's former communicator of this handle.
+    if (place != nullptr) ended.push_back(std::move(place));
+    place = std::move(group);
+    return place.get();
 }
 
 // Null if there is none. Inside the mutex.
 Communicator* find(MPI_Comm communicator) {
-    const auto found = std::ranges::find_if(groups, [&](const auto& group) {
-        return group->communicator == communicator && !group->given_up.load(std::memory_order_acquire);
-    });
-    return found == groups.end() ? nullptr : found->get();
+    const auto found = groups.find(communicator);
+    const bool is_known = found != groups.end() && !found->second->given_up.load(std::memory_order_acquire);
+    return is_known ? found->second.get() : nullptr;
 }
 
 // Inside Entry.
@@ -164,26 +171,33 @@ void free_communicators() {
     // for a lock of the MPI.
     const Entry entry;
     const std::unique_lock lock(mutex, std::try_to_lock);
-    const auto is_done = [](const auto& group) {
+    if (!lock) {
+        any_freed.store(true, std::memory_order_release);
+        return;
+    }
+    for (Communicator* freed = newly_freed.exchange(nullptr, std::memory_order_acquire); freed != nullptr;
+         freed = freed->next_freed) {
+        freed->freed_by_mpi = true;
+        const auto found = groups.find(freed->communicator);
+        if (found == groups.end() || found->second.get() != freed) continue;
+        ended.push_back(std::move(found->second));
+        groups.erase(found);
+    }
+    std::erase_if(ended, [](const auto& group) {
         // Another thread may make the group of one that is in use.
-        if (!group->freed_by_mpi.load(std::memory_order_acquire)) return false;
+        if (!group->freed_by_mpi) return false;
         const bool agrees = group->begun() && !group->is_open();  // the MPI still writes there
         return group->in_flight == 0 && !agrees;
-    };
-    if (lock) std::erase_if(groups, is_done);
-    const auto is_left = [](const auto& group) {
-        return group->freed_by_mpi.load(std::memory_order_relaxed);
-    };
-    if (!lock || std::ranges::any_of(groups, is_left)) any_freed.store(true, std::memory_order_release);
+    });
+    if (!ended.empty()) any_freed.store(true, std::memory_order_release);
 }
 
 void free_all_communicators(const std::function<void(Communicator&)>& finish) {
     std::vector<Communicator*> left;
     {
         const std::lock_guard lock(mutex);
-        for (const auto& group : groups) {
+        for (const auto& [communicator, group] : groups)
             if (!group->given_up) left.push_back(group.get());
-        }
     }
     for (Communicator* group : left) {
         finish(*group);

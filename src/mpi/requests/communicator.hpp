@@ -36,11 +36,11 @@ struct Communicator {
     int rank;
     int ranks;
     bool intercommunicator = false;
-    bool in_world = false;     // all ranks are in MPI_COMM_WORLD
-    std::vector<int> members;  // their ranks there, until the group has them
-    // Set by the thread that frees the communicator, and by the MPI's callback.
-    std::atomic<bool> given_up{false};
-    std::atomic<bool> freed_by_mpi{false};
+    bool in_world = false;              // all ranks are in MPI_COMM_WORLD
+    std::vector<int> members;           // their ranks there, until the group has them
+    std::atomic<bool> given_up{false};  // by the thread that frees the communicator
+    bool freed_by_mpi = false;          // its callback was called
+    Communicator* next_freed = nullptr;
     std::optional<Fallback> left_to_mpi;  // by a hint, or revoked by this rank
     PlanOptions options;                  // hints may change them before the first collective
     // Requests that the program holds, and starts of persistent ones in flight: this lives as long, because
