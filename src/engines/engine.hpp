@@ -168,6 +168,9 @@ class Reservation {
     // does not agree.
     virtual std::uint64_t claim() const { return 0; }
     virtual void agreed([[maybe_unused]] std::uint64_t maximum) {}
+    // After agreed(), equal on all ranks: whether to open the engine takes longer than a short collective
+    // gains by it, so that another engine had better run the first ones.
+    virtual bool is_costly() const { return false; }
 };
 
 // An engine at work in one job.

@@ -78,9 +78,13 @@ void JobGroup::open(std::span<const std::uint64_t> agreed, Link* link) {
         if (candidate.reserved == nullptr) continue;
         const Engine& engine = *candidate.engine->engine;
         has_engine_network_ = has_engine_network_ || *engine.network() != '\0';
-        engines.push_back({&engine, [this, &candidate] {
+        // The user may have named the engine.
+        const bool is_costly = options_.engine == "auto" && candidate.reserved->is_costly();
+        engines.push_back({&engine,
+                           [this, &candidate] {
                                return candidate.engine->job->open(group_, std::move(candidate.reserved));
-                           }});
+                           },
+                           is_costly});
     }
     planner_.emplace(group_.rank, std::move(engines), options_);
     open_.store(true, std::memory_order_release);

@@ -88,6 +88,7 @@ std::uint64_t hash_of(const Problem& p, Starts starts) {
 Planner::Planner(int rank, std::vector<EngineOfGroup> engines, const PlanOptions& options)
     : rank_(rank), options_(options) {
     for (EngineOfGroup& row : engines) engines_.push_back({std::move(row), nullptr, nullptr});
+    waits_ = std::ranges::any_of(engines_, [](const Candidate& one) { return one.row.is_costly; });
     fill_buckets(8);  // a group that lives for one collective needs no more
     guidance_ = {options.tuning.get(), {first_engine().name(), options.several_hosts}};
 }
@@ -110,6 +111,16 @@ Plan& Planner::find_or_make(const Problem& problem, Starts starts) {
     tasks_ += plan.tasks;
     evict();
     return plan;
+}
+
+// All ranks plan the same collectives in the same order.
+void Planner::count_towards_opening(const Problem& problem) {
+    counted_ += 1 + problem.bytes / (16 * 1024);
+    if (counted_ < worth_opening) return;
+    waits_ = false;
+    outdated_.splice(outdated_.begin(), plans_);
+    tasks_ = 0;
+    fill_buckets(8);
 }
 
 void Planner::fill_buckets(std::size_t buckets) {
@@ -140,6 +151,7 @@ GroupEngine& Planner::open(Candidate& candidate) {
 Planner::Candidate& Planner::choose_engine(const Problem& problem, Starts starts, const List& list,
                                            const Choice& choice, const ListUse& use) {
     for (Candidate& candidate : engines_) {
+        if (waits_ && candidate.row.is_costly) continue;
         if (!supports(*candidate.row.engine, problem, list, choice)) continue;
         GroupEngine& group = open(candidate);
         if (starts == Starts::persistent_alone && group.needs_agreement()) continue;

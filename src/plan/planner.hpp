@@ -66,6 +66,7 @@ struct PlanOptions {
 struct EngineOfGroup {
     const Engine* engine;
     std::function<std::unique_ptr<GroupEngine>()> open;  // called at most once; throws Error (system)
+    bool is_costly = false;  // to open: others run the group's first collectives, if they can
 };
 
 // Not thread-safe.
@@ -83,9 +84,12 @@ class Planner {
     // nothing. The plan stays valid while it is in flight or among the last that were asked for. Throws Error
     // (unsupported, internal, system).
     Plan& plan(const Problem& problem, Starts starts = Starts::anew) {
-        if (!plans_.empty() && plans_.front().problem == problem && plans_.front().starts == starts)
-            return plans_.front();
-        return find_or_make(problem, starts);
+        const bool repeated =
+            !plans_.empty() && plans_.front().problem == problem && plans_.front().starts == starts;
+        Plan& found = repeated ? plans_.front() : find_or_make(problem, starts);
+        if (waits_) [[unlikely]]
+            count_towards_opening(problem);
+        return found;
     }
     // Whether the ranks must agree before they start the plan: see Prepared::offer().
     bool needs_agreement(const Plan& plan);
@@ -93,6 +97,9 @@ class Planner {
     std::size_t size() const { return plans_.size(); }
     static constexpr std::size_t max_plans = 256;
     static constexpr std::uint64_t max_tasks = 1 << 20;
+    // A costly engine takes over after so many collectives, or fewer long ones: each 16 KiB of a block count
+    // as one more.
+    static constexpr std::uint64_t worth_opening = 64;
 
   private:
     using Plans = std::list<Plan>;
@@ -103,6 +110,7 @@ class Planner {
     };
 
     Plan& find_or_make(const Problem& problem, Starts starts);
+    void count_towards_opening(const Problem& problem);
     void make(const Problem& problem, Starts starts, Plan& plan);
     static GroupEngine& open(Candidate& candidate);
     Candidate& choose_engine(const Problem& problem, Starts starts, const List& list, const Choice& choice,
@@ -120,6 +128,9 @@ class Planner {
     std::vector<Plans::iterator> buckets_;
     Plans evicted_;  // at most one, without a list, whose memory the next new plan takes
     std::uint64_t tasks_ = 0;
+    bool waits_ = false;         // a costly engine
+    std::uint64_t counted_ = 0;  // meanwhile
+    Plans outdated_;             // made meanwhile; they may be in flight
 };
 
 }  // namespace lapwing

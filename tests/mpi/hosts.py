@@ -29,6 +29,12 @@ class Hosts(jobs.Test):
         self.expect(f"{ranks} ranks on 4 hosts, {collectives} mixed collectives ({time.monotonic() - began:.0f} s)",
                     good, output)
 
+    def many_communicators(self):
+        """Beside eight with the same members, another one gets its connections late."""
+        status, output = self.run(2, 2, f"mixture-{self.mpi} 1200 12", rate="none")
+        self.expect("copies of MPI_COMM_WORLD change from the host engine to the kernel's",
+                    status == 0 and "wrong 0" in output and "on host" in output and "on kernel" in output, output)
+
     def short_reductions(self):
         """Two ranks on each host. The pause between start and wait is long enough for the threads, so both ways are tried."""
         status, output = self.run(2, 4, f"away-{self.mpi}")
@@ -105,6 +111,7 @@ def check(hosts):
         return jobs.SKIPPED
     if not hosts.more:
         hosts.floating_point()
+        hosts.many_communicators()
         hosts.a_rank_without_the_library()
         hosts.a_link_that_is_cut()
         if hosts.mpi == "mpich":  # Open MPI's ranks do not wait for each other there

@@ -1,5 +1,6 @@
-// mixture COLLECTIVES: that many random collectives on three communicators, several in flight, with random
-// delays; results checked. Prints by how much memory and descriptors have grown in the second half.
+// mixture COLLECTIVES [COPIES]: that many random collectives on three communicators and copies of
+// MPI_COMM_WORLD, several in flight, with random delays; results checked. Prints by how much memory and
+// descriptors have grown in the second half.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -33,13 +34,16 @@ int main(int argc, char** argv) {
     const int collectives = argc > 1 ? std::atoi(argv[1]) : 1000;
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm communicators[3] = {MPI_COMM_WORLD, MPI_COMM_NULL, MPI_COMM_NULL};
+    const int copies = argc > 2 ? std::atoi(argv[2]) : 0;
+    std::vector<MPI_Comm> communicators(3 + static_cast<std::size_t>(copies), MPI_COMM_WORLD);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 4, rank, &communicators[1]);
     MPI_Comm_split(MPI_COMM_WORLD, rank / 4, -rank, &communicators[2]);
+    for (std::size_t i = 3; i < communicators.size(); ++i) MPI_Comm_dup(MPI_COMM_WORLD, &communicators[i]);
     // What is done is the same on all ranks; when it is done differs.
     Random shared(42);
     Random own(static_cast<std::uint64_t>(rank) + 1);
-    Random streams[3] = {Random(1), Random(2), Random(3)};
+    std::vector<Random> streams;
+    for (std::size_t i = 1; i <= communicators.size(); ++i) streams.emplace_back(i);
     std::deque<RandomCollective> in_flight;
     int wrong = 0;
     long kib = 0;
@@ -51,7 +55,7 @@ int main(int argc, char** argv) {
         }
     };
     for (int i = 0; i < collectives; ++i) {
-        const int which = shared.below(3);
+        const auto which = static_cast<std::size_t>(shared.below(static_cast<int>(communicators.size())));
         Random& stream = streams[which];
         in_flight.emplace_back(communicators[which], stream, stream.pick({1, 10, 300, 2000}));
         if (own.one_in(4)) ::usleep(static_cast<useconds_t>(own.below(2000)));
@@ -69,8 +73,7 @@ int main(int argc, char** argv) {
                     most[0], most[1], most[2]);
         std::fflush(stdout);
     }
-    MPI_Comm_free(&communicators[1]);
-    MPI_Comm_free(&communicators[2]);
+    for (std::size_t i = 1; i < communicators.size(); ++i) MPI_Comm_free(&communicators[i]);
     MPI_Finalize();
     return most[0] == 0 ? 0 : 1;
 }

@@ -52,6 +52,45 @@ TEST_F(PlannerTest, AnEngineThatCannotBeOpenedIsOpenedOnce) {
     EXPECT_EQ(opened, 1);
 }
 
+// A group that runs few collectives never opens it.
+TEST_F(PlannerTest, ACostlyEngineIsOpenedAfterManyCollectives) {
+    int opened = 0;
+    std::vector<EngineOfGroup> engines = by_host();
+    engines.insert(engines.begin(), {&host_engine(),
+                                     [&] {
+                                         ++opened;
+                                         return open_host_group(*links[1]);
+                                     },
+                                     true});
+    Planner planner(1, std::move(engines), options);
+    const Plan& early = planner.plan(alltoall(8));
+    const Prepared* const prepared = early.prepared.get();
+    for (std::uint64_t i = 1; i < Planner::worth_opening; ++i)
+        EXPECT_EQ(planner.plan(alltoall(8)).prepared.get(), prepared);
+    EXPECT_EQ(opened, 0);
+    const Plan& late = planner.plan(alltoall(8));
+    EXPECT_EQ(opened, 1);
+    EXPECT_NE(late.prepared.get(), prepared);
+    EXPECT_EQ(early.prepared.get(), prepared);  // it may be in flight
+    EXPECT_EQ(&planner.plan(alltoall(8)), &late);
+}
+
+TEST_F(PlannerTest, LongCollectivesOpenACostlyEngineSooner) {
+    int opened = 0;
+    std::vector<EngineOfGroup> engines = by_host();
+    engines.insert(engines.begin(), {&host_engine(),
+                                     [&] {
+                                         ++opened;
+                                         return open_host_group(*links[1]);
+                                     },
+                                     true});
+    Planner planner(1, std::move(engines), options);
+    planner.plan(alltoall(1 << 20));
+    EXPECT_EQ(opened, 0);
+    planner.plan(alltoall(8));
+    EXPECT_EQ(opened, 1);
+}
+
 TEST_F(PlannerTest, APlanSaysWhatItIs) {
     options.requested = RequestedAlgorithms::parse("ialltoall=pairwise:window=2");
     Planner planner(1, by_host(), options);

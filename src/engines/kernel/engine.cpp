@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -137,8 +138,11 @@ struct GroupParts {
 // that a new communicator takes: the first one such that each rank has no position from there on in use.
 class GroupPool {
   public:
-    // Instead of a position: a group of its own, which no other communicator takes over.
-    static constexpr std::uint64_t no_position = std::uint64_t{1} << 62;
+    // Instead of a position: a group of its own, which no other communicator takes over, at once or late.
+    static constexpr std::uint64_t own_group = std::uint64_t{1} << 61;
+    static constexpr std::uint64_t late = std::uint64_t{1} << 62;
+    // Communicators in use beside which another one gets its connections late: they take a millisecond.
+    static constexpr std::size_t max_early = 8;
     // Each unused group keeps its descriptors and a ring.
     static constexpr std::size_t max_unused = 8;
 
@@ -148,9 +152,14 @@ class GroupPool {
             bool in_use = false;
         };
         std::vector<Position> positions;
-        int undecided = 0;  // communicators whose position this rank does not know yet
+        std::size_t undecided = 0;  // communicators whose position this rank does not know yet
+        // Held by each communicator that has a group of its own from the start.
+        std::shared_ptr<const char> own = std::make_shared<const char>();
         std::uint64_t claim() const {
-            if (undecided > 0) return no_position;
+            const auto taken =
+                static_cast<std::size_t>(std::ranges::count(positions, true, &Position::in_use));
+            if (taken + undecided + static_cast<std::size_t>(own.use_count() - 1) >= max_early) return late;
+            if (undecided > 0) return own_group;
             std::size_t position = positions.size();
             while (position > 0 && is_unused(positions[position - 1])) --position;
             return position;
@@ -206,25 +215,34 @@ class GroupReservation final : public Reservation {
         ++family.undecided;
     }
     ~GroupReservation() override {
-        --family.undecided;
+        if (!is_agreed_ || position_) --family.undecided;
         // Other ranks may have opened the group.
-        if (position() != GroupPool::no_position && claim_ >= family.positions.size())
-            family.positions.resize(claim_ + 1);
+        if (position_ && *position_ >= family.positions.size()) family.positions.resize(*position_ + 1);
     }
-    // Without an agreement, the ranks might choose different ones.
-    std::uint64_t position() const { return is_agreed_ ? claim_ : GroupPool::no_position; }
     std::uint64_t claim() const override { return claim_; }
     void agreed(std::uint64_t maximum) override {
         claim_ = maximum;
         is_agreed_ = true;
+        if (maximum < GroupPool::own_group) {
+            position_ = maximum;
+            return;
+        }
+        --family.undecided;
+        if (maximum == GroupPool::own_group) own = family.own;
     }
+    bool is_costly() const override { return is_agreed_ && claim_ == GroupPool::late; }
+
+    // Empty: a group of its own. Without an agreement, the ranks might choose different positions.
+    std::optional<std::uint64_t> position() const { return position_; }
 
     std::unique_ptr<GroupDescriptors> descriptors;
     GroupPool::Family& family;
+    std::shared_ptr<const char> own;  // see Family
 
   private:
     std::uint64_t claim_;
     bool is_agreed_ = false;
+    std::optional<std::uint64_t> position_;
 };
 
 class KernelJob final : public JobEngine {
@@ -266,14 +284,14 @@ class KernelJob final : public JobEngine {
                                       std::unique_ptr<Reservation> reserved) override {
         auto& reservation = static_cast<GroupReservation&>(*reserved);
         GroupPool::Family& family = reservation.family;
-        const std::uint64_t position = reservation.position();
+        const std::optional<std::uint64_t> position = reservation.position();
         const auto make_parts = [&] { return make(group, std::move(reservation.descriptors)); };
         std::shared_ptr<GroupParts> parts;
-        if (position == GroupPool::no_position) {
-            parts = make_parts();
+        if (position) {
+            parts = {pool_->take(family, *position, make_parts),
+                     [pool = pool_, &family, at = *position](GroupParts*) { pool->release(family, at); }};
         } else {
-            parts = {pool_->take(family, position, make_parts),
-                     [pool = pool_, &family, position](GroupParts*) { pool->release(family, position); }};
+            parts = {make_parts().release(), [own = reservation.own](GroupParts* made) { delete made; }};
         }
         parts->group.use_intra_node(group.intra_node);
         return std::make_unique<kernel::KernelGroupEngine>(

@@ -46,13 +46,17 @@ class KernelGroupPool : public testing::Test {
         for (int rank = 0; rank < ranks; ++rank) all[at(rank)] = job_->of(rank).reserve({0, 1});
         return all;
     }
-    Opened open(Reserved reserved) {
+    static Reserved agreed(Reserved reserved) {
         std::uint64_t maximum = 0;
         for (const auto& one : reserved) maximum = std::max(maximum, one->claim());
+        for (const auto& one : reserved) one->agreed(maximum);
+        return reserved;
+    }
+    Opened open(Reserved reserved) {
+        reserved = agreed(std::move(reserved));
         ++number_;
         Opened opened;
         for (int rank = 0; rank < ranks; ++rank) {
-            reserved[at(rank)]->agreed(maximum);
             opened.of_rank[at(rank)] = job_->of(rank).open(
                 {.number = number_, .rank = rank, .members = {0, 1}}, std::move(reserved[at(rank)]));
         }
@@ -125,6 +129,28 @@ TEST_F(KernelGroupPool, GroupsThatAreAgreedOnAtTheSameTimeDoNotMeet) {
     run(second);
     run(first);
     run(second);
+}
+
+TEST_F(KernelGroupPool, BesideManyThatAreInUseAGroupIsCostly) {
+    const auto is_costly = [](const Reserved& reserved) {
+        EXPECT_EQ(reserved[0]->is_costly(), reserved[1]->is_costly());
+        return reserved[0]->is_costly();
+    };
+    std::vector<Opened> in_use(4);
+    Reserved first = reserve();
+    for (Opened& one : in_use) one = open();  // at the same time: each has a group of its own
+    first = agreed(std::move(first));
+    EXPECT_FALSE(is_costly(first));
+    in_use.push_back(open(std::move(first)));
+    while (in_use.size() < 7) in_use.push_back(open());  // and world_
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(is_costly(agreed(reserve())));
+    // One that is opened late does not count.
+    Opened late = open();
+    run(late);
+    in_use.pop_back();
+    EXPECT_FALSE(is_costly(agreed(reserve())));
+    in_use.clear();
+    EXPECT_FALSE(is_costly(agreed(reserve())));
 }
 
 // Programs with many different communicators must not run out of descriptors.
