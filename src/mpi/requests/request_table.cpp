@@ -244,11 +244,9 @@ Request* RequestTable::find_persistent(MPI_Request handle) {
 // Starts the requests that waited for the group's links, in order. Returns false while the links are unknown.
 [[gnu::noinline]] bool RequestTable::begin_waiting(Communicator& group) {
     if (!open_group(group)) return false;
-    while (!group.waiting.empty()) {
-        Request& request = *group.waiting.front();
-        group.waiting.erase(group.waiting.begin());
-        request.error = begin(request);
-        if (request.error != MPI_SUCCESS) finish(request);
+    for (Request* const request : std::exchange(group.waiting, {})) {
+        request->error = begin(*request);
+        if (request->error != MPI_SUCCESS) finish(*request);
     }
     return true;
 }
