@@ -115,6 +115,7 @@ Plan& Planner::find_or_make(const Problem& problem, Starts starts) {
 
 // All ranks plan the same collectives in the same order.
 void Planner::count_towards_opening(const Problem& problem) {
+    select(problem, options_.requested);  // throws if there will be no plan; then some ranks do not even ask
     counted_ += 1 + problem.bytes / (16 * 1024);
     if (counted_ < worth_opening) return;
     waits_ = false;

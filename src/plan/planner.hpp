@@ -84,12 +84,11 @@ class Planner {
     // nothing. The plan stays valid while it is in flight or among the last that were asked for. Throws Error
     // (unsupported, internal, system).
     Plan& plan(const Problem& problem, Starts starts = Starts::anew) {
-        const bool repeated =
-            !plans_.empty() && plans_.front().problem == problem && plans_.front().starts == starts;
-        Plan& found = repeated ? plans_.front() : find_or_make(problem, starts);
         if (waits_) [[unlikely]]
             count_towards_opening(problem);
-        return found;
+        if (!plans_.empty() && plans_.front().problem == problem && plans_.front().starts == starts)
+            return plans_.front();
+        return find_or_make(problem, starts);
     }
     // Whether the ranks must agree before they start the plan: see Prepared::offer().
     bool needs_agreement(const Plan& plan);
@@ -97,7 +96,7 @@ class Planner {
     std::size_t size() const { return plans_.size(); }
     static constexpr std::size_t max_plans = 256;
     static constexpr std::uint64_t max_tasks = 1 << 20;
-    // A costly engine takes over after so many collectives, or fewer long ones: each 16 KiB of a block count
+    // A costly engine takes over with so many collectives, or fewer long ones: each 16 KiB of a block count
     // as one more.
     static constexpr std::uint64_t worth_opening = 64;
 

@@ -65,7 +65,7 @@ TEST_F(PlannerTest, ACostlyEngineIsOpenedAfterManyCollectives) {
     Planner planner(1, std::move(engines), options);
     const Plan& early = planner.plan(alltoall(8));
     const Prepared* const prepared = early.prepared.get();
-    for (std::uint64_t i = 1; i < Planner::worth_opening; ++i)
+    for (std::uint64_t i = 2; i < Planner::worth_opening; ++i)
         EXPECT_EQ(planner.plan(alltoall(8)).prepared.get(), prepared);
     EXPECT_EQ(opened, 0);
     const Plan& late = planner.plan(alltoall(8));
@@ -85,9 +85,9 @@ TEST_F(PlannerTest, LongCollectivesOpenACostlyEngineSooner) {
                                      },
                                      true});
     Planner planner(1, std::move(engines), options);
-    planner.plan(alltoall(1 << 20));
+    planner.plan(alltoall(32 << 10));
     EXPECT_EQ(opened, 0);
-    planner.plan(alltoall(8));
+    planner.plan(alltoall(1 << 20));
     EXPECT_EQ(opened, 1);
 }
 
