@@ -14,16 +14,19 @@ int main(int argument_count, char** arguments) {
                                "`lapwing SUBCOMMAND --help` describes a subcommand. The laboratory (package "
                                "lapwing-lab) adds\n"
                                "predict and verify: simulation and proofs of task lists.",
-                     .groups = {{"Run programs", {"run", "cluster"}},
-                                {"Understand", {"profile", "explain", "topology", "report", "status"}},
-                                {"Measure", {"compare", "bench", "tune"}},
-                                {"Check", {"doctor", "info"}}},
-                     .add = [](lapwing::CommandLine& tool, const Words& words) -> std::vector<Command> {
-                         return {
-                             add_run(tool, words),  add_cluster(tool, words), add_profile(tool, words),
-                             add_explain(tool),     add_topology(tool),       add_report(tool),
-                             add_status(tool),      add_compare(tool, words), add_bench(tool, words),
-                             add_tune(tool, words), add_doctor(tool, words),  add_info(tool),
-                             add_probe(tool),       add_doctor_agent(tool),   add_cluster_shell(tool, words)};
-                     }});
+                     .subcommands = {{"Run programs", "run", add_run},
+                                     {"Run programs", "cluster", add_cluster},
+                                     {"Understand", "profile", add_profile},
+                                     {"Understand", "explain", add_explain},
+                                     {"Understand", "topology", add_topology},
+                                     {"Understand", "report", add_report},
+                                     {"Understand", "status", add_status},
+                                     {"Measure", "compare", add_compare},
+                                     {"Measure", "bench", add_bench},
+                                     {"Measure", "tune", add_tune},
+                                     {"Check", "doctor", add_doctor},
+                                     {"Check", "info", add_info},
+                                     {"", "probe", add_probe},
+                                     {"", "doctor-agent", add_doctor_agent},
+                                     {"", "cluster-shell", add_cluster_shell}}});
 }

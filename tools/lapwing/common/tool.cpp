@@ -60,16 +60,28 @@ void require_written() {
                                                errno != 0 ? std::strerror(errno) : ""));
 }
 
+// The one that the first word names, otherwise all: the options of all take longer than a launcher needs to
+// start.
+std::vector<Command> add_subcommands(CommandLine& tool, const std::vector<std::string>& arguments,
+                                     const Words& words, const Tool& program) {
+    const auto named = [&](const Subcommand& one) { return !arguments.empty() && one.name == arguments[0]; };
+    const auto found = std::ranges::find_if(program.subcommands, named);
+    if (found != program.subcommands.end()) return {found->add(tool, words)};
+    std::vector<Command> commands;
+    for (const Subcommand& one : program.subcommands) {
+        commands.push_back(one.add(tool, words));
+        if (*one.group != '\0') commands.back().options->group(one.group);
+    }
+    commands.push_back(add_man_pages(tool, program.page));
+    return commands;
+}
+
 int run_subcommand(std::vector<std::string> arguments, const Tool& program, std::string& who) {
     const Words words = split_words(arguments);
     CommandLine tool("lapwing", program.about);
     tool.add_version_flag("lapwing " LAPWING_VERSION);
     tool.footer(program.footer);
-    std::vector<Command> commands = program.add(tool, words);
-    commands.push_back(add_man_pages(tool, program.page));
-    for (const auto& [group, names] : program.groups) {
-        for (const char* name : names) tool.subcommand(name).group(group);
-    }
+    const std::vector<Command> commands = add_subcommands(tool, arguments, words, program);
     if (arguments.empty()) {
         print_message("{}", tool.help());
         return not_started;
