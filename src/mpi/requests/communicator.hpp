@@ -38,8 +38,9 @@ struct Communicator {
     bool intercommunicator = false;
     bool in_world = false;              // all ranks are in MPI_COMM_WORLD
     std::vector<int> members;           // their ranks there, until the group has them
-    std::atomic<bool> given_up{false};  // by the thread that frees the communicator
-    bool freed_by_mpi = false;          // its callback was called
+    std::atomic<bool> given_up{false};  // by the thread that frees the communicator, or the MPI's callback
+    // For the registry: the MPI has called back.
+    bool freed_by_mpi = false;
     Communicator* next_freed = nullptr;
     std::optional<Fallback> left_to_mpi;  // by a hint, or revoked by this rank
     PlanOptions options;                  // hints may change them before the first collective
