@@ -21,6 +21,14 @@ class PlannerTest : public testing::Test {
     std::vector<EngineOfGroup> by_host() {
         return {{&host_engine(), [this] { return open_host_group(*links[1]); }}};
     }
+    // And by another engine, which is costly to open.
+    std::vector<EngineOfGroup> by_costly(int& opened) {
+        const auto open = [this, &opened] {
+            ++opened;
+            return open_host_group(*links[1]);
+        };
+        return {{&host_engine(), open, true}, by_host().front()};
+    }
     PlanOptions options;
 };
 
@@ -55,14 +63,7 @@ TEST_F(PlannerTest, AnEngineThatCannotBeOpenedIsOpenedOnce) {
 // A group that runs few collectives never opens it.
 TEST_F(PlannerTest, ACostlyEngineIsOpenedAfterManyCollectives) {
     int opened = 0;
-    std::vector<EngineOfGroup> engines = by_host();
-    engines.insert(engines.begin(), {&host_engine(),
-                                     [&] {
-                                         ++opened;
-                                         return open_host_group(*links[1]);
-                                     },
-                                     true});
-    Planner planner(1, std::move(engines), options);
+    Planner planner(1, by_costly(opened), options);
     const Plan& early = planner.plan(alltoall(8));
     const Prepared* const prepared = early.prepared.get();
     for (std::uint64_t i = 2; i < Planner::worth_opening; ++i)
@@ -77,14 +78,7 @@ TEST_F(PlannerTest, ACostlyEngineIsOpenedAfterManyCollectives) {
 
 TEST_F(PlannerTest, LongCollectivesOpenACostlyEngineSooner) {
     int opened = 0;
-    std::vector<EngineOfGroup> engines = by_host();
-    engines.insert(engines.begin(), {&host_engine(),
-                                     [&] {
-                                         ++opened;
-                                         return open_host_group(*links[1]);
-                                     },
-                                     true});
-    Planner planner(1, std::move(engines), options);
+    Planner planner(1, by_costly(opened), options);
     planner.plan(alltoall(32 << 10));
     EXPECT_EQ(opened, 0);
     planner.plan(alltoall(1 << 20));

@@ -215,34 +215,31 @@ class GroupReservation final : public Reservation {
         ++family.undecided;
     }
     ~GroupReservation() override {
-        if (!is_agreed_ || position_) --family.undecided;
+        if (!agreed_ || position()) --family.undecided;
         // Other ranks may have opened the group.
-        if (position_ && *position_ >= family.positions.size()) family.positions.resize(*position_ + 1);
+        if (position() && *position() >= family.positions.size()) family.positions.resize(*position() + 1);
     }
     std::uint64_t claim() const override { return claim_; }
     void agreed(std::uint64_t maximum) override {
-        claim_ = maximum;
-        is_agreed_ = true;
-        if (maximum < GroupPool::own_group) {
-            position_ = maximum;
-            return;
-        }
+        agreed_ = maximum;
+        if (position()) return;
         --family.undecided;
         if (maximum == GroupPool::own_group) own = family.own;
     }
-    bool is_costly() const override { return is_agreed_ && claim_ == GroupPool::late; }
+    bool is_costly() const override { return agreed_ == GroupPool::late; }
 
     // Empty: a group of its own. Without an agreement, the ranks might choose different positions.
-    std::optional<std::uint64_t> position() const { return position_; }
+    std::optional<std::uint64_t> position() const {
+        return agreed_ < GroupPool::own_group ? agreed_ : std::nullopt;  // an empty one is less than any
+    }
 
     std::unique_ptr<GroupDescriptors> descriptors;
     GroupPool::Family& family;
     std::shared_ptr<const char> own;  // see Family
 
   private:
-    std::uint64_t claim_;
-    bool is_agreed_ = false;
-    std::optional<std::uint64_t> position_;
+    const std::uint64_t claim_;
+    std::optional<std::uint64_t> agreed_;
 };
 
 class KernelJob final : public JobEngine {
