@@ -1,30 +1,22 @@
 #include "lapwing/mpi/family.hpp"
 
 #include <fmt/format.h>
-#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "base/error.hpp"
 #include "lapwing/common/process.hpp"
 #include "lapwing/common/values.hpp"
+#include "lapwing/mpi/program_file.hpp"
 
 namespace lapwing::tool {
 namespace {
 
 constexpr std::chrono::seconds max_time_to_answer{5};
-
-bool is_script(const std::string& path) {
-    char start[2] = {};
-    std::ifstream(path, std::ios::binary).read(start, sizeof start);
-    return start[0] == '#' && start[1] == '!';
-}
 
 bool may_be_asked(const std::string& word, const std::string& path) {
     const std::string name = std::filesystem::path(word).filename();
@@ -33,12 +25,11 @@ bool may_be_asked(const std::string& word, const std::string& path) {
         if (name.starts_with(start) && std::isalpha(static_cast<unsigned char>(name[start.size()])) == 0)
             return true;
     }
-    return word.find('/') == std::string::npos && !is_script(path);
+    return word.find('/') == std::string::npos && !ProgramFile(path).is_script();
 }
 
 bool contains(const std::string& text, const std::string& part) {
-    // Several times as fast as find() in the file of a program.
-    return ::memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
+    return text.find(part) != std::string::npos;
 }
 
 // "mpirun (Open MPI) 4.1.4", "    Version:       4.0.2", "... OS, Version 2021.8 Build ..."
@@ -66,57 +57,6 @@ std::vector<std::string> marks_of(const std::string& family) {
     if (family == "openmpi") return {"libopen-rte.so", "libprrte.so", "OPAL_PREFIX"};
     if (family == "mpich") return {"HYDRA build details"};
     return {};
-}
-
-// Whether the text contains one of these.
-bool contains_any(const std::string& text, const std::vector<std::string>& parts) {
-    return std::ranges::any_of(parts, [&](const std::string& part) { return contains(text, part); });
-}
-
-// What the file of a program names itself. Empty if the file is not a program of this machine, or is linked
-// statically.
-struct Linkage {
-    std::string loader;
-    std::vector<std::string> libraries;
-};
-
-Linkage linkage_of(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    const auto read_at = [&](std::uint64_t offset, auto& out) {
-        return file.seekg(static_cast<std::streamoff>(offset)) &&
-               file.read(reinterpret_cast<char*>(&out), sizeof out);
-    };
-    const auto text_at = [&](std::uint64_t offset) {
-        std::string text;
-        if (file.seekg(static_cast<std::streamoff>(offset))) std::getline(file, text, '\0');
-        return text;
-    };
-    ElfW(Ehdr) header{};
-    if (!read_at(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_phentsize != sizeof(ElfW(Phdr)))
-        return {};
-    Linkage found;
-    std::vector<std::uint64_t> names;  // their offsets in the table of strings
-    std::uint64_t strings = 0;         // the table's address, and then its offset in the file
-    std::vector<ElfW(Phdr)> segments(header.e_phnum);
-    for (std::uint64_t i = 0; i < segments.size(); ++i) {
-        if (!read_at(header.e_phoff + i * sizeof segments[i], segments[i])) return {};
-        if (segments[i].p_type == PT_INTERP) found.loader = text_at(segments[i].p_offset);
-        ElfW(Dyn) entry{};
-        for (std::uint64_t offset = segments[i].p_offset;
-             segments[i].p_type == PT_DYNAMIC && read_at(offset, entry) && entry.d_tag != DT_NULL;
-             offset += sizeof entry) {
-            if (entry.d_tag == DT_NEEDED) names.push_back(entry.d_un.d_val);
-            if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
-        }
-    }
-    const auto of_strings = std::ranges::find_if(segments, [&](const ElfW(Phdr) & segment) {
-        return segment.p_type == PT_LOAD && strings - segment.p_vaddr < segment.p_filesz;
-    });
-    if (of_strings == segments.end()) return {};
-    strings += of_strings->p_offset - of_strings->p_vaddr;
-    for (const std::uint64_t name : names) found.libraries.push_back(text_at(strings + name));
-    return found;
 }
 
 // Returns the libraries that the program loads, those of its libraries included, in the form of `ldd`; empty
@@ -165,23 +105,23 @@ Launcher identify_launcher(const std::string& word, const std::string& path) {
     }
     const std::string text = answer.out + answer.err;
     for (const MpiFamily& family : mpi_families()) {
-        if (contains_any(text, family.signs)) return {&family, version_in(text)};
+        if (std::ranges::any_of(family.signs, [&](const std::string& sign) { return contains(text, sign); }))
+            return {&family, version_in(text)};
     }
     return {};
 }
 
 const MpiFamily* family_of_launcher(const std::string& path) {
-    if (is_script(path)) return nullptr;
-    std::string content(std::filesystem::file_size(path), '\0');
-    std::ifstream(path, std::ios::binary).read(content.data(), static_cast<std::streamsize>(content.size()));
+    const ProgramFile file(path);
     for (const MpiFamily& family : mpi_families()) {
-        if (contains_any(content, family.marks)) return &family;
+        if (std::ranges::any_of(family.marks, [&](const std::string& mark) { return file.loads(mark); }))
+            return &family;
     }
     return nullptr;
 }
 
 const MpiFamily* family_of_program(const std::string& path) {
-    const Linkage linkage = linkage_of(path);
+    const ProgramFile file(path);
     const auto family_with = [](const auto& has) -> const MpiFamily* {
         for (const MpiFamily& family : mpi_families()) {
             if (std::ranges::any_of(family.libraries, has)) return &family;
@@ -189,9 +129,9 @@ const MpiFamily* family_of_program(const std::string& path) {
         return nullptr;
     };
     const MpiFamily* const named = family_with(
-        [&](const std::string& library) { return std::ranges::count(linkage.libraries, library) > 0; });
+        [&](const std::string& library) { return std::ranges::count(file.libraries(), library) > 0; });
     if (named != nullptr) return named;
-    const std::string list = libraries_of(path, linkage.loader);
+    const std::string list = libraries_of(path, file.loader());
     return family_with([&](const std::string& library) { return contains(list, library + " "); });
 }
 
@@ -211,15 +151,16 @@ const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std:
 std::string address_sanitizer_of(const std::vector<std::string>& words) {
     for (const std::string& word : words) {
         const std::optional<std::string> path = program_named(word);
-        const Linkage linkage = path ? linkage_of(*path) : Linkage{};
+        if (!path) continue;
+        const ProgramFile file(*path);
         const auto is_sanitizer = [](const std::string& library) {
             return library.starts_with("libasan.so") || library.starts_with("libclang_rt.asan");
         };
-        if (std::ranges::none_of(linkage.libraries, is_sanitizer)) continue;
-        std::istringstream lines(libraries_of(*path, linkage.loader));
-        for (std::string name, arrow, file; lines >> name;) {
+        if (std::ranges::none_of(file.libraries(), is_sanitizer)) continue;
+        std::istringstream lines(libraries_of(*path, file.loader()));
+        for (std::string name, arrow, library; lines >> name;) {
             if (!is_sanitizer(name)) continue;
-            if (lines >> arrow >> file && arrow == "=>" && file.front() == '/') return file;
+            if (lines >> arrow >> library && arrow == "=>" && library.front() == '/') return library;
         }
     }
     return "";
