@@ -19,6 +19,7 @@ constexpr nanoseconds in_vain = 35ms;       // 1000 times as long
 class Thread {
   public:
     explicit Thread(PollPace::Work work) : work_(work) { pace_.woken(); }
+    void is_now(const PollPace::Work& work) { work_ = work; }
     void begin(std::uint64_t bytes) { pace_.began(bytes); }
 
     void poll_in_vain(nanoseconds time) {
@@ -66,6 +67,33 @@ TEST(PollPace, ListsThatMoveArePolledOften) {
         thread.poll_in_vain(60s);
         thread.begin(0);
         EXPECT_LE(thread.poll(Polled::nothing, idle_cost), 200us);
+    }
+}
+
+// The program completes them by itself.
+TEST(PollPace, ShortListsInARowArePolledSeldom) {
+    for (PollPace::Work row : {list, list_always, PollPace::Work{}}) {
+        const PollPace::Work stands = row;
+        row.lists_begun = 4;
+        Thread thread(row);
+        thread.begin(0);
+        EXPECT_EQ(thread.poll(Polled::nothing, idle_cost), 200us);
+        for (int i = 0; i < 100; ++i) {
+            thread.begin(0);
+            thread.poll(Polled::nothing, idle_cost);
+        }
+        EXPECT_EQ(thread.poll(Polled::nothing, idle_cost), 1ms);
+        // Longer ones, or one that the program leaves alone.
+        for (const int begun : {3, 0}) {
+            if (begun == 0 && !stands.lists) continue;
+            PollPace::Work now = stands;
+            now.lists_begun = begun;
+            thread.is_now(now);
+            EXPECT_EQ(thread.poll(Polled::nothing, idle_cost), 200us);
+            thread.is_now(row);
+        }
+        EXPECT_EQ(thread.poll(Polled::moved, idle_cost), 1ms);
+        EXPECT_EQ(thread.poll(Polled::nothing, idle_cost), 300us);
     }
 }
 

@@ -120,7 +120,7 @@ void AsyncProgress::list_started() {
     if (!duties_.polls_lists) return;
     poll_pace_.began(0);
     // A thread that has not seen the last start yet, or polls soon, sees this one as well.
-    if (!list_began_.exchange(true) && !polls_soon_) wake();
+    if (lists_begun_.fetch_add(1) == 0 && !polls_soon_) wake();
 }
 
 void AsyncProgress::observe() {
@@ -165,7 +165,6 @@ void AsyncProgress::serve() {
             std::this_thread::sleep_for(20us);
         }
         const std::uint32_t seen = wakes_;
-        const bool list_began = list_began_.exchange(false);
         const bool serves = serves_messages();
         const Count& lists = duties_.completes_lists ? request_book.lists() : request_book.running_lists();
         const PollPace::Work work{.messages = serves && request_book.moving() > 0,
@@ -173,27 +172,28 @@ void AsyncProgress::serve() {
                                   .pace = stays_.pace(),
                                   .windows = serves && windows_ > 0,
                                   .lists = duties_.polls_lists && lists > 0,
+                                  .lists_begun = lists_begun_.exchange(0),
                                   .lists_always = !duties_.lists_in_polls};
         const bool idle = !work.lists && !work.messages && !work.windows;
         // A program that starts short lists in a row does not wake this thread for each.
-        if (idle && !list_began) return;
+        if (idle && work.lists_begun == 0) return;
         if (asked_) continue;
         const std::uint64_t before = processor_time();
-        const std::chrono::nanoseconds pause = idle ? PollPace::pause_of_lists : poll_pace_.next_pause(work);
+        const std::chrono::nanoseconds pause = poll_pace_.next_pause(work);
         pauses_.store(true, std::memory_order_relaxed);
-        polls_soon_ = pause <= PollPace::pause_of_lists;
+        polls_soon_ = (work.lists || work.lists_begun > 0) && pause <= PollPace::longest_pause_of_lists;
         sleep(seen, pause);
         polls_soon_ = false;
         pauses_.store(false, std::memory_order_relaxed);
-        if (idle) continue;
         if (wakes_ != seen) poll_pace_.woken();
-        Polled polled = Polled::kept_out;
+        Polled polled = idle ? Polled::nothing : Polled::kept_out;
         if (work.lists && work.lists_always) {
             const std::uint64_t began = processor_time();
-            advance_lists_();
-            polled = meter_of_lists_.moves(processor_time() - began, pause) ? Polled::moved : Polled::nothing;
+            const bool completed = advance_lists_() > 0;
+            const bool moves = meter_of_lists_.moves(processor_time() - began, pause);
+            polled = completed || moves ? Polled::moved : Polled::nothing;
         }
-        if (work.messages || work.windows || !work.lists_always)
+        if (!idle && (work.messages || work.windows || !work.lists_always))
             polled = std::max(polled, poll(work.lists && !work.lists_always, pause));
         poll_pace_.polled(polled, work, static_cast<std::int64_t>(processor_time() - before));
     }
@@ -205,10 +205,10 @@ Polled AsyncProgress::poll(bool with_lists, std::chrono::nanoseconds pause) {
     Polled polled = Polled::nothing;
     for (int i = 0; i < polls_in_a_row && !left_; ++i) {
         const std::uint64_t began = processor_time();
-        if (with_lists) advance_lists_();
+        const bool completed = with_lists && advance_lists_() > 0;
         ProgramFloatingPoint::compute(&floating_point_, progress_mpi);
         ++count_.polls;
-        if (!meter_.moves(processor_time() - began, i == 0 ? pause : 0ns)) break;
+        if (!meter_.moves(processor_time() - began, i == 0 ? pause : 0ns) && !completed) break;
         polled = Polled::moved;
         ++count_.moving_polls;
         if (gate::is_wanted()) break;

@@ -116,8 +116,8 @@ class AsyncProgress {
     CallSites call_sites_;
     Stays stays_;
     std::atomic<bool> pauses_{false};      // the thread wakes up by itself
-    std::atomic<bool> polls_soon_{false};  // it does so within PollPace::pause_of_lists
-    std::atomic<bool> list_began_{false};  // since it looked
+    std::atomic<bool> polls_soon_{false};  // and then looks for lists
+    std::atomic<int> lists_begun_{0};      // since it looked
     clockid_t clock_{};                    // of the thread's processor time
     PollPace poll_pace_;
     PollMeter meter_;           // of polls

@@ -5,6 +5,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::chrono::nanoseconds pause_of_lists = 200us;
+// A program that starts so many between two polls completes them by itself.
+constexpr int lists_in_a_row = 4;
 // Of messages: a short one is over soon, and a long one must not pay for many polls.
 constexpr std::chrono::nanoseconds first_pause = 200us;
 constexpr std::chrono::nanoseconds default_pause = 1ms;
@@ -41,7 +44,10 @@ std::chrono::nanoseconds PollPace::next_pause(const Work& work) {
     const bool waits = kept_out_ >= 2 && !work.lists;
     const bool slow = work.messages && !work.windows && work.pace == Pace::slow;
     std::chrono::nanoseconds pause = waits || slow ? slow_pause : pause_;
-    if (work.lists && (kept_out_ == 0 || work.lists_always)) pause = std::min(pause, pause_of_lists);
+    if (work.lists_begun >= lists_in_a_row)
+        pause = std::min({pause, pause_, longest_pause_of_lists});
+    else if (work.lists_begun > 0 || (work.lists && (kept_out_ == 0 || work.lists_always)))
+        pause = std::min(pause, pause_of_lists);
     return exhausted() ? std::max(pause, pause_in_vain_) : pause;
 }
 

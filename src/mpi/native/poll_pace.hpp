@@ -48,12 +48,13 @@ class PollPace {
         Pace pace = Pace::fast;  // of messages
         bool windows = false;
         bool lists = false;
+        int lists_begun = 0;  // since the last poll
         // Lists also advance while the program is inside the MPI.
         bool lists_always = false;
     };
 
     // Between polls of lists.
-    static constexpr std::chrono::nanoseconds pause_of_lists = std::chrono::microseconds(200);
+    static constexpr std::chrono::nanoseconds longest_pause_of_lists = std::chrono::milliseconds(1);
 
     // By any thread: another message is in flight, or a list or a window with 0 bytes.
     void began(std::uint64_t bytes) { granted_.fetch_add(worth(bytes), std::memory_order_relaxed); }

@@ -10,6 +10,7 @@
 
 #include "engines/agreement.hpp"
 #include "mpi/native/contents.hpp"
+#include "mpi/native/handle_word.hpp"
 #include "mpi/native/named_types.hpp"
 #include "mpi/native/packing.hpp"
 #include "mpi/native/refusals.hpp"
@@ -84,9 +85,10 @@ struct Answer {
     bool refused = false;     // by the MPI
     Type own = Type::opaque;  // opaque: the MPI reduces
 };
-// Of predefined types: the handle of a freed type may be used again. Programs reduce by few operators and
-// types.
-constinit thread_local std::array<Answer, 16> answers;
+// Of predefined types: the handle of a freed type may be used again. A cache of sets, because to ask takes
+// 10 us, and tests of a library use all operators on all types.
+constexpr std::size_t answer_sets = 64;
+constinit thread_local std::array<std::array<Answer, 4>, answer_sets> answers;
 constinit thread_local std::size_t next_answer = 0;
 
 Answer ask(const MpiOperator& by, Operator own) {
@@ -102,11 +104,13 @@ Answer ask(const MpiOperator& by, Operator own) {
 }
 
 Answer answer_to(const MpiOperator& by, Operator own) {
-    for (const Answer& answer : answers) {
+    const std::uint64_t hash = (word_of(by.op) * 31 + word_of(by.type)) * 0x9e3779b97f4a7c15U;
+    auto& set = answers[(hash >> 32) % answer_sets];
+    for (const Answer& answer : set) {
         if (answer.known && answer.op == by.op && answer.type == by.type) return answer;
     }
     const Answer answer = ask(by, own);
-    if (is_predefined(by.type)) answers[next_answer++ % answers.size()] = answer;
+    if (is_predefined(by.type)) set[next_answer++ % set.size()] = answer;
     return answer;
 }
 
