@@ -169,7 +169,8 @@ std::string in_words(std::span<const RankSnapshot> answers, std::span<const Find
     }
     text += "\nRanks\n";
     for (const Group& group : groups) {
-        text += fmt::format("  {}: {}", job.with_host(group.ranks), group.state);
+        text += fmt::format("  {}: {}{}", job.with_host(group.ranks), group.ranks.size() > 1 ? "each " : "",
+                            group.state);
         if (group.greatest > 0) {
             const std::string from = duration(group.least);
             const std::string to = duration(group.greatest);

@@ -232,7 +232,7 @@ struct JobWatch::State {
         found.ranks = ranks->count();
         found.hosts = ranks->hosts();
         found.age = static_cast<std::uint64_t>(
-            std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin).count());
+            std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
         found.trouble = trouble;
         return found;
     }

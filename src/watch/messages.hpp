@@ -73,7 +73,7 @@ struct JobDescription {
     std::string program;
     int ranks = 0;
     std::vector<std::string> hosts;  // in the order of their first ranks
-    std::uint64_t age = 0;           // seconds since MPI_Init
+    std::uint64_t age = 0;           // nanoseconds since MPI_Init
     std::string trouble;             // what the watch does without
 };
 

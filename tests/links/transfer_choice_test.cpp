@@ -95,9 +95,9 @@ TEST(TransferChoice, FewMessagesDecideNothing) {
     send(choice, 65536, 2 * TransferChoice::samples - 1, takes(500, 100));
     const TransferTimes undecided = choice.times().front();
     EXPECT_FALSE(undecided.decided());
-    EXPECT_THAT(in_words(undecided), testing::StartsWith("64 KiB: pieces 0.5 us, kernel 0.1 us"));
+    EXPECT_THAT(in_words(undecided), testing::StartsWith("64 KiB: in pieces 0.5 us, by the kernel 0.1 us"));
     send(choice, 65536, 1, takes(500, 100));
-    EXPECT_EQ(in_words(choice.times().front()), "64 KiB: kernel 0.1 us, not pieces 0.5 us");
+    EXPECT_EQ(in_words(choice.times().front()), "64 KiB: by the kernel 0.1 us, not in pieces 0.5 us");
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ def main():
         calls = {row["function"].replace("MPIX_", "MPI_"): row for row in found["calls"]}
         test.expect("the program does as ever, and all its collectives are found", status == 0 and "all done" in output and
                     set(calls) == {"MPI_Ialltoall", "MPI_Iallreduce", "MPI_Barrier", "MPI_Allgather", "MPI_Bcast", "MPI_Scan_init",
-                                   "MPI_Iallgather", "MPI_Ibarrier"} and
+                                   "MPI_Iallgather", "MPI_Ibarrier", "MPI_Alltoall"} and
                     all(row["calls"] == 5 for row in calls.values()) and (found["schema"], found["unmatched_calls"]) == (1, 0), output + str(found))
         lines = {name: (pathlib.Path(row.get("file", "")).name, row.get("line"), row.get("symbol"))
                  for name, row in calls.items() if name != "MPI_Bcast"}
@@ -64,6 +64,7 @@ def main():
             "MPI_Allgather": ("waits.c", marks["blocks"], "blocks"),
             "MPI_Iallgather": ("waits.c", marks["first of both"], "waits_for_both"),
             "MPI_Ibarrier": ("waits.c", marks["second of both"], "waits_for_both"),
+            "MPI_Alltoall": ("waits.c", marks["between groups"], "comes_late_for_the_others"),
             "MPI_Scan_init": ("waits.c", marks["starts"], "starts_again")}, str(lines))
         starts = calls["MPI_Scan_init"]
         test.expect("each start of a persistent collective is timed", starts["away_seconds"] >= PAUSES and
@@ -80,6 +81,9 @@ def main():
         test.expect("the wait for two collectives is shared by them",
                     both[0]["wait_seconds"] > 0 and abs(both[0]["wait_seconds"] - both[1]["wait_seconds"]) < 1e-6, str(both))
         test.expect("waiting for a late rank is no overlap", barrier["late_seconds"] > 0, str(barrier))
+        between = calls["MPI_Alltoall"]
+        test.expect("on an intercommunicator all ranks meet, and nothing is promised", between["ranks"] == 4 and between["late_seconds"] > 0 and
+                    between["saved_at_once_seconds_at_most"] == between["saved_if_moved_seconds_at_most"] == 0, str(between))
         parts = all(abs(row["start_seconds"] + row["wait_seconds"] - row["late_seconds"] - row["own_seconds"]) < 1e-9 and
                     min(row["late_seconds"], row["own_seconds"]) >= 0 for row in calls.values())
         bounds = all(row["saved_at_once_seconds_at_most"] <= min(row["away_seconds"], row["wait_seconds"]) + 1e-9 and

@@ -60,6 +60,13 @@ __attribute__((noinline)) void waits_for_both(void) {
     MPI_Waitall(2, requests, statuses);
 }
 
+// The other group waits for rank 0.
+__attribute__((noinline)) void comes_late_for_the_others(MPI_Comm between) {
+    if (rank == 0) usleep(pause_microseconds);
+    /* mark: between groups */
+    MPI_Alltoall(sent, block / 2, MPI_CHAR, received, block / 2, MPI_CHAR, between);
+}
+
 // Rank 0 sends late, and its neighbor waits for it.
 __attribute__((noinline)) void passes_on(void) {
     MPI_Request request;
@@ -80,6 +87,8 @@ int main(int argc, char** argv) {
     received = calloc((size_t)ranks, block);
     MPI_Comm half;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
+    MPI_Comm between;
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &between);
     MPI_Request persistent;
     PERSISTENT(Scan)(sent, received, block, MPI_CHAR, MPI_MAX, half, MPI_INFO_NULL, &persistent);
     for (int i = 0; i < rounds; ++i) {
@@ -97,9 +106,11 @@ int main(int argc, char** argv) {
         starts_again(&persistent);
         waits_for_both();
         passes_on();
+        comes_late_for_the_others(between);
     }
     MPI_Request_free(&persistent);
     if (rank == 0) printf("all done\n");
+    MPI_Comm_free(&between);
     MPI_Comm_free(&half);
     free(sent);
     free(received);

@@ -29,8 +29,8 @@ std::string in_words(const TransferTimes& times) {
         const double value = times.nanoseconds[static_cast<int>(way)] * 1e-3;
         return value > 0 ? fmt::format(" {:.{}f} us", value, value < 100 ? 1 : 0) : std::string();
     };
-    const std::string pieces = fmt::format("pieces{}", microseconds(Way::pieces));
-    const std::string kernel = fmt::format("kernel{}", microseconds(Way::direct));
+    const std::string pieces = fmt::format("in pieces{}", microseconds(Way::pieces));
+    const std::string kernel = fmt::format("by the kernel{}", microseconds(Way::direct));
     if (!times.decided()) return fmt::format("{}: {}, {}: too few messages to choose", size, pieces, kernel);
     const bool first = times.chosen == Way::pieces;
     std::string text = fmt::format("{}: {}", size, first ? pieces : kernel);

@@ -73,9 +73,12 @@ std::string conclusion(const Sums& sums, bool by_calls) {
     std::string text = fmt::format("{} of {} taken", all.taken, counted(seen, "collective"));
     if (all.blocking > 0) text += fmt::format("; {} blocking", counted(all.blocking, "is", "are"));
     if (const std::uint64_t time = all.hidden_time + all.wait_time; time > 0) {
-        text += fmt::format("; at most {:.0f} % of their time hidden{}",
-                            100 * static_cast<double>(all.hidden_time) / static_cast<double>(time),
-                            by_calls ? " (inside a host only the program's calls move messages)" : "");
+        const double percent = 100 * static_cast<double>(all.hidden_time) / static_cast<double>(time);
+        text += by_calls ? fmt::format(
+                               "; for {:.0f} % of their time the program was outside MPI, but inside a host "
+                               "only its calls move messages",
+                               percent)
+                         : fmt::format("; at most {:.0f} % of their time hidden", percent);
     }
     return text + "\n";
 }
@@ -194,10 +197,10 @@ void add_messages(Document& document, const MessageCount& count) {
                                  {"moving_polls", count.moving_polls},
                                  {"thread_seconds", seconds(count.thread_time)}};
     document.text += fmt::format(
-        "left to the native MPI: {}, {} bytes, in flight outside MPI for {:.6f} s; Lapwing's thread polled "
-        "{}, {} of them with progress, in {:.6f} s of CPU time\n",
-        counted(count.messages, "large message or collective", "large messages and collectives"), count.bytes,
-        seconds(count.hidden_time), counted(count.polls, "time"), count.moving_polls,
+        "large messages by the native MPI: {}, {} bytes, in flight outside MPI for {:.6f} s; Lapwing's "
+        "thread polled {}, {} of them with progress, in {:.6f} s of CPU time\n",
+        counted(count.messages, "send, receive or collective", "sends, receives and collectives"),
+        count.bytes, seconds(count.hidden_time), counted(count.polls, "time"), count.moving_polls,
         seconds(count.thread_time));
 }
 

@@ -27,6 +27,7 @@ struct Visit {
     bool nonblocking = false;
     bool gives = false;  // as the root
     bool takes = false;
+    const Json* group = nullptr;  // of an intercommunicator: this rank's
     std::uint64_t bytes = 0;
     double began = 0;
     double ended = 0;
@@ -37,11 +38,13 @@ struct Visit {
 
 // The ranks of a communicator meet in its n-th collective.
 struct Meeting {
-    std::map<int, Visit> visits;  // by rank of the communicator
+    std::map<int, Visit> visits;  // by rank of the job
     std::size_t ranks = 0;
+    bool between_groups = false;  // on an intercommunicator
 };
 
-using Key = std::tuple<std::string, std::uint64_t, std::uint32_t>;  // members, which of these, number
+// The members, of an intercommunicator those of both groups; which of these; number.
+using Key = std::tuple<std::set<std::string>, std::uint64_t, std::uint32_t>;
 
 void add_visits(const RankPart& part, std::map<Key, Meeting>& meetings) {
     const auto site = [&](std::uint64_t number) {
@@ -52,11 +55,15 @@ void add_visits(const RankPart& part, std::map<Key, Meeting>& meetings) {
         const auto group = part.groups.find(static_cast<std::uint64_t>(event.peer));
         if (group == part.groups.end()) continue;
         const Json& about = group->second;
-        Meeting& meeting = meetings[Key(about.at("members").dump(), about.at("agreed").get<std::uint64_t>(),
-                                        event.operation)];
-        meeting.ranks = about.at("ranks").get<std::size_t>();
-        Visit& visit = meeting.visits[about.at("rank").get<int>()];
+        const Json& members = about.at("members");
+        const Json& remote = about.at("remote");
+        Meeting& meeting = meetings[Key({members.dump(), (remote.empty() ? members : remote).dump()},
+                                        about.at("agreed").get<std::uint64_t>(), event.operation)];
+        meeting.ranks = members.size() + remote.size();
+        meeting.between_groups = !remote.empty();
+        Visit& visit = meeting.visits[part.rank];
         visit.part = &part;
+        visit.group = &members;
         if (event.what == What::collective) {
             visit.site = site(event.index);
             visit.nonblocking = (event.kind & 1) != 0;
@@ -75,12 +82,14 @@ void add_visits(const RankPart& part, std::map<Key, Meeting>& meetings) {
 }
 
 // When the last of those had begun whom this visit may have waited for: of a collective with a root, that of
-// the root; for the root, all that it takes from, and nobody when it gives.
+// the root; for the root, all that it takes from, and nobody when it gives. On an intercommunicator the data
+// come from the other group.
 double last_beginning(const Meeting& meeting, const Visit& visit) {
     double last = 0;
     if (visit.gives) return visit.began;
     for (const auto& [rank, other] : meeting.visits) {
         if ((other.gives || other.takes) && !visit.takes) return other.began;
+        if (meeting.between_groups && *other.group == *visit.group) continue;
         last = std::max(last, other.began);
     }
     return last;
@@ -152,7 +161,8 @@ double seconds_of(const RankPart& part) {
     return static_cast<double>(end - begin) * 1e-9;
 }
 
-void add(CallSite& site, const Visit& visit, double last) {
+// `taken`: Lapwing takes such collectives.
+void add(CallSite& site, const Visit& visit, double last, bool taken) {
     const double start = std::max(0.0, (visit.nonblocking ? visit.started : visit.ended) - visit.began);
     const double spent = start + visit.inside;
     const double away = visit.nonblocking ? visit.away : 0;
@@ -167,6 +177,7 @@ void add(CallSite& site, const Visit& visit, double last) {
     site.away += away;
     site.late += late;
     site.own += own;
+    if (!taken) return;
     if (visit.nonblocking) {
         const double hidden = std::min(in_wait, away);
         site.saved_at_once += hidden;
@@ -238,7 +249,7 @@ Profile analyse(const std::vector<RankPart>& parts) {
                 if (site.completed_at.empty())
                     site.completed_at = location_of(*visit.completing, symbols).text();
             }
-            add(site, visit, last_beginning(meeting, visit));
+            add(site, visit, last_beginning(meeting, visit), !meeting.between_groups);
         }
     }
     for (auto& [identity, at] : found) {

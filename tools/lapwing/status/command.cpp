@@ -134,7 +134,7 @@ std::string hosts_in_words(const std::vector<std::string>& hosts) {
 
 Json job_as_json(const watch::JobDescription& job) {
     Json json = {{"id", job.job},      {"program", job.program}, {"lapwing", job.version},
-                 {"ranks", job.ranks}, {"hosts", job.hosts},     {"age_seconds", job.age}};
+                 {"ranks", job.ranks}, {"hosts", job.hosts},     {"age_seconds", job.age / 1'000'000'000}};
     if (!job.trouble.empty()) json["trouble"] = job.trouble;
     return json;
 }
@@ -152,7 +152,7 @@ int list(const std::vector<FoundJob>& jobs, bool json) {
             row["pids"] = job.pids;
             found.push_back(std::move(row));
             rows.push_back({one.job, watch::user_name(job.user), one.program, std::to_string(one.ranks),
-                            hosts_in_words(one.hosts), watch::duration(one.age * 1'000'000'000),
+                            hosts_in_words(one.hosts), watch::duration(one.age),
                             fmt::format("{}", fmt::join(job.pids, " "))});
         } catch (const Error& error) {
             print_message("lapwing status: {}\n", error.what());
@@ -207,7 +207,7 @@ int show(RankClient& client, bool json) {
         return found;
     }
     fmt::print("Job {}: {}, {} on {}, running for {}\n", job.job, job.program, counted(job.ranks, "rank"),
-               hosts_in_words(job.hosts), watch::duration(job.age * 1'000'000'000));
+               hosts_in_words(job.hosts), watch::duration(job.age));
     if (!job.trouble.empty()) fmt::print("Some ranks cannot be queried: {}\n", job.trouble);
     fmt::print("\n{}", watch::in_words(answers, findings));
     return found;
