@@ -180,9 +180,6 @@ class CommunicatorRecord {
         hash = (hash ^ word) * spread;
         return hash ^ hash >> 32;
     }
-    // Whether several threads may mark calls at once: of the program, or Lapwing's own. Before the first
-    // call.
-    static void set_threads(bool threads) { threads_ = threads; }
 
   private:
     friend class Journal;
@@ -190,10 +187,6 @@ class CommunicatorRecord {
         Word& state = calls_[serial % remembered].state;
         std::uint64_t now = state.load(std::memory_order_relaxed);
         if (now >> 2 != serial) return false;
-        if (!threads_) {
-            state.store(now | flag, std::memory_order_release);
-            return true;
-        }
         // Another thread may record the call that overwrites this one.
         while (!state.compare_exchange_weak(now, now | flag, std::memory_order_release)) {
             if (now >> 2 != serial) return false;
@@ -214,8 +207,6 @@ class CommunicatorRecord {
         const std::lock_guard lock(kept_mutex_);
         return kept_.empty() && std::ranges::none_of(calls_, &CallRecord::in_flight);
     }
-
-    static inline bool threads_ = false;
 
     Word serials_{0};  // calls so far, with those of earlier communicators that this record had
     Word base_{0};     // serial number before the first call of the present communicator

@@ -267,7 +267,6 @@ TEST_F(JournalTest, ReadersSeeWholeCallsWhileThreadsWrite) {
     std::vector<CommunicatorRecord*> records;
     for (int i = 0; i < threads; ++i)
         records.push_back(&add(160 + static_cast<std::uint64_t>(i), {5, 6 + i}));
-    CommunicatorRecord::set_threads(true);
     std::vector<std::thread> writers;
     std::atomic<int> writing{threads};
     for (CommunicatorRecord* record : records) {
@@ -303,7 +302,6 @@ TEST_F(JournalTest, ReadersSeeWholeCallsWhileThreadsWrite) {
         }
     } while (writing > 0 || seen == 0);  // the writers may begin late
     for (std::thread& writer : writers) writer.join();
-    CommunicatorRecord::set_threads(false);
     for (const CommunicatorRecord* record : records) {
         const CommunicatorSnapshot communicator = shown(*record);
         EXPECT_EQ(communicator.calls, calls);

@@ -102,9 +102,6 @@ void connect(const Settings& settings) {
         runtime.why_not = Fallback::no_hook;
     }
     std::vector<watch::Member> members = meet_ranks(settings);
-    const bool threads = runtime.mode.threads || !runtime.mode.lists_call_mpi;
-    Entry::set_threads(threads);
-    watch::CommunicatorRecord::set_threads(threads);  // Lapwing's own thread marks calls that complete
     connect_job(std::move(members));
     runtime.takes_calls = runtime.mode.hook != Hook::none;
     agree_early(MPI_COMM_WORLD);
@@ -132,7 +129,7 @@ bool start_runtime(bool collective) {
         facts.has_membarrier = level < ThreadLevel::serialized || gate::can_close();
     });
     make_own_communicator();
-    begin_recording(runtime.mode.threads);
+    begin_recording();
     try {
         const Settings settings = read_job_settings();
         if (collective) connect(settings);

@@ -48,9 +48,8 @@ void begin_types() {
 
 }  // namespace
 
-void begin_recording(bool threads) {
+void begin_recording() {
     begin_types();
-    watch::CommunicatorRecord::set_threads(threads);
     watch::journal().begin(rank_in(MPI_COMM_WORLD), {.any_source = MPI_ANY_SOURCE,
                                                      .proc_null = MPI_PROC_NULL,
                                                      .any_tag = MPI_ANY_TAG,

@@ -16,8 +16,8 @@ namespace lapwing {
 
 struct Communicator;
 
-// After MPI_Init: begins the journal. `threads`: several threads may call MPI at once.
-void begin_recording(bool threads);
+// After MPI_Init: begins the journal.
+void begin_recording();
 
 // Adds the communicator that a call has made, with its watch::Journal::creation(), from before the call. Its
 // collectives are recorded unless it is an intercommunicator, has ranks outside MPI_COMM_WORLD, or has no

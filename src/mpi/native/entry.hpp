@@ -8,16 +8,14 @@ namespace lapwing {
 
 // Admits one thread at a time, which may enter again: a callback of the program, as of a type's attribute,
 // calls the MPI. The native MPI's progress may call Lapwing while Lapwing is inside the native MPI: that call
-// only tries the lock, so no thread waits for this lock while it holds one of the MPI's.
+// only tries the lock, so no thread waits for this lock while it holds one of the MPI's. Also below
+// MPI_THREAD_MULTIPLE: Lapwing has a thread of its own, and programs exist whose threads call at once all the
+// same (PT-Scotch's), which Open MPI survives.
 class Entry {
   public:
     Entry() : nested_(inside_) {
         if (nested_) return;
-        if (threads_) {
-            while (busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
-        } else {
-            busy_.store(true, std::memory_order_relaxed);
-        }
+        while (busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
         inside_ = true;
     }
     ~Entry() {
@@ -26,12 +24,7 @@ class Entry {
     Entry& operator=(Entry&&) = delete;
 
     static bool try_enter() {
-        if (!threads_) {
-            if (busy_.load(std::memory_order_relaxed)) return false;
-            busy_.store(true, std::memory_order_relaxed);
-        } else if (busy_.exchange(true, std::memory_order_acquire)) {
-            return false;
-        }
+        if (busy() || busy_.exchange(true, std::memory_order_acquire)) return false;
         inside_ = true;
         return true;
     }
@@ -41,14 +34,10 @@ class Entry {
         busy_.store(false, std::memory_order_release);
     }
 
-    // Before the first entry. Where one thread at a time enters anyway, no locked instruction is needed.
-    static void set_threads(bool threads) { threads_ = threads; }
-
   private:
     const bool nested_;
     static inline constinit thread_local bool inside_ = false;  // this thread
     static inline std::atomic<bool> busy_{false};
-    static inline bool threads_ = false;
 };
 
 template <typename Work>
