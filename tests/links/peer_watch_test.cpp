@@ -43,7 +43,9 @@ TEST(PeerWatch, APeerThatHasEndedIsLostAndOneThatCannotBeAskedIsNot) {
         PeerWatch stranger(&options);
         stranger.join(2, {stranger.address(), address});
         stranger.started(1);
-        if (!same_host) EXPECT_EQ(lost_within(1s, stranger), "");
+        if (!same_host) {
+            EXPECT_EQ(lost_within(1s, stranger), "");
+        }
         EXPECT_EQ(lost_within(1min, stranger), "its process has ended 1");
     }
 }
