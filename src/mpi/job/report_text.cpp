@@ -283,7 +283,8 @@ Document document_of(const Sums& sums, int ranks) {
             rows, [](const Use& use) { return use.engine->name() == std::string_view("host"); });
     });
     text +=
-        "Numbers are sums over ranks; a row has the blocking and persistent calls of its collective, too.\n"
+        "Numbers are sums over ranks. A row counts all forms of its collective: nonblocking, blocking and "
+        "persistent.\n"
         "hidden: in flight while the program was outside MPI, an upper bound. wake-ups: of the progress "
         "thread.\n" +
         conclusion(sums, by_calls && between_hosts.empty() && on_host_engine);

@@ -193,8 +193,9 @@ void AsyncProgress::serve() {
             const bool moves = meter_of_lists_.moves(processor_time() - began, pause);
             polled = completed || moves ? Polled::moved : Polled::nothing;
         }
-        if (!idle && (work.messages || work.windows || !work.lists_always))
-            polled = std::max(polled, poll(work.lists && !work.lists_always, pause));
+        const bool lists_in_poll = work.lists && !work.lists_always;
+        if (work.messages || work.windows || lists_in_poll)
+            polled = std::max(polled, poll(lists_in_poll, pause));
         poll_pace_.polled(polled, work, static_cast<std::int64_t>(processor_time() - before));
     }
 }

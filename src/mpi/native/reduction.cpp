@@ -104,8 +104,8 @@ Answer ask(const MpiOperator& by, Operator own) {
 }
 
 Answer answer_to(const MpiOperator& by, Operator own) {
-    const std::uint64_t hash = (word_of(by.op) * 31 + word_of(by.type)) * 0x9e3779b97f4a7c15U;
-    auto& set = answers[(hash >> 32) % answer_sets];
+    constexpr auto mix = watch::CommunicatorRecord::mix;
+    auto& set = answers[mix(mix(0, word_of(by.op)), word_of(by.type)) % answer_sets];
     for (const Answer& answer : set) {
         if (answer.known && answer.op == by.op && answer.type == by.type) return answer;
     }

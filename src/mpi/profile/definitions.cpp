@@ -102,8 +102,8 @@ std::shared_ptr<Communicator> find(MPI_Comm communicator) {
     // Where several have the same ranks they are told apart by the order in which they are made.
     Json fact = {
         {"fact", "group"},    {"number", made->number},  {"agreed", ++state.same_members[{members, remote}]},
-        {"rank", peers.rank}, {"ranks", members.size()}, {"inter", inter != 0},
-        {"members", members}, {"remote", remote}};
+        {"rank", peers.rank}, {"ranks", members.size()}, {"members", members},
+        {"remote", remote}};
     add_neighbors(communicator, members, peers, fact);
     add_metadata(fact);
     return made;
